@@ -1,0 +1,1 @@
+"""Who does the work: extractor, summariser, deduplicator, judges; each on an LLM or embedded."""

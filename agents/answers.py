@@ -1,0 +1,121 @@
+"""Questions with answer options, and what a judge answered: a distribution, or why there is none."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.agents.rubrics import Rubric
+
+
+class Option(BaseModel):
+    """One answer that may be given, and what it is worth."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    value: float
+
+
+LIKERT = tuple(
+    Option(text=text, value=value)
+    for text, value in [
+        ("Strongly Disagree", 0.0),
+        ("Disagree", 2.5),
+        ("Neutral", 5.0),
+        ("Agree", 7.5),
+        ("Strongly Agree", 10.0),
+    ]
+)
+"""The five options of RUBICON with their values. Source: Biyani et al. 2024, the evaluation prompt."""
+
+
+class Question(BaseModel):
+    """What a judge is asked about a conversation.
+
+    Attributes:
+        id: The rubric's id where a rubric is asked.
+        rubric: The rubric that is asked; None for any other question.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    text: str
+    options: tuple[Option, ...] = LIKERT
+    rubric: Rubric | None = None
+
+    @classmethod
+    def about(cls, rubric: Rubric) -> Question:
+        """The rubric as a question with the five Likert options."""
+        return cls(id=rubric.id, text=rubric.text, rubric=rubric)
+
+
+Source = Literal["embedded", "logprobs", "sampled", "point", "recorded"]
+
+
+class Answer(BaseModel):
+    """What a judge answered to one question about one conversation.
+
+    Attributes:
+        probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.
+        chosen: Index of the option picked.
+        source: Where the probabilities come from.
+        justification: The judge's words, or what the embedded judge saw.
+        turns: Indices of the turns that the answer rests on.
+        judge: Who answered; starts with `embedded` for the embedded judge.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question_id: str
+    probabilities: tuple[float, ...]
+    chosen: int
+    source: Source
+    justification: str = ""
+    turns: tuple[int, ...] = ()
+    judge: str = ""
+
+    @property
+    def mass(self) -> float:
+        """Z: the probability that fell on any of the options."""
+        return sum(self.probabilities)
+
+    def expected(self, options: tuple[Option, ...] = LIKERT) -> float:
+        """Σ p·value / Z."""
+        total = sum(p * option.value for p, option in zip(self.probabilities, options, strict=True))
+        return total / self.mass
+
+    def value(self, options: tuple[Option, ...] = LIKERT) -> float:
+        """What NetSAT adds up: the picked option's value for a point mass (the paper's rule), else the expected value."""
+        return options[self.chosen].value if self.source == "point" else self.expected(options)
+
+
+Outcome = Literal[
+    "not_scorable",
+    "refused",
+    "unparsable",
+    "truncated",
+    "context_exceeded",
+    "silently_truncated",
+    "suspect",
+    "error",
+]
+
+
+class Unanswered(BaseModel):
+    """Why a question has no answer. Never a score.
+
+    Attributes:
+        question_id: Empty when the whole call failed before its questions were told apart.
+        outcome: What became of the call.
+        detail: The cause in words; for `error` it starts with the kind.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question_id: str
+    outcome: Outcome
+    detail: str = ""
+    judge: str = ""

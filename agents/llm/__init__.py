@@ -1,0 +1,1 @@
+"""The four roles on an LLM."""

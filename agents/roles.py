@@ -1,0 +1,110 @@
+"""The four roles. Graph nodes know these protocols and nothing of who stands behind them.
+
+A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for what
+stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its first
+item; a role that has nothing to learn returns at once. Whatever is learnt must depend on nothing but the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.rubrics import Polarity, Reason, Rubric
+from pollex.conversations.model import Conversation
+
+
+class Extraction(BaseModel):
+    """What an extractor found in one labelled conversation.
+
+    Attributes:
+        summary: What happened, with the decisive moment.
+        reasons: At most three, each with at least one quote that is in the conversation.
+        dropped: Reasons dropped because no quote of theirs is in the conversation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_id: str
+    summary: str
+    reasons: tuple[Reason, ...]
+    dropped: int = 0
+
+
+class Summary(BaseModel):
+    """New rubrics of one batch of reasons, and how many texts were refused, by cause."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rubrics: tuple[Rubric, ...]
+    refused: dict[str, int] = {}
+
+
+class Deduplication(BaseModel):
+    """The rubrics that stay, with the reasons of those merged into them.
+
+    Attributes:
+        merged: Id of each rubric that went, to the id of the one that it went into.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kept: tuple[Rubric, ...]
+    merged: dict[str, str]
+
+
+class Agent(Protocol):
+    """What all roles tell of themselves."""
+
+    @property
+    def name(self) -> str:
+        """Who works here, for people: `embedded`, or the model's name."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that its results depend on beside the arguments: version, model, prompts, settings."""
+
+
+class Extractor(Agent, Protocol):
+    """Finds why a labelled conversation was good or bad."""
+
+    async def study(self, training: Sequence[Conversation]) -> None:
+        """Learns what distinguishes the classes of this log."""
+
+    async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        """At most three reasons, `sat` for a positive conversation and `dsat` for a negative one."""
+
+
+class Summarizer(Agent, Protocol):
+    """Turns reasons into rubrics."""
+
+    async def summarize(
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+    ) -> Summary | Unanswered:
+        """New rubrics that a batch of reasons of one polarity adds to those already known."""
+
+
+class Deduplicator(Agent, Protocol):
+    """Removes rubrics that say the same thing."""
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        """Rubrics of both polarities; only rubrics of one polarity are merged."""
+
+
+class Judge(Agent, Protocol):
+    """Answers questions about conversations."""
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Learns the scale on which the rubrics are answered."""
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        """What `study` learnt, as JSON values, for the rubric set; empty when nothing was."""
+
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
+        """One answer a question, in the questions' order."""

@@ -1,0 +1,70 @@
+"""Reasons and rubrics, with the way back to the turns that they came from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Polarity = Literal["sat", "dsat"]
+
+
+class Quote(BaseModel):
+    """Words copied from one turn.
+
+    Attributes:
+        conversation_id: Where they stand.
+        turn: Index of the turn in the conversation, from 0.
+        text: Verbatim, but for white space.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_id: str
+    turn: int
+    text: str
+
+
+class Reason(BaseModel):
+    """Why one conversation was good (`sat`) or bad (`dsat`).
+
+    Attributes:
+        id: Hash of all the rest.
+        source: What the reason rests on, for example `signal:thanks`, `phrase`, `turns`, or the prompt's name; the same
+            for reasons that say the same thing of several conversations.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    conversation_id: str
+    polarity: Polarity
+    text: str
+    quotes: tuple[Quote, ...]
+    source: str = ""
+
+
+class Rubric(BaseModel):
+    """A plain-language assertion about a conversation.
+
+    Attributes:
+        id: Short hash of polarity and text as first written; stays when a person edits the text.
+        reason_ids: The reasons it came from, its duplicates' reasons too.
+        quotes: What the reasons quote: the judge's examples.
+        source: As in `Reason`; `person` for one that was written by hand.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    text: str
+    polarity: Polarity
+    reason_ids: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    source: str = "person"
+
+
+def content_id(*parts: str) -> str:
+    """Twelve hex digits that name `parts`, the same on every machine."""
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:12]

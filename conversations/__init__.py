@@ -1,0 +1,1 @@
+"""What comes in: conversations, readers for log formats, labels, splits."""

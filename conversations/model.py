@@ -1,0 +1,70 @@
+"""What comes in: conversations, their turns and labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Role = Literal["user", "assistant", "system", "tool"]
+
+
+class Label(StrEnum):
+    """The verdict that a person gave a whole conversation."""
+
+    POSITIVE = "positive"
+    NEGATIVE = "negative"
+    NONE = "none"
+
+
+class Turn(BaseModel):
+    """One message: who spoke, and the words."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: Role
+    content: str
+
+
+class Conversation(BaseModel):
+    """A conversation as it was logged.
+
+    Attributes:
+        id: Text, unique within a log.
+        turns: In the order they were said.
+        label: The thumb.
+        judge: Who gave the label, where the log says so.
+        group: What must stay on one side of a split, a user id for example.
+        metadata: All other fields of the log's row, untouched.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    turns: tuple[Turn, ...]
+    label: Label = Label.NONE
+    judge: str | None = None
+    group: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @cached_property
+    def text_hash(self) -> str:
+        """SHA-256 (hex) of the turns alone: equal for two conversations of the same text."""
+        turns = [[turn.role, turn.content] for turn in self.turns]
+        return hashlib.sha256(json.dumps(turns, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+
+    @cached_property
+    def not_scorable(self) -> str:
+        """Why no judge can be asked about this conversation; empty when one can."""
+        if not any(turn.content.strip() for turn in self.turns):
+            return "no turn with text"
+        roles = {turn.role for turn in self.turns if turn.content.strip()}
+        if "user" not in roles:
+            return "no user turn"
+        if "assistant" not in roles:
+            return "no assistant turn"
+        return ""

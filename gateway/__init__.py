@@ -1,0 +1,1 @@
+"""How a model is reached: the one door, with ledger, limits, deadlines, retries, capability probe."""

@@ -1,0 +1,1 @@
+"""How the work flows: one LangGraph graph a file."""

@@ -1,0 +1,1 @@
+"""pollex learns the rubrics behind your users' thumbs."""

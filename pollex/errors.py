@@ -1,0 +1,83 @@
+"""The error tree. Every error says what was wrong, where, and what to do next.
+
+    PollexError
+    ├── WrongUse              a command or call that can't be carried out as asked        exit 2
+    ├── BadInput              a file, row or field that can't be read as conversations
+    ├── BadLabels             labels from which nothing can be learnt or measured
+    ├── BadRubrics            a rubric set that can't be read or doesn't fit the data
+    ├── ModelUnavailable      the endpoint can't serve now; a retry or a later resume can mend it
+    ├── ModelRefused          the endpoint will never serve this as configured (key, quota, name)
+    ├── StoreBusy             another process holds the store                             exit 75
+    ├── StoreDamaged          the store can't be trusted as it lies there
+    ├── ResumeRefused         the run to resume was started with something else
+    └── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
+
+This module imports nothing, and every room may import it.
+"""
+
+from __future__ import annotations
+
+
+class PollexError(Exception):
+    """Base of all errors that pollex raises on purpose.
+
+    Args:
+        what: What was wrong, one clause.
+        where: File and line, conversation id or rubric id; empty when there is no place.
+        remedy: What to do next, one clause.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        self.what, self.where, self.remedy = what, where, remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f" → {self.remedy}" if self.remedy else ""
+        return f"{place}{self.what}{advice}"
+
+
+class WrongUse(PollexError):
+    """A command or call that can't be carried out as asked."""
+
+    exit_code = 2
+
+
+class BadInput(PollexError):
+    """A file, row or field that can't be read as conversations."""
+
+
+class BadLabels(PollexError):
+    """Labels from which nothing can be learnt or measured."""
+
+
+class BadRubrics(PollexError):
+    """A rubric set that can't be read or doesn't fit the data."""
+
+
+class ModelUnavailable(PollexError):
+    """The endpoint or model can't serve now; a retry or a later resume can mend it."""
+
+
+class ModelRefused(PollexError):
+    """The endpoint will never serve this as configured: key, quota or model name."""
+
+
+class StoreBusy(PollexError):
+    """Another process holds the store."""
+
+    exit_code = 75
+
+
+class StoreDamaged(PollexError):
+    """The store can't be trusted as it lies there."""
+
+
+class ResumeRefused(PollexError):
+    """The run to resume was started with other data, settings or versions."""
+
+
+class LimitReached(PollexError):
+    """A limit that the user set ended the run; it can be resumed."""

@@ -1,0 +1,1 @@
+"""What we ask: one template file per prompt, domain profiles, the loader."""

@@ -1,0 +1,1 @@
+"""Which rubrics stay: losses, policies, threshold and uncertainty window, metrics."""

@@ -1,0 +1,1 @@
+"""What is kept: DuckDB schema, runs, answers, LLM call ledger, traces."""
