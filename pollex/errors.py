@@ -9,6 +9,7 @@
     ├── ModelRefused          the endpoint will never serve this as configured (key, quota, name)
     ├── StoreBusy             another process holds the store                             exit 75
     ├── StoreDamaged          the store can't be trusted as it lies there
+    ├── StoreFull             the disk under the store is full; what was acknowledged is safe
     ├── ResumeRefused         the run to resume was started with something else
     └── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
 
@@ -73,6 +74,10 @@ class StoreBusy(PollexError):
 
 class StoreDamaged(PollexError):
     """The store can't be trusted as it lies there."""
+
+
+class StoreFull(PollexError):
+    """The disk under the store is full; what was acknowledged is safe."""
 
 
 class ResumeRefused(PollexError):
