@@ -11,7 +11,8 @@
     ├── StoreDamaged          the store can't be trusted as it lies there
     ├── StoreFull             the disk under the store is full; what was acknowledged is safe
     ├── ResumeRefused         the run to resume was started with something else
-    └── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
+    ├── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
+    └── Interrupted           the user stopped the run; it can be resumed                 exit 130
 
 This module imports nothing, and every room may import it.
 """
@@ -86,3 +87,9 @@ class ResumeRefused(PollexError):
 
 class LimitReached(PollexError):
     """A limit that the user set ended the run; it can be resumed."""
+
+
+class Interrupted(PollexError):
+    """The user stopped the run; it can be resumed."""
+
+    exit_code = 130

@@ -1,0 +1,55 @@
+"""What the gateway needs of whoever remembers paid calls. The store fulfils it; `MemoryLedger` forgets on exit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """The last reply that came for a key.
+
+    Attributes:
+        key: See `calls.call_key`.
+        outcome: Facts about the reply, as `replies.Reply.facts` gives them: JSON values.
+        raw: The body as it came, with keys blanked out and cut at the cap.
+    """
+
+    key: str
+    outcome: dict[str, Any]
+    raw: str
+
+
+class Ledger(Protocol):
+    """Two entries a sent call: an intent before, a record after. An intent without a record was possibly billed."""
+
+    async def lookup(self, key: str) -> StoredCall | None:
+        """The last record of `key`, None when there is none."""
+
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
+        """Notes, durably before it returns, that a call is about to be sent."""
+
+    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
+        """Notes, durably before it returns, what came back."""
+
+
+@dataclass(slots=True)
+class MemoryLedger:
+    """A ledger for tests and for calls that nobody wants to keep."""
+
+    calls: dict[str, StoredCall] = field(default_factory=dict)
+    intents: list[tuple[str, int]] = field(default_factory=list)
+
+    async def lookup(self, key: str) -> StoredCall | None:
+        """See `Ledger`."""
+        return self.calls.get(key)
+
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """See `Ledger`."""
+        self.intents.append((key, attempt))
+
+    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
+        """See `Ledger`."""
+        self.calls[key] = StoredCall(key, dict(outcome), raw)
