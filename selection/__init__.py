@@ -1,1 +1,23 @@
-"""Which rubrics stay: losses, policies, threshold and uncertainty window, metrics."""
+"""Which rubrics stay: losses, policies, threshold and uncertainty window, metrics. Arrays only.
+
+Source of the method: Biyani et al. 2024 (RUBICON), sections on selection and on measures. The paper leaves gaps; these
+are the choices that fill them. Each is written again where the code makes it.
+
+    loss            `−LC / (10·|R|) + α·LS`, minimised. The paper's `arg max LC + α·LS` can't be meant with LS an error.
+                    10·|R| is the range that the mean scores of |R| rubrics can span: both terms are unit-free.
+    grid            θ runs over 101 equal steps from the lowest to the highest observed score; errors are means over it.
+    over θ          means by more than a billionth of a grid step, so that rounding never decides; else at or under it.
+    precision       with no conversation on its side it carries the last defined value; before the first, the base rate.
+    targets         `b + (1 − b)·(1 + tanh(±(θ − θ_c)/s))/2`: from the base rate b of the curve's own class up to 1.
+                    s is the pooled standard deviation of the two classes' scores (n − 2 degrees of freedom).
+    greedy          runs until both budgets are used, also where the next rubric makes the loss worse: the budget is the
+                    user's. Losses within 1e-9 are ties, and the smaller id wins.
+    α               the one with the best mean held-out AUC over the folds; the smaller one of equals.
+    bandit, brute   their reward, "the rubric's summed score", is taken literally: no label enters. With labels' signs
+                    it would rank as LC does, and the paper's brute force is not its correctness-only.
+    window          lower = the highest threshold up to θ with Prec− ≥ P, upper = the lowest from θ on with Prec+ ≥ P.
+                    A confident score so never contradicts its label; a side that never reaches P is None.
+    intervals       95 % percentile bootstrap, 2,000 resamples, each class resampled by itself.
+
+Values are `[conversation, rubric]`, signed so that larger is better; `positive` is the thumb of each conversation.
+"""

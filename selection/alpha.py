@@ -1,0 +1,91 @@
+"""How much sharpness should weigh: α by cross-validation over the training conversations.
+
+Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What performs is the held-out AUC: it uses every
+pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with the fold's θ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints
+from pollex.selection.metrics import auc
+from pollex.selection.pool import Budget, Pool, walk
+
+from pollex.errors import BadLabels
+
+ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""From correctness alone to hardly anything but sharpness: both terms are of the order of 0.1."""
+
+
+@dataclass(frozen=True)
+class AlphaScore:
+    """How one α did: mean and standard deviation of held-out AUC over the folds; no deviation (None) for one fold."""
+
+    alpha: float
+    mean: float
+    deviation: float | None
+    folds: int
+
+
+@dataclass(frozen=True)
+class AlphaChoice:
+    """The α that did best, and all of them.
+
+    Attributes:
+        table: In the order of the grid.
+        held_out: NetSAT of each conversation by the rubrics chosen without its fold `[conversation]`: what
+            a probability is fitted on, as scores of conversations that took part in the choice are too good.
+    """
+
+    alpha: float
+    table: tuple[AlphaScore, ...]
+    held_out: Floats
+
+
+def choose_alpha(
+    values: Floats,
+    positive: Bools,
+    sat: Bools,
+    ids: Sequence[str],
+    budget: Budget,
+    folds: Ints,
+    alphas: Sequence[float] = ALPHAS,
+) -> AlphaChoice:
+    """Choose α by greedy selection without each fold, measured on that fold.
+
+    Args:
+        values: Signed evals `[conversation, rubric]`.
+        positive: Labels `[conversation]`.
+        sat: Kinds `[rubric]`.
+        ids: Of the rubrics.
+        budget: SAT and DSAT.
+        folds: Number of each conversation's fold `[conversation]`; a fold of one class has no AUC and is left out of
+            the means.
+
+    Raises:
+        BadLabels: A fold leaves one class to learn from, or no fold has both classes.
+    """
+    values, positive, folds = np.asarray(values, float), np.asarray(positive, bool), np.asarray(folds)
+    held_out = np.empty((len(alphas), len(values)))
+    aucs: list[list[float]] = []
+    for fold in np.unique(folds):
+        out = folds == fold
+        pool = Pool.of(values[~out], positive[~out], sat, ids, budget)  # shared: the first steps of several α are alike
+        for row, alpha in enumerate(alphas):
+            held_out[row, out] = walk(pool, alpha).scores(values[out])
+        if 0 < positive[out].sum() < out.sum():
+            aucs.append([auc(scores[out], positive[out]) for scores in held_out])
+    if not aucs:
+        raise BadLabels("no fold has conversations of both labels", remedy="use fewer folds, or stratify them")
+    table = tuple(_alpha_score(alpha, column) for alpha, column in zip(alphas, zip(*aucs, strict=True), strict=True))
+    best = max(score.mean for score in table)
+    row = min((row for row, score in enumerate(table) if score.mean >= best - RESOLUTION), key=lambda row: alphas[row])
+    return AlphaChoice(alphas[row], table, held_out[row])
+
+
+def _alpha_score(alpha: float, aucs: Sequence[float]) -> AlphaScore:
+    deviation = float(np.std(aucs, ddof=1)) if len(aucs) > 1 else None
+    return AlphaScore(alpha, float(np.mean(aucs)), deviation, len(aucs))

@@ -1,0 +1,212 @@
+"""The losses of RUBICON for all candidates at once: correctness LC, sharpness LS, and what both rest on.
+
+Source: Biyani et al. 2024, section on selecting rubrics; the choices of the package docstring.
+
+Scores come as `[set, conversation]`, one row a rubric set, positive and negative conversations apart. A row's scores
+are binned to the grid of its own observed range, so that one count and one running sum give both precision curves at
+every threshold, without a sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pollex.errors import BadLabels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+EVAL_RANGE = 10.0
+"""How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
+
+GRID = 101
+"""Thresholds from the lowest to the highest score of a rubric set."""
+
+RESOLUTION = 1e-9
+"""Below this, two losses are tied, scores have no spread, and a score lies on its threshold (in grid steps)."""
+
+BLOCK = 1 << 18
+"""Scores handled at once: 2 MB, so that the passes over them stay in the cache."""
+
+
+class Terms(NamedTuple):
+    """LC and LS, each `[set]`. LC is in score units, larger is better; LS is an error in 0 … 2."""
+
+    correctness: Floats
+    sharpness: Floats
+
+    def loss(self, alpha: ArrayLike, size: int) -> Floats:
+        """`−LC/(10·size) + α·LS`: `[set]`, or `[alpha, set]` for several α.
+
+        Args:
+            size: |R|, how many rubrics each set has.
+        """
+        return -self.correctness / (EVAL_RANGE * size) + np.asarray(alpha, float)[..., None] * self.sharpness
+
+
+class Curves(NamedTuple):
+    """Precision curves and their targets on the grid, one row a rubric set.
+
+    Attributes:
+        thresholds: `[set, grid]`, from each set's lowest to its highest score.
+        over: Conversations scoring over each threshold, `[class, set, grid]`, positives first.
+        under: Those at or under it, likewise.
+        plus: Prec+ `[set, grid]`: the share of positives among those over.
+        minus: Prec− `[set, grid]`: the share of negatives among those at or under.
+        target_plus: The tanh curve that Prec+ is held against, `[set, grid]`.
+        target_minus: Likewise for Prec−.
+        correctness: LC `[set]`.
+        theta: θ_c `[set]`.
+        spread: s `[set]`.
+    """
+
+    thresholds: Floats
+    over: Floats
+    under: Floats
+    plus: Floats
+    minus: Floats
+    target_plus: Floats
+    target_minus: Floats
+    correctness: Floats
+    theta: Floats
+    spread: Floats
+
+    @property
+    def sharpness(self) -> Floats:
+        """LS `[set]`: the mean squared error of both curves over the grid."""
+        return _mean_square(self.plus - self.target_plus) + _mean_square(self.minus - self.target_minus)
+
+
+def candidate_losses(
+    base_scores: Floats, values: Floats, positive: Bools, alpha: ArrayLike, size: int, grid: int = GRID
+) -> Floats:
+    """The loss of a rubric set with each candidate added in turn.
+
+    Args:
+        base_scores: Scores of the set so far `[conversation]`; zeros for the empty set.
+        values: Evals of the candidates `[conversation, rubric]`.
+        positive: Labels `[conversation]`.
+        alpha: Weight of sharpness; a number or `[alpha]`.
+        size: |R| with the candidate in it.
+
+    Returns:
+        `[rubric]`, or `[alpha, rubric]`.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    columns = np.ascontiguousarray(np.asarray(values, float).T)
+    base = base_scores[positive], base_scores[~positive]
+    evals = columns[:, positive], columns[:, ~positive]
+    return candidate_terms(base, evals, np.arange(len(columns)), grid).loss(alpha, size)
+
+
+def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID) -> Terms:
+    """LC and LS of a set with each candidate added in turn; all pairs are of positives and negatives.
+
+    Args:
+        base: Scores of the set so far, each `[conversation]`.
+        evals: Evals of the pool, each `[rubric, conversation]`.
+        rows: Which rubrics are candidates `[candidate]`.
+    """
+    terms = Terms(np.empty(len(rows)), np.empty(len(rows)))
+    for block in _blocks(len(rows), len(base[0]) + len(base[1])):
+        positive, negative = (eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True))
+        curves = precision_curves(positive, negative, grid)
+        terms.correctness[block], terms.sharpness[block] = curves.correctness, curves.sharpness
+    return terms
+
+
+def theta_c(scores: Floats, positive: Bools) -> float:
+    """θ_c: half way between the mean scores of the two classes.
+
+    Args:
+        scores: `[conversation]`.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    return float(scores[positive].mean() + scores[~positive].mean()) / 2
+
+
+def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Curves:
+    """Prec+, Prec−, their tanh targets, LC, θ_c and s of rubric sets.
+
+    Args:
+        positive: Scores of the positive conversations `[set, positive conversation]`.
+        negative: Likewise of the negative ones.
+    """
+    classes = positive, negative
+    low = np.minimum(positive.min(1), negative.min(1))
+    span = np.maximum(positive.max(1), negative.max(1)) - low
+    span[span <= RESOLUTION] = 0.0
+    means = positive.mean(1), negative.mean(1)
+    theta = (means[0] + means[1]) / 2
+    spread = _pooled_deviation(positive - means[0][:, None], negative - means[1][:, None])
+    under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
+    over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
+    thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
+    base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
+    rise = (1 + np.tanh((thresholds - theta[:, None]) / np.maximum(spread, RESOLUTION)[:, None])) / 2
+    return Curves(
+        thresholds=thresholds,
+        over=over,
+        under=under,
+        plus=_precision_over(over, base_rate),
+        minus=under[1] / (under[0] + under[1]),  # the lowest score is at or under every threshold: never empty
+        target_plus=base_rate + (1 - base_rate) * rise,
+        target_minus=(1 - base_rate) + base_rate * (1 - rise),
+        correctness=means[0] - means[1],
+        theta=theta,
+        spread=spread,
+    )
+
+
+def require_both_classes(positive: Bools) -> None:
+    """Raise `BadLabels` unless there are both positive and negative conversations."""
+    if len(positive) == 0 or positive.all() or not positive.any():
+        raise BadLabels(
+            f"{int(positive.sum())} of {len(positive)} conversations are positive",
+            remedy="give conversations of both labels",
+        )
+
+
+def _blocks(rows: int, width: int) -> Iterator[slice]:
+    step = max(1, BLOCK // width)
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats:
+    """Count the scores at or under each threshold: `[set, conversation]` to `[set, grid]`."""
+    per_step = np.divide(grid - 1, span, out=np.zeros_like(span), where=span > 0)
+    place = scores - low[:, None]
+    place *= per_step[:, None]
+    # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row has its own bins.
+    place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
+    bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
+    return bins.reshape(-1, grid).cumsum(1).astype(float)
+
+
+def _precision_over(over: Floats, base_rate: float) -> Floats:
+    total = over[0] + over[1]
+    plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
+    # Nothing scores over the highest threshold, and but for constant scores something does over the one before it.
+    plus[:, -1] = plus[:, -2]
+    return plus
+
+
+def _pooled_deviation(positive: Floats, negative: Floats) -> Floats:
+    """Pooled standard deviation `[set]` of scores less their class means; two conversations have none: 0."""
+    squares = np.einsum("ij,ij->i", positive, positive) + np.einsum("ij,ij->i", negative, negative)
+    return np.sqrt(squares / max(positive.shape[1] + negative.shape[1] - 2, 1))
+
+
+def _mean_square(errors: Floats) -> Floats:
+    return np.einsum("ij,ij->i", errors, errors) / errors.shape[1]

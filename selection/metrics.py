@@ -1,0 +1,224 @@
+"""How well scores tell good conversations from bad, each figure with its 95 % bootstrap interval.
+
+Sources: Biyani et al. 2024 for ΔNetSAT and YieldRate; Efron and Tibshirani 1993, chapter 13, for percentile intervals.
+
+Each class is resampled by itself: splits are stratified, so how many of each class there are is no chance, and every
+resample has both. A resample is its weights, how often each conversation is in it; most figures are then ratios of
+sums that one matrix product gives for all resamples at once. Inside this module NaN stands for a ratio with nothing
+below the line; a `Metric` never holds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from pollex.selection.losses import Bools, Floats, require_both_classes
+from pollex.selection.threshold import Window
+
+RESAMPLES = 2000
+LEVEL = 0.95
+BLOCK = 1 << 21
+"""Weights held at once: 16 MB."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure with its interval.
+
+    Attributes:
+        value: None when it is undefined.
+        low: Lower end of the 95 % interval; None with fewer than two conversations of a class, where a bootstrap says
+            nothing, and when the value is None.
+        high: Upper end.
+        n: Conversations that it rests on.
+        undefined: Why there is no value; empty when there is one.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    undefined: str = ""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """All figures of one set of scores.
+
+    Attributes:
+        auc: How often a positive conversation scores over a negative one, ties half.
+        delta_netsat: Mean NetSAT of positives less that of negatives.
+        yield_rate: Share of conversations outside the uncertainty window.
+        confident_accuracy: Accuracy among those outside.
+    """
+
+    n: int
+    positives: int
+    negatives: int
+    accuracy: Metric
+    precision: Metric
+    recall: Metric
+    f1: Metric
+    auc: Metric
+    delta_netsat: Metric
+    yield_rate: Metric
+    confident_accuracy: Metric
+
+
+Statistic = Callable[[Floats], Floats]
+"""Weights `[resample, conversation]`, positives first, to figures `[resample]`; NaN where there is none."""
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A statistic, what it rests on, and what it means when it is NaN."""
+
+    statistic: Statistic
+    n: int
+    empty: str = ""
+    needs_labels: bool = True
+
+
+def assess(
+    scores: Floats,
+    positive: Bools,
+    theta: float,
+    window: Window,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> Assessment:
+    """Measure scores against labels. One class, none labelled positive, an empty log: undefined, never an error.
+
+    Args:
+        scores: NetSAT `[conversation]`.
+        positive: Labels `[conversation]`.
+        theta: Scores over it are labelled positive.
+    """
+    order = np.argsort(~np.asarray(positive, bool), kind="stable")
+    scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
+    said, outside = scores > theta, window.confident(scores)
+    right, everyone = said == positive, np.ones(len(scores), bool)
+    sizes = int(positive.sum()), int((~positive).sum())
+    measures = {
+        "accuracy": _Measure(_share(right, everyone), sum(sizes)),
+        "precision": _Measure(_share(said & positive, said), int(said.sum()), "nothing is labelled positive"),
+        "recall": _Measure(_share(said & positive, positive), sizes[0]),
+        # F1 = 2·TP / (labelled positive + truly positive)
+        "f1": _Measure(_share(2.0 * (said & positive), said.astype(float) + positive), sum(sizes)),
+        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes)),
+        "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
+        "yield_rate": _Measure(_share(outside, everyone), sum(sizes), needs_labels=False),
+        "confident_accuracy": _Measure(
+            _share(right & outside, outside), int(outside.sum()), "every score is in the uncertainty window"
+        ),
+    }
+    metrics = _measured(measures, sizes, rng, resamples)
+    return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
+
+
+def auc(scores: Floats, positive: Bools) -> float:
+    """How often a positive conversation scores over a negative one, ties half (Mann and Whitney 1947).
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    ordered = np.concatenate([scores[positive], scores[~positive]])
+    return float(auc_statistic(ordered, int(positive.sum()))(np.ones((1, len(ordered))))[0])
+
+
+def auc_difference(
+    first: Floats, second: Floats, positive: Bools, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Metric:
+    """AUC of `first` less that of `second` on the same conversations, both measured on the same resamples."""
+    order = np.argsort(~positive, kind="stable")
+    sizes = int(positive.sum()), int((~positive).sum())
+    one, other = (auc_statistic(scores[order], sizes[0]) for scores in (first, second))
+    measure = _Measure(lambda weights: one(weights) - other(weights), sum(sizes))
+    return _measured({"difference": measure}, sizes, rng, resamples)["difference"]
+
+
+def auc_statistic(scores: Floats, positives: int) -> Statistic:
+    """AUC as a function of weights.
+
+    Args:
+        scores: `[conversation]`, positives first.
+        positives: How many of them are positive.
+    """
+    order = np.argsort(scores, kind="stable")
+    levels = np.flatnonzero(np.diff(scores[order], prepend=-np.inf) > 0)
+    up = order < positives
+
+    def statistic(weights: Floats) -> Floats:
+        sorted_weights = weights[:, order]
+        ups = np.add.reduceat(sorted_weights * up, levels, axis=1)
+        downs = np.add.reduceat(sorted_weights * ~up, levels, axis=1)
+        won = (ups * (downs.cumsum(1) - downs / 2)).sum(1)
+        return _ratio(won, ups.sum(1) * downs.sum(1))
+
+    return statistic
+
+
+def _measured(
+    measures: Mapping[str, _Measure], sizes: tuple[int, int], rng: np.random.Generator, resamples: int
+) -> dict[str, Metric]:
+    if sum(sizes) == 0:
+        return {name: Metric(None, None, None, 0, "no conversations") for name in measures}
+    actual = np.ones((1, sum(sizes)))
+    draws: dict[str, list[Floats]] = {name: [] for name in measures}
+    for weights in _resampled(sizes, resamples, rng):
+        for name, measure in measures.items():
+            draws[name].append(measure.statistic(weights))
+    return {
+        name: _metric(measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sizes)
+        for name, measure in measures.items()
+    }
+
+
+def _metric(measure: _Measure, value: float, draws: Floats, sizes: tuple[int, int]) -> Metric:
+    if measure.needs_labels and 0 in sizes:
+        return Metric(None, None, None, measure.n, f"only {'negative' if sizes[0] == 0 else 'positive'} conversations")
+    if np.isnan(value):
+        return Metric(None, None, None, measure.n, measure.empty)
+    if (min(sizes) if measure.needs_labels else sum(sizes)) < 2:
+        return Metric(value, None, None, measure.n)
+    low, high = np.quantile(draws[~np.isnan(draws)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Metric(value, float(low), float(high), measure.n)
+
+
+def _resampled(sizes: tuple[int, int], count: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Weights of bootstrap resamples `[resample, conversation]`, in blocks; each class keeps its size."""
+    step = max(1, BLOCK // sum(sizes))
+    for start in range(0, count, step):
+        rows = min(step, count - start)
+        yield np.hstack([_drawn(rows, size, rng) for size in sizes])
+
+
+def _drawn(rows: int, size: int, rng: np.random.Generator) -> Floats:
+    if size == 0:
+        return np.zeros((rows, 0))
+    picks = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
+    return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
+
+
+def _share(part: Floats | Bools, whole: Floats | Bools) -> Statistic:
+    """The weighted sum of `part` over that of `whole`."""
+    columns = np.stack([part, whole], axis=1).astype(float)
+
+    def statistic(weights: Floats) -> Floats:
+        sums = weights @ columns
+        return _ratio(sums[:, 0], sums[:, 1])
+
+    return statistic
+
+
+def _mean_difference(scores: Floats, positives: int) -> Statistic:
+    up = np.arange(len(scores)) < positives
+    over, under = _share(scores * up, up), _share(scores * ~up, ~up)
+    return lambda weights: over(weights) - under(weights)
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)

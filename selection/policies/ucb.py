@@ -1,0 +1,57 @@
+"""Upper confidence bound bandit: each rubric is an arm, its reward the rubric's summed score on a random batch.
+
+Sources: Biyani et al. 2024, the comparison of policies; Auer, Cesa-Bianchi and Fischer 2002, UCB1,
+doi:10.1023/A:1013689704352.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pollex.selection.losses import Bools, Floats, Ints
+from pollex.selection.pool import Pool, Selection, walk
+
+BATCH = 16
+"""Conversations that a pull looks at."""
+
+ROUNDS = 50
+"""Rounds after the first, in which every arm is pulled once."""
+
+EXPLORATION = 1.0
+"""Weight of the bound in evals: about the standard deviation of a batch's mean Likert value."""
+
+
+def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:
+    """Play the bandit, then add the rubrics with the largest mean reward."""
+    rewards = play(pool, rng)
+    return walk(pool, alpha, lambda candidates, _: -rewards[candidates])
+
+
+def play(pool: Pool, rng: np.random.Generator) -> Floats:
+    """Mean reward of each rubric, in evals a conversation `[rubric]`.
+
+    Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
+    """
+    everyone = np.arange(len(pool.sat))
+    pulls, total = np.ones(len(everyone)), _reward(pool, everyone, rng)
+    for played in range(1, ROUNDS + 1):
+        bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
+        kinds = zip((pool.sat, ~pool.sat), pool.budget, strict=True)
+        arms = np.concatenate([_highest(pool, bounds, kind, budget) for kind, budget in kinds])
+        total[arms] += _reward(pool, arms, rng)
+        pulls[arms] += 1
+    return total / pulls
+
+
+def _highest(pool: Pool, bounds: Floats, kind: Bools, budget: int) -> Ints:
+    order = np.lexsort((pool.rank, -bounds.round(9)))
+    return order[kind[order]][:budget]
+
+
+def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
+    """Mean score of `arms` on one random batch: the summed score, in units that don't depend on the batch's size."""
+    positive, negative = pool.evals
+    size = positive.shape[1] + negative.shape[1]
+    batch = rng.choice(size, min(BATCH, size), replace=False)
+    thumbs_up, thumbs_down = batch[batch < positive.shape[1]], batch[batch >= positive.shape[1]] - positive.shape[1]
+    scores = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[np.ix_(arms, thumbs_down)].sum(1)
+    return scores / len(batch)

@@ -1,0 +1,168 @@
+"""One selection problem, its answer, and the walk from the empty set to the full budget that every policy takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints, Terms, candidate_terms, require_both_classes
+
+from pollex.errors import BadRubrics
+
+Budget = tuple[int, int]
+"""How many SAT and how many DSAT rubrics to choose at most."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rubric chosen, and the terms of the set with it in.
+
+    Attributes:
+        index: Column of the rubric.
+        loss: `−LC/(10·|R|) + α·LS`.
+        correctness: LC, in score units.
+        sharpness: LS.
+    """
+
+    index: int
+    loss: float
+    correctness: float
+    sharpness: float
+
+
+@dataclass(frozen=True)
+class Drop:
+    """One rubric not chosen, and why.
+
+    Attributes:
+        index: Column of the rubric.
+        loss: Of the set with it in, at the last step at which its kind was open; None when its kind never was.
+        beaten_by: Column of the rubric that was chosen at that step.
+    """
+
+    index: int
+    loss: float | None
+    beaten_by: int | None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rubrics chosen, in order, and those dropped, in the order of the columns."""
+
+    steps: tuple[Step, ...]
+    drops: tuple[Drop, ...]
+
+    @property
+    def chosen(self) -> Ints:
+        """Columns in the order of choice `[step]`."""
+        return np.array([step.index for step in self.steps], dtype=np.intp)
+
+    def scores(self, values: Floats) -> Floats:
+        """NetSAT of conversations: `[conversation, rubric]` of the whole pool to `[conversation]`."""
+        return np.asarray(values, float)[:, np.sort(self.chosen)].sum(1)
+
+
+@dataclass
+class Pool:
+    """Rubrics to choose from, judged on labelled conversations.
+
+    Attributes:
+        evals: Signed evals of the positive and of the negative conversations, each `[rubric, conversation]`.
+        sat: Kind of each rubric `[rubric]`.
+        rank: Place of each rubric by id `[rubric]`: the smaller one wins a tie.
+    """
+
+    evals: tuple[Floats, Floats]
+    sat: Bools
+    rank: Ints
+    budget: Budget
+    _known: dict[frozenset[int], Terms] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, values: Floats, positive: Bools, sat: Bools, ids: Sequence[str], budget: Budget) -> Pool:
+        """Check the problem and lay it out for the losses.
+
+        Args:
+            values: Signed evals `[conversation, rubric]`.
+            positive: Labels `[conversation]`.
+            sat: Kinds `[rubric]`.
+            ids: Of the rubrics.
+            budget: SAT and DSAT; more than there are is fine.
+
+        Raises:
+            BadLabels: All labels are alike.
+            BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
+        """
+        values, positive, sat = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat, bool)
+        if values.shape != (len(positive), len(sat)) or len(ids) != len(sat):
+            raise BadRubrics(
+                f"values of shape {values.shape} for {len(positive)} labels, {len(sat)} kinds and {len(ids)} ids",
+                remedy="give one row a conversation and one column a rubric",
+            )
+        if len(set(ids)) < len(ids):
+            raise BadRubrics("two rubrics have the same id", remedy="give each rubric an id of its own")
+        if not np.isfinite(values).all():
+            raise BadRubrics(
+                "an eval is not a number",
+                where=ids[int(np.argmin(np.isfinite(values).all(0)))],
+                remedy="impute unanswered rubrics first",
+            )
+        require_both_classes(positive)
+        columns = np.ascontiguousarray(values.T)
+        return cls(
+            (columns[:, positive], columns[:, ~positive]),
+            sat,
+            np.argsort(sorted(range(len(ids)), key=ids.__getitem__)),
+            budget,
+        )
+
+    def open(self, chosen: frozenset[int]) -> Ints:
+        """Columns that may still be added: not chosen, and of a kind with budget left."""
+        taken = np.zeros(len(self.sat), dtype=bool)
+        taken[list(chosen)] = True
+        has_room = [
+            np.sum(taken & kind) < limit for kind, limit in zip((self.sat, ~self.sat), self.budget, strict=True)
+        ]
+        return np.flatnonzero(~taken & np.where(self.sat, *has_room))
+
+    def terms(self, chosen: frozenset[int]) -> Terms:
+        """LC and LS of `chosen` with each open rubric added; worked out once, whatever α asks for them."""
+        if chosen not in self._known:
+            rows = sorted(chosen)
+            base = self.evals[0][rows].sum(0), self.evals[1][rows].sum(0)
+            self._known[chosen] = candidate_terms(base, self.evals, self.open(chosen))
+        return self._known[chosen]
+
+    def cheapest(self, candidates: Ints, costs: Floats) -> int:
+        """Position of the candidate with the lowest cost; of those within 1e-9 of it, the one with the smallest id."""
+        ties = np.flatnonzero(costs <= costs.min() + RESOLUTION)
+        return int(ties[np.argmin(self.rank[candidates[ties]])])
+
+
+Cost = Callable[[Ints, Floats], Floats]
+"""What a policy chooses by: candidates `[candidate]` and their losses to costs `[candidate]`; the lowest is taken."""
+
+
+def walk(pool: Pool, alpha: float, cost: Cost = lambda _, losses: losses) -> Selection:
+    """Add the cheapest open rubric until both budgets are used or nothing is left."""
+    steps: list[Step] = []
+    chosen: frozenset[int] = frozenset()
+    last_loss, last_step = np.zeros(len(pool.sat)), np.full(len(pool.sat), -1)
+    while len(candidates := pool.open(chosen)):
+        terms = pool.terms(chosen)
+        losses = terms.loss(alpha, len(chosen) + 1)
+        last_loss[candidates], last_step[candidates] = losses, len(steps)
+        best = pool.cheapest(candidates, cost(candidates, losses))
+        steps.append(
+            Step(
+                int(candidates[best]), float(losses[best]), float(terms.correctness[best]), float(terms.sharpness[best])
+            )
+        )
+        chosen |= {steps[-1].index}
+    dropped = (index for index in range(len(pool.sat)) if index not in chosen)
+    return Selection(tuple(steps), tuple(_drop(index, last_loss[index], last_step[index], steps) for index in dropped))
+
+
+def _drop(index: int, loss: float, step: int, steps: Sequence[Step]) -> Drop:
+    return Drop(index, None, None) if step < 0 else Drop(index, float(loss), steps[step].index)

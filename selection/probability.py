@@ -1,0 +1,84 @@
+"""How likely a conversation is positive, given its NetSAT: a logistic curve of one variable.
+
+Sources: Platt 1999, "Probabilistic outputs for support vector machines", for the targets; Lin, Lin and Weng 2007,
+doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pollex.selection.losses import RESOLUTION, Bools, Floats, require_both_classes
+
+STEPS = 100
+HALVINGS = 30
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """`P(positive | score) = 1 / (1 + exp(−(intercept + slope·score)))`."""
+
+    slope: float
+    intercept: float
+
+    def probability(self, scores: Floats) -> Floats:
+        """`[conversation]` to `[conversation]`, in 0 … 1."""
+        return _logistic(self.intercept + self.slope * np.asarray(scores, float))
+
+
+def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
+    """Fit the curve by maximum likelihood with Platt's targets, which keep it finite on classes that don't overlap.
+
+    Args:
+        scores: NetSAT of training conversations, by rubrics chosen without them `[conversation]`.
+        positive: Their labels `[conversation]`.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    targets = platt_targets(positive)
+    mean, deviation = float(np.mean(scores)), float(np.std(scores))
+    if deviation <= RESOLUTION:
+        rate = float(targets.mean())
+        return Calibration(0.0, float(np.log(rate / (1 - rate))))
+    slope, intercept = _newton((scores - mean) / deviation, targets)
+    return Calibration(slope / deviation, intercept - slope * mean / deviation)
+
+
+def platt_targets(positive: Bools) -> Floats:
+    """(N₊+1)/(N₊+2) for positives and 1/(N₋+2) for negatives: what a uniform prior expects of one more of each."""
+    positives, negatives = positive.sum(), (~positive).sum()
+    return np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+
+
+def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
+    """Slope and intercept that minimise the cross-entropy; `z` has mean 0 and deviation 1."""
+    design = np.stack([z, np.ones_like(z)], axis=1)
+    weights = np.zeros(2)
+    for _ in range(STEPS):
+        p = _logistic(design @ weights)
+        gradient = design.T @ (p - targets)
+        if np.abs(gradient).max() <= RESOLUTION * len(z):
+            break
+        # A ridge far below any real curvature keeps the step finite where all probabilities are at 0 or 1.
+        hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
+        weights = _downhill(design, targets, weights, np.linalg.solve(hessian, gradient))
+    return float(weights[0]), float(weights[1])
+
+
+def _downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
+    """Halve the step until the cross-entropy falls; stay when it never does."""
+    start = _cross_entropy(design @ weights, targets)
+    sizes = 0.5 ** np.arange(HALVINGS)
+    tried = (weights - size * step for size in sizes)
+    return next((new for new in tried if _cross_entropy(design @ new, targets) < start), weights)
+
+
+def _cross_entropy(logits: Floats, targets: Floats) -> float:
+    return float(np.sum(np.logaddexp(0.0, logits) - targets * logits))
+
+
+def _logistic(logits: Floats) -> Floats:
+    return np.exp(-np.logaddexp(0.0, -logits))
