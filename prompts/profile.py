@@ -1,0 +1,102 @@
+"""What a domain is about, in a TOML file that a person writes once."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from pollex.errors import WrongUse
+from pollex.prompts.stopwords import STOPWORDS
+
+NEUTRAL = Path(__file__).with_name("neutral.toml")
+_WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class DomainProfile(BaseModel):
+    """The words that make prompts and rubrics speak of one domain.
+
+    A field's description is the question that `pollex domain new` asks for it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    assistant: Text = Field(description="What is the assistant, and what is it for? (a noun phrase)")
+    task: Text = Field(description="What is a conversation meant to achieve? (to …)")
+    user: Text = Field(description="Who are its users? (a noun phrase)")
+    ideal_conversation: Text = Field(description="How does a roughly ideal conversation go? (two or three sentences)")
+    expectations: tuple[Text, ...] = Field(min_length=1, description="What is expected of the assistant? (one a line)")
+    language: Text = Field(description="In what language shall rubrics be written?")
+
+    @classmethod
+    def load(cls, path: str | Path) -> DomainProfile:
+        """Reads a profile.
+
+        Raises:
+            WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
+        """
+        try:
+            return cls.parse(Path(path).read_text(encoding="utf-8"), where=str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongUse(f"the domain profile can't be read: {error}", where=str(path)) from error
+
+    @classmethod
+    def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
+        """The profile that the TOML `text` holds; see `load`."""
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise WrongUse(f"not valid TOML: {error}", where=where) from error
+        except ValidationError as error:
+            raise WrongUse(complaint(error), where=where, remedy="`pollex domain new` writes a whole one") from error
+
+    @classmethod
+    def neutral(cls) -> DomainProfile:
+        """What is used when no profile is given; it holds for any assistant."""
+        return cls.load(NEUTRAL)
+
+    def toml(self) -> str:
+        """The text that `parse` turns back into this profile, each field under its question."""
+        return "\n".join(
+            f"# {field.description}\n{name} = {toml_value(getattr(self, name))}\n"
+            for name, field in type(self).model_fields.items()
+        )
+
+    def words(self) -> tuple[str, ...]:
+        """The domain's content words, lower case, each once, in the order of the profile."""
+        text = " ".join([self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations])
+        words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
+        return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
+
+
+def complaint(error: ValidationError) -> str:
+    """All that is missing or wrong, in one clause a field."""
+    faults = error.errors(include_url=False, include_input=False)
+    names: dict[str, list[str]] = {}
+    for fault in faults:
+        names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
+    return "; ".join(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items())
+
+
+_FAULTS = {
+    "missing": "missing",
+    "extra_forbidden": "unknown",
+    "string_too_short": "empty",
+    "too_short": "empty",
+    "string_too_long": "longer than 2,000 characters",
+    "string_type": "must be text",
+    "tuple_type": "must be a list of texts",
+}
+
+
+def toml_value(value: str | tuple[str, ...]) -> str:
+    """A TOML string, or a list of them one a line: JSON's escapes are TOML's, but JSON leaves DEL as it is."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"
