@@ -79,7 +79,9 @@ class Curves(NamedTuple):
     @property
     def sharpness(self) -> Floats:
         """LS `[set]`: the mean squared error of both curves over the grid."""
-        return _mean_square(self.plus - self.target_plus) + _mean_square(self.minus - self.target_minus)
+        errors = self.plus - self.target_plus, self.minus - self.target_minus
+        total = _sum_of_squares(errors[0]) + _sum_of_squares(errors[1])
+        return np.divide(total, self.plus.shape[1])
 
 
 def candidate_losses(
@@ -101,10 +103,14 @@ def candidate_losses(
         BadLabels: All labels are alike.
     """
     require_both_classes(positive)
-    columns = np.ascontiguousarray(np.asarray(values, float).T)
     base = base_scores[positive], base_scores[~positive]
-    evals = columns[:, positive], columns[:, ~positive]
-    return candidate_terms(base, evals, np.arange(len(columns)), grid).loss(alpha, size)
+    return candidate_terms(base, by_class(values, positive), np.arange(values.shape[1]), grid).loss(alpha, size)
+
+
+def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
+    """Evals `[conversation, rubric]` laid out for `candidate_terms`: of positives and of negatives, rubrics first."""
+    positives, negatives = (np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive))
+    return positives, negatives
 
 
 def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID) -> Terms:
@@ -191,7 +197,8 @@ def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats
     # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row has its own bins.
     place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
-    return bins.reshape(-1, grid).cumsum(1).astype(float)
+    counts: Floats = bins.reshape(-1, grid).cumsum(1, dtype=float)
+    return counts
 
 
 def _precision_over(over: Floats, base_rate: float) -> Floats:
@@ -204,9 +211,11 @@ def _precision_over(over: Floats, base_rate: float) -> Floats:
 
 def _pooled_deviation(positive: Floats, negative: Floats) -> Floats:
     """Pooled standard deviation `[set]` of scores less their class means; two conversations have none: 0."""
-    squares = np.einsum("ij,ij->i", positive, positive) + np.einsum("ij,ij->i", negative, negative)
-    return np.sqrt(squares / max(positive.shape[1] + negative.shape[1] - 2, 1))
+    freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
+    deviations: Floats = np.sqrt((_sum_of_squares(positive) + _sum_of_squares(negative)) / freedom)
+    return deviations
 
 
-def _mean_square(errors: Floats) -> Floats:
-    return np.einsum("ij,ij->i", errors, errors) / errors.shape[1]
+def _sum_of_squares(rows: Floats) -> Floats:
+    sums: Floats = np.einsum("ij,ij->i", rows, rows)
+    return sums

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pollex.selection.losses import Bools, Floats, require_both_classes
 from pollex.selection.threshold import Window
 
@@ -106,7 +107,7 @@ def assess(
         "precision": _Measure(_share(said & positive, said), int(said.sum()), "nothing is labelled positive"),
         "recall": _Measure(_share(said & positive, positive), sizes[0]),
         # F1 = 2·TP / (labelled positive + truly positive)
-        "f1": _Measure(_share(2.0 * (said & positive), said.astype(float) + positive), sum(sizes)),
+        "f1": _Measure(_share(2 * (said & positive), said.astype(int) + positive), sum(sizes)),
         "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes)),
         "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
         "yield_rate": _Measure(_share(outside, everyone), sum(sizes), needs_labels=False),
@@ -203,7 +204,7 @@ def _drawn(rows: int, size: int, rng: np.random.Generator) -> Floats:
     return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
 
 
-def _share(part: Floats | Bools, whole: Floats | Bools) -> Statistic:
+def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
     """The weighted sum of `part` over that of `whole`."""
     columns = np.stack([part, whole], axis=1).astype(float)
 
@@ -221,4 +222,5 @@ def _mean_difference(scores: Floats, positives: int) -> Statistic:
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return ratios

@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints, Terms, candidate_terms, require_both_classes
+from pollex.selection.losses import (
+    RESOLUTION,
+    Bools,
+    Floats,
+    Ints,
+    Terms,
+    by_class,
+    candidate_terms,
+    require_both_classes,
+)
 
 from pollex.errors import BadRubrics
 
@@ -60,7 +69,8 @@ class Selection:
 
     def scores(self, values: Floats) -> Floats:
         """NetSAT of conversations: `[conversation, rubric]` of the whole pool to `[conversation]`."""
-        return np.asarray(values, float)[:, np.sort(self.chosen)].sum(1)
+        scores: Floats = np.asarray(values, float)[:, np.sort(self.chosen)].sum(1)
+        return scores
 
 
 @dataclass
@@ -109,13 +119,8 @@ class Pool:
                 remedy="impute unanswered rubrics first",
             )
         require_both_classes(positive)
-        columns = np.ascontiguousarray(values.T)
-        return cls(
-            (columns[:, positive], columns[:, ~positive]),
-            sat,
-            np.argsort(sorted(range(len(ids)), key=ids.__getitem__)),
-            budget,
-        )
+        rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
+        return cls(by_class(values, positive), sat, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Columns that may still be added: not chosen, and of a kind with budget left."""

@@ -49,14 +49,14 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
 
 def platt_targets(positive: Bools) -> Floats:
     """(N₊+1)/(N₊+2) for positives and 1/(N₋+2) for negatives: what a uniform prior expects of one more of each."""
-    positives, negatives = positive.sum(), (~positive).sum()
+    positives, negatives = int(positive.sum()), int((~positive).sum())
     return np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
 def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
     """Slope and intercept that minimise the cross-entropy; `z` has mean 0 and deviation 1."""
     design = np.stack([z, np.ones_like(z)], axis=1)
-    weights = np.zeros(2)
+    weights: Floats = np.zeros(2)
     for _ in range(STEPS):
         p = _logistic(design @ weights)
         gradient = design.T @ (p - targets)
@@ -64,7 +64,8 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
             break
         # A ridge far below any real curvature keeps the step finite where all probabilities are at 0 or 1.
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
-        weights = _downhill(design, targets, weights, np.linalg.solve(hessian, gradient))
+        step: Floats = np.linalg.solve(hessian, gradient)
+        weights = _downhill(design, targets, weights, step)
     return float(weights[0]), float(weights[1])
 
 
@@ -81,4 +82,5 @@ def _cross_entropy(logits: Floats, targets: Floats) -> float:
 
 
 def _logistic(logits: Floats) -> Floats:
-    return np.exp(-np.logaddexp(0.0, -logits))
+    probabilities: Floats = np.exp(-np.logaddexp(0.0, -logits))
+    return probabilities

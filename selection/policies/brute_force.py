@@ -14,5 +14,5 @@ def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:  # 
 
 
 def _summed_scores(pool: Pool) -> Floats:
-    positive, negative = pool.evals
-    return positive.sum(1) + negative.sum(1)
+    scores: Floats = pool.evals[0].sum(1) + pool.evals[1].sum(1)
+    return scores

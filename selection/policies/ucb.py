@@ -53,5 +53,5 @@ def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     size = positive.shape[1] + negative.shape[1]
     batch = rng.choice(size, min(BATCH, size), replace=False)
     thumbs_up, thumbs_down = batch[batch < positive.shape[1]], batch[batch >= positive.shape[1]] - positive.shape[1]
-    scores = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[np.ix_(arms, thumbs_down)].sum(1)
+    scores: Floats = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[np.ix_(arms, thumbs_down)].sum(1)
     return scores / len(batch)
