@@ -35,11 +35,18 @@ class Extraction(BaseModel):
 
 
 class Summary(BaseModel):
-    """New rubrics of one batch of reasons, and how many texts were refused, by cause."""
+    """What one batch of reasons adds to the pool.
+
+    Attributes:
+        rubrics: New ones.
+        supported: Reasons of the batch that say what a known rubric says: the rubric's id, and the reasons.
+        refused: How many texts were refused, by cause.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     rubrics: tuple[Rubric, ...]
+    supported: dict[str, tuple[Reason, ...]] = {}
     refused: dict[str, int] = {}
 
 
@@ -104,7 +111,5 @@ class Judge(Agent, Protocol):
     def learned(self) -> Mapping[str, Any]:
         """What `study` learnt, as JSON values, for the rubric set; empty when nothing was."""
 
-    async def judge(
-        self, conversation: Conversation, questions: Sequence[Question]
-    ) -> list[Answer | Unanswered]:
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """One answer a question, in the questions' order."""

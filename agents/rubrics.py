@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -63,6 +64,22 @@ class Rubric(BaseModel):
     reason_ids: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     source: str = "person"
+
+
+MAX_QUOTES = 12
+"""A rubric carries so many quotes as examples; its reasons carry all of them."""
+
+
+def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
+    """The rubric with the support of further reasons. Quotes are kept evenly: one a reason before a second of any."""
+    new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
+    ranked = [quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]]
+    return rubric.model_copy(
+        update={
+            "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
+            "quotes": (*rubric.quotes, *ranked)[:MAX_QUOTES],
+        }
+    )
 
 
 def content_id(*parts: str) -> str:

@@ -46,7 +46,9 @@ class Embedder:
         keys = [key_of(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.vectors}
         if new:
-            self._add(list(new), self.encoder.encode([text.encode("utf-8", "replace").decode() for text in new.values()]))
+            self._add(
+                list(new), self.encoder.encode([text.encode("utf-8", "replace").decode() for text in new.values()])
+            )
         return np.stack([self.vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
 
     @property

@@ -1,0 +1,66 @@
+"""The embedded deduplicator: rubrics whose texts are near are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.roles import Deduplication
+from pollex.agents.rubrics import MAX_QUOTES, Rubric, content_id
+
+VERSION = "1"
+NEAR = 0.88
+
+
+class EmbeddedDeduplicator:
+    """Merges rubrics of one polarity whose texts are near by cosine; of each group the best supported stays.
+
+    Args:
+        near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are merged too.
+    """
+
+    def __init__(self, embedder: Embedder, near: float = NEAR) -> None:
+        self.embedder = embedder
+        self.near = near
+
+    @property
+    def name(self) -> str:
+        return "embedded"
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("deduplicator", VERSION, self.embedder.model, f"{self.near:.6f}")
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        """The rubrics that stay, in their order, with the reasons of those that went."""
+        kept, merged = {}, {}
+        for group in self.groups(rubrics):
+            ranked = sorted(group, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+            kept[ranked[0].id] = merge(ranked)
+            merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+        return Deduplication(kept=tuple(kept[r.id] for r in rubrics if r.id in kept), merged=merged)
+
+    def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
+        """Connected components of near pairs, each of one polarity; most have one rubric."""
+        if not rubrics:
+            return []
+        labels = components(self.embedder.embed([r.text for r in rubrics]), [r.polarity for r in rubrics], self.near)
+        return [[r for r, label in zip(rubrics, labels, strict=True) if label == k] for k in range(labels.max() + 1)]
+
+
+def components(vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float) -> npt.NDArray[np.intp]:
+    """A component number a vector [rubric, width]: linked where the cosine is at least `near` and the polarity the same."""
+    kinds = np.array(polarities)
+    linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
+    return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
+
+
+def merge(ranked: Sequence[Rubric]) -> Rubric:
+    """The first rubric with the reasons of all, and quotes of all as far as there is room."""
+    reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
+    quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
+    return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})

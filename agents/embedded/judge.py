@@ -1,0 +1,142 @@
+"""The embedded judge: answers any rubric from its evidence in the turns, on a scale learnt from labelled conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.scale import UNSTUDIED, Floats, Scale, binomial, learn_scale
+from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
+from pollex.agents.embedded.view import View
+from pollex.agents.rubrics import Rubric, content_id
+from pollex.conversations.model import Conversation, Label
+
+VERSION = "1"
+FOLDS = 5
+
+
+class EmbeddedJudge:
+    """Answers from signals, phrases and likeness of turns; no LLM.
+
+    A conversation that it has studied is answered on a scale learnt without it (five folds), so that answers on training
+    data are as honest as answers on new data.
+
+    Args:
+        embedder: Turns to vectors.
+        learned: What an earlier judge's `learned` gave.
+    """
+
+    def __init__(self, embedder: Embedder, learned: Mapping[str, Any] | None = None) -> None:
+        self.embedder = embedder
+        self.scales = {id_: Scale.from_json(stored) for id_, stored in (learned or {}).items()}
+        self._fold_scales: list[dict[str, Scale]] = []
+        self._folds: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return "embedded"
+
+    @property
+    def fingerprint(self) -> str:
+        scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
+        return content_id("judge", VERSION, self.embedder.model, *scales)
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        return {id_: scale.to_json() for id_, scale in sorted(self.scales.items())}
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Learns a scale a rubric from the labelled conversations, and again without each of five folds."""
+        labelled = [c for c in training if c.label is not Label.NONE and not c.not_scorable]
+        positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
+        evidence = [evidence_of(rubric, self.embedder) for rubric in rubrics]
+        measures = self._measures([View(c, self.embedder) for c in labelled], evidence)
+        folds = deal([c.text_hash for c in labelled], positive)
+        self._folds = dict(zip((c.text_hash for c in labelled), folds.tolist(), strict=True))
+        self.scales = scales_of(measures, positive, rubrics, evidence)
+        self._fold_scales = [
+            scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)
+        ]
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """One answer a question; a conversation without both parties is not scorable."""
+        if reason := conversation.not_scorable:
+            return [
+                Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
+            ]
+        view = View(conversation, self.embedder)
+        scales = self._scales_for(conversation)
+        return [self._answer(view, question, scales) for question in questions]
+
+    def _scales_for(self, conversation: Conversation) -> Mapping[str, Scale]:
+        fold = self._folds.get(conversation.text_hash)
+        return self.scales if fold is None else self._fold_scales[fold]
+
+    def _answer(self, view: View, question: Question, scales: Mapping[str, Scale]) -> Answer:
+        rubric = question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
+        evidence = evidence_of(rubric, self.embedder)
+        marks = evidence.marks(view)
+        turns = view.of(evidence.party)
+        measures = measured(marks, turns)
+        odds = float(scales.get(rubric.id, UNSTUDIED).odds(measures))
+        p = binomial(1 / (1 + np.exp(-odds)), len(question.options))
+        strongest = sorted(turns, key=lambda turn: (-round(float(marks[turn]), 6), turn))[:3]
+        return Answer(
+            question_id=question.id,
+            probabilities=p,
+            chosen=int(np.argmax(p)),
+            source="embedded",
+            justification=justified(evidence, measures, scales.get(rubric.id)),
+            turns=tuple(sorted(int(turn) for turn in strongest if marks[turn] > 0)),
+            judge=self.name,
+        )
+
+    def _measures(self, views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
+        """[conversation, rubric, measure]."""
+        self.embedder.embed([text for view in views for text in view.texts])
+        return np.array(
+            [[measured(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
+        ).reshape(len(views), len(evidence), len(MEASURES))
+
+
+def scales_of(
+    measures: Floats,
+    positive: np.ndarray[Any, np.dtype[np.bool_]],
+    rubrics: Sequence[Rubric],
+    evidence: Sequence[Signal],
+) -> dict[str, Scale]:
+    """A scale a rubric from measures [conversation, rubric, measure]; none where only one class is at hand."""
+    if not positive.any() or positive.all():
+        return {}
+    return {
+        rubric.id: learn_scale(measures[:, i], positive, +1 if rubric.polarity == "sat" else -1, signal.lean)
+        for i, (rubric, signal) in enumerate(zip(rubrics, evidence, strict=True))
+    }
+
+
+def deal(hashes: Sequence[str], positive: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """A fold a conversation, class by class in the order of the hashes: the same whatever the order of the rows.
+
+    Conversations of the same text share a fold.
+    """
+    order = {
+        text: rank
+        for label in (True, False)
+        for rank, text in enumerate(sorted({h for h, p in zip(hashes, positive, strict=True) if p == label}))
+    }
+    return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
+
+
+def justified(evidence: Signal, measures: Floats, scale: Scale | None) -> str:
+    """What was seen, in the measure that weighs most, beside what is half way between good and bad."""
+    if scale is None:
+        return f"{evidence.name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
+    if not scale.weight.any():
+        return f"{evidence.name}: tells nothing here; in the training log it doesn't separate good from bad"
+    heaviest = int(np.argmax(scale.weight))
+    return f"{evidence.name}: {MEASURES[heaviest]} {measures[heaviest]:.2f}, the middle is {scale.middle[heaviest]:.2f}"

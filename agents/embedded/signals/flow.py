@@ -1,0 +1,89 @@
+"""How turns follow on each other: repeats, relevance, unanswered questions, endings."""
+
+import numpy as np
+
+from pollex.agents.embedded.signals.signal import Signal
+from pollex.agents.embedded.view import Floats, View
+
+
+def user_repeats(view: View) -> Floats:
+    """Cosine of each user turn to the most similar earlier one."""
+    out = np.zeros(len(view.texts))
+    out[view.user] = view.earlier_likeness(view.user)
+    return out
+
+
+def assistant_repeats(view: View) -> Floats:
+    """Cosine of each assistant turn to the most similar earlier one."""
+    out = np.zeros(len(view.texts))
+    out[view.assistant] = view.earlier_likeness(view.assistant)
+    return out
+
+
+def relevance(view: View) -> Floats:
+    """Cosine of each reply to the user turn before it."""
+    out = np.zeros(len(view.texts))
+    for asked, replied in view.replies:
+        out[replied] = view.vectors[asked] @ view.vectors[replied]
+    return out
+
+
+def irrelevance(view: View) -> Floats:
+    return -relevance(view)
+
+
+def unanswered_questions(view: View) -> Floats:
+    """1 for a user's question that gets a question back."""
+    out = np.zeros(len(view.texts))
+    for asked, replied in view.replies:
+        out[asked] = "?" in view.texts[asked] and view.texts[replied].endswith("?")
+    return out
+
+
+def follow_up(view: View) -> Floats:
+    """Cosine of each user turn to the reply before it: the user takes up what was said."""
+    out = np.zeros(len(view.texts))
+    spoken = view.of("both")
+    for before, after in zip(spoken, spoken[1:], strict=False):
+        if view.roles[before] == "assistant" and view.roles[after] == "user":
+            out[after] = view.vectors[before] @ view.vectors[after]
+    return out
+
+
+def last_word(view: View, party: str) -> Floats:
+    """1 for the last turn, where the party has it."""
+    out = np.zeros(len(view.texts))
+    spoken = view.of("both")
+    if len(spoken) and view.roles[spoken[-1]] == party:
+        out[spoken[-1]] = 1
+    return out
+
+
+def user_ends(view: View) -> Floats:
+    return last_word(view, "user")
+
+
+def assistant_ends(view: View) -> Floats:
+    return last_word(view, "assistant")
+
+
+def open_end(view: View) -> Floats:
+    """1 for a last turn that asks something: the other party never answers."""
+    out = np.zeros(len(view.texts))
+    spoken = view.of("both")
+    if len(spoken) and "?" in view.texts[spoken[-1]][-40:]:
+        out[spoken[-1]] = 1
+    return out
+
+
+SIGNALS = [
+    Signal("user_repeats", "user", "The user repeats or rephrases a request.", user_repeats, -1),
+    Signal("assistant_repeats", "assistant", "The assistant repeats itself.", assistant_repeats, -1),
+    Signal("relevance", "assistant", "The assistant answers what the user asked.", relevance, +1),
+    Signal("irrelevance", "assistant", "The assistant strays from the user's words.", irrelevance, -1),
+    Signal("unanswered_question", "user", "The user gets a question back for a question.", unanswered_questions, -1),
+    Signal("follow_up", "user", "The user builds on the assistant's answer.", follow_up),
+    Signal("user_ends", "user", "The user has the last word.", user_ends),
+    Signal("assistant_ends", "assistant", "The assistant has the last word.", assistant_ends),
+    Signal("open_end", "both", "The conversation ends with an open question.", open_end, -1),
+]

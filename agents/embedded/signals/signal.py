@@ -1,0 +1,63 @@
+"""What a signal is, and how any evidence in single turns becomes numbers about the whole conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pollex.agents.embedded.view import Floats, Indices, View
+
+Party = Literal["user", "assistant", "both"]
+MEASURES = ("share", "amount", "ending", "trend")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Something that can be seen in single turns and that may speak for or against a conversation.
+
+    Attributes:
+        name: Stored in rubric sets; never renamed.
+        party: Whose turns carry the mark.
+        statement: What is asserted where the signal is strong; one sentence with one verb.
+        marks: How strongly each turn carries the signal: [turn] for all turns, 0 where it doesn't.
+        lean: What is known of it in general: +1 good, −1 bad, 0 it depends.
+    """
+
+    name: str
+    party: Party
+    statement: str
+    marks: Callable[[View], Floats]
+    lean: int = 0
+
+
+def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) -> Signal:
+    """A signal that a turn carries when `pattern` is found in it (ignoring case)."""
+    found = re.compile(pattern, re.IGNORECASE | re.MULTILINE).search
+
+    def marks(view: View) -> Floats:
+        out = np.zeros(len(view.texts))
+        for turn in view.of(party):
+            out[turn] = found(view.texts[turn]) is not None
+        return out
+
+    return Signal(name, party, statement, marks, lean)
+
+
+def measured(marks: Floats, turns: Indices) -> Floats:
+    """The marks of one party's turns as four numbers about the conversation, [4]: see `MEASURES`.
+
+    share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of the last two turns.
+    trend: mean of the last third less mean of the first. All are 0 for a party without turns.
+    """
+    if not len(turns):
+        return np.zeros(len(MEASURES))
+    x = marks[turns]
+    third = max(1, round(len(x) / 3))
+    total = x.sum()
+    return np.array(
+        [x.mean(), np.sign(total) * np.log1p(abs(total)), x[-2:].max(), x[-third:].mean() - x[:third].mean()]
+    )

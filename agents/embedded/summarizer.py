@@ -1,0 +1,69 @@
+"""The embedded summariser: one rubric for all reasons that rest on the same evidence, in the domain's words."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.roles import Summary
+from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id, with_reasons
+
+VERSION = "1"
+LEAST_SHARE = 0.3
+MOST_WORDS = 2
+
+
+class EmbeddedSummarizer:
+    """Writes rubrics from templates around what the extractor found; no LLM.
+
+    Args:
+        domain_words: Words of the domain profile; those that the quotes use enter the rubric.
+    """
+
+    def __init__(self, domain_words: Sequence[str] = ()) -> None:
+        self.domain_words = tuple(domain_words)
+
+    @property
+    def name(self) -> str:
+        return "embedded"
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("summarizer", VERSION, *self.domain_words)
+
+    async def summarize(
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+    ) -> Summary | Unanswered:
+        """A rubric a source; reasons of a source that has a rubric support that one."""
+        by_source: defaultdict[str, list[Reason]] = defaultdict(list)
+        for reason in reasons:
+            by_source[reason.source].append(reason)
+        rubric_of = {rubric.source: rubric for rubric in known if rubric.polarity == polarity}
+        return Summary(
+            rubrics=tuple(
+                self._written(source, group, polarity) for source, group in by_source.items() if source not in rubric_of
+            ),
+            supported={
+                rubric_of[source].id: tuple(group) for source, group in by_source.items() if source in rubric_of
+            },
+        )
+
+    def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
+        text = about(reasons[0].text, self._topic(reasons))
+        return with_reasons(
+            Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, source=source), reasons
+        )
+
+    def _topic(self, reasons: Sequence[Reason]) -> list[str]:
+        """Domain words that at least three in ten reasons quote, the most frequent first."""
+        quoted = [set(re.findall(r"[\w#+-]+", " ".join(q.text for q in r.quotes).casefold())) for r in reasons]
+        counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
+        frequent = [word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))]
+        return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
+
+
+def about(statement: str, topic: Sequence[str]) -> str:
+    """The statement with what it is mostly about."""
+    return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}." if topic else statement

@@ -1,0 +1,80 @@
+"""A conversation as the embedded roles look at it: turns by party, words, vectors, who replies to whom."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.conversations.model import Conversation
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of satisfaction.
+HEAD, TAIL = 6_000, 2_000
+
+
+class View:
+    """One conversation, looked at.
+
+    Attributes:
+        texts: One a turn, stripped, huge ones without their middle.
+        vectors: [turn, width], length 1; zeros for turns without text.
+    """
+
+    def __init__(self, conversation: Conversation, embedder: Embedder) -> None:
+        self.conversation = conversation
+        self.texts = [shortened(turn.content.strip()) for turn in conversation.turns]
+        self.roles = np.array([turn.role for turn in conversation.turns], dtype=object)
+        self._embedder = embedder
+
+    @cached_property
+    def vectors(self) -> npt.NDArray[np.float32]:
+        return self._embedder.embed(self.texts)
+
+    @cached_property
+    def user(self) -> Indices:
+        """Indices of the user's turns with text."""
+        return self._turns_of("user")
+
+    @cached_property
+    def assistant(self) -> Indices:
+        """Indices of the assistant's turns with text."""
+        return self._turns_of("assistant")
+
+    def of(self, party: str) -> Indices:
+        """Indices of one party's turns, or of both parties'."""
+        if party == "both":
+            return np.sort(np.concatenate([self.user, self.assistant]))
+        return self.user if party == "user" else self.assistant
+
+    @cached_property
+    def replies(self) -> list[tuple[int, int]]:
+        """Each user turn with the assistant's turn that follows it at once."""
+        spoken = self.of("both")
+        return [
+            (int(a), int(b))
+            for a, b in zip(spoken, spoken[1:], strict=False)
+            if self.roles[a] == "user" and self.roles[b] == "assistant"
+        ]
+
+    @cached_property
+    def words(self) -> Floats:
+        """Words in each turn."""
+        return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
+
+    def earlier_likeness(self, turns: Indices) -> Floats:
+        """For each of `turns` the highest cosine to an earlier one of them; 0 for the first."""
+        cosines = np.tril(self.vectors[turns] @ self.vectors[turns].T, -1)
+        return cosines.max(axis=1, initial=0.0).astype(np.float64)
+
+    def _turns_of(self, role: str) -> Indices:
+        with_text = np.array([bool(text) for text in self.texts], dtype=bool)
+        return np.flatnonzero((self.roles == role) & with_text)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n…\n{text[-TAIL:]}"
