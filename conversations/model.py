@@ -21,6 +21,11 @@ class Label(StrEnum):
     NONE = "none"
 
 
+Flag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
+"""What is odd about a conversation's text: lone surrogates that were replaced by U+FFFD, characters that deceive the
+eye (kept as they are), a turn over the size limit."""
+
+
 class Turn(BaseModel):
     """One message: who spoke, and the words."""
 
@@ -40,6 +45,7 @@ class Conversation(BaseModel):
         judge: Who gave the label, where the log says so.
         group: What must stay on one side of a split, a user id for example.
         metadata: All other fields of the log's row, untouched.
+        flags: What is odd about the text.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,6 +56,7 @@ class Conversation(BaseModel):
     judge: str | None = None
     group: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+    flags: tuple[Flag, ...] = ()
 
     @cached_property
     def text_hash(self) -> str:
@@ -60,6 +67,8 @@ class Conversation(BaseModel):
     @cached_property
     def not_scorable(self) -> str:
         """Why no judge can be asked about this conversation; empty when one can."""
+        if "too_large" in self.flags:
+            return "too large: a turn is over the size limit"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
         roles = {turn.role for turn in self.turns if turn.content.strip()}

@@ -1,0 +1,139 @@
+"""Where logs lie: files, globs and standard input, and which format each has."""
+
+from __future__ import annotations
+
+import glob
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from pollex.conversations.csv_rows import csv_rows
+from pollex.conversations.json_rows import json_document, json_lines, parse_json
+from pollex.conversations.parquet_rows import parquet_rows
+from pollex.conversations.rows import BadRow, Row
+from pollex.errors import BadInput, WrongUse
+
+STDIN = "-"
+FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+"""What a file's ending promises; `.json` and others are told by their first characters."""
+
+
+def find_files(sources: Sequence[str | Path]) -> list[str]:
+    """Every file that the sources name, once, in order: paths as they are, globs in the order of names.
+
+    Raises:
+        WrongUse: A source names nothing.
+        BadInput: A file doesn't exist.
+    """
+    if not sources:
+        raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
+    found = [name for source in sources for name in _expanded(str(source))]
+    return list(dict.fromkeys(found))
+
+
+def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
+    """The rows of one file, as they stand in it.
+
+    Raises:
+        BadInput: The file can't be opened, decoded, or trusted in any part.
+    """
+    try:
+        with _opened(source) as file:
+            yield from _rows(source, file, encoding)
+    except OSError as error:
+        raise BadInput(f"can't be opened: {error.strerror or error}", where=source, remedy="check the path") from None
+
+
+def _expanded(source: str) -> list[str]:
+    if source == STDIN or Path(source).is_file():
+        return [source]
+    if Path(source).is_dir():
+        raise BadInput("a folder, not a file", where=source, remedy=f"name its files: {source.rstrip('/')}/*.jsonl")
+    matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
+    if not matches:
+        raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
+    return matches
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[BinaryIO]:
+    """The file, seekable; standard input is put aside first, since its format is told by looking ahead."""
+    if source != STDIN:
+        with Path(source).open("rb") as file:
+            yield file
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        file.seek(0)
+        yield file  # type: ignore[misc]
+
+
+def _rows(source: str, file: BinaryIO, encoding: str) -> Iterator[Row | BadRow]:
+    if _is_parquet(source, file):
+        return parquet_rows(source, Path(file.name))
+    form = FORMATS.get(Path(source).suffix.lower()) or _told_format(_lines(source, file, encoding))
+    file.seek(0)
+    lines = _lines(source, file, encoding)
+    if form == "lines":
+        return json_lines(source, lines)
+    if form == "csv":
+        return csv_rows(source, lines)
+    return json_document(source, "".join(lines))
+
+
+def _is_parquet(source: str, file: BinaryIO) -> bool:
+    """By the ending or the first bytes, so that a broken Parquet file is called one."""
+    magic = file.read(4)
+    file.seek(0)
+    return magic == b"PAR1" or FORMATS.get(Path(source).suffix.lower()) == "parquet"
+
+
+def _told_format(lines: Iterable[str]) -> str:
+    """`lines` where the first line that isn't blank is an object of its own, `document` where JSON begins, else csv."""
+    first = next((line for line in lines if line.strip()), "")
+    start = first.lstrip()[:1]
+    if start != "{":
+        return "document" if start == "[" else "csv"
+    try:
+        parse_json(first)
+    except ValueError:
+        return "document"
+    return "lines"
+
+
+def _lines(source: str, file: BinaryIO, encoding: str) -> Iterator[str]:
+    """The text's lines with their ends.
+
+    Bytes that aren't text come through as lone surrogates, so that the line they stand in is known.
+    """
+    try:
+        text = io.TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline="")
+    except LookupError:
+        raise WrongUse(f"no encoding is called {encoding!r}", remedy="try --encoding utf-8 or latin-1") from None
+    try:
+        for number, line in enumerate(text, start=1):
+            if not line.isascii():
+                _check_decoded(f"{source}:{number}", line, encoding)
+            yield line
+    except UnicodeError as error:
+        raise _not_text(source, encoding, str(error)) from None
+    finally:
+        text.detach()
+
+
+def _check_decoded(where: str, line: str, encoding: str) -> None:
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}") from None
+
+
+def _not_text(where: str, encoding: str, what: str) -> BadInput:
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    return BadInput(f"not {name} text: {what}", where=where, remedy="name the file's encoding: --encoding latin-1")

@@ -1,0 +1,111 @@
+"""JSON and JSON lines, read strictly.
+
+DuckDB's reader gives up a whole file for one bad line, takes an id like `2024-01-01` for a date and mixes the types of
+1 and "1"; Python's keeps the last of two equal keys. Here every line stands for itself, values stay what they are, and
+a line with two equal keys or nested deeper than `MAX_DEPTH` is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pollex.conversations.rows import BadRow, Row
+from pollex.errors import BadInput
+
+MAX_DEPTH = 64
+ENVELOPES = ("conversations", "data", "runs", "rows", "items")
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: Not JSON, two equal keys in an object, or nested too deep.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
+    """One row a line; a line that can't be read is kept as such, blank lines are nothing."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "mend or remove the line")
+            continue
+        yield _row(source, number, value)
+
+
+def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
+    """The items of a JSON list, or of the list in an envelope such as `{"data": […]}`; one object is one row.
+
+    Raises:
+        BadInput: The text isn't JSON; no part of it can be trusted then.
+    """
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise BadInput(f"not JSON: {_reason(error)}", where=source, remedy="mend the file, or use JSON lines") from None
+    for number, item in enumerate(_items(value), start=1):
+        yield _row(source, number, item)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
+    return fields
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether objects and lists are nested deeper than `levels`; level by level, so that depth costs no stack."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+    return bool(level)
+
+
+def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+def _items(value: object) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        lists = [name for name in ENVELOPES if isinstance(value.get(name), list)]
+        # A single ShareGPT conversation has a list named like an envelope; its items are turns.
+        if len(lists) == 1 and not any(_is_turn(item) for item in value[lists[0]]):
+            items: list[Any] = value[lists[0]]
+            return items
+    return [value]
+
+
+def _is_turn(item: object) -> bool:
+    return isinstance(item, dict) and item.keys() >= {"from", "value"}
+
+
+def _row(source: str, number: int, value: object) -> Row | BadRow:
+    if isinstance(value, dict):
+        return Row(source, number, value)
+    return BadRow(source, number, "not a JSON object", "write one object a row, with the conversation's fields")
+
+
+def _reason(error: ValueError) -> str:
+    """Where a one-line text breaks, without the parser's line number, which is always 1 there."""
+    if isinstance(error, json.JSONDecodeError):
+        place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno} column {error.colno}"
+        return f"{error.msg} at {place}"
+    return str(error)

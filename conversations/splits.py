@@ -1,0 +1,188 @@
+"""Splits that keep what belongs together on one side.
+
+Conversations of one group, and conversations with the same text, are tied; what is tied, over several steps too, is one
+*block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from the largest to the
+smallest, in an order drawn from the seed, and each goes where it best fills the quota of every label. All of it depends
+on ids, texts and labels alone and not on the order of rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pollex.conversations.model import Conversation, Label
+from pollex.errors import BadLabels, WrongUse
+
+LABELS = tuple(Label)
+CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Two sides, each ordered by id."""
+
+    train: tuple[Conversation, ...]
+    test: tuple[Conversation, ...]
+
+
+def split(conversations: Sequence[Conversation], test_fraction: float, seed: int) -> Split:
+    """Conversations to learn from, and others to measure on; every label has the same share on both sides, or nearly.
+
+    Args:
+        test_fraction: From 0 (nothing is held out) to less than 1.
+
+    Raises:
+        WrongUse: A fraction out of range.
+        BadLabels: The two classes can't both be on both sides.
+    """
+    if not 0 <= test_fraction < 1:
+        raise WrongUse(f"a test fraction of {test_fraction}", remedy="give one from 0 to less than 1")
+    ordered = sorted(conversations, key=lambda conversation: conversation.id)
+    if test_fraction == 0:
+        return Split(tuple(ordered), ())
+    sides = _deal(ordered, np.array([1 - test_fraction, test_fraction]), seed)
+    if sides is None:
+        raise BadLabels(
+            f"both classes can't be on both sides of a split: {_counted(ordered)}",
+            remedy="add labelled conversations or groups, or hold nothing out: --test-fraction 0",
+        )
+    train, test = (tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1))
+    return Split(train, test)
+
+
+def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
+    """The fold of each conversation, [conversation] int from 0 to k − 1, dealt as in `split`.
+
+    Raises:
+        WrongUse: Fewer than 2 folds.
+        BadLabels: The two classes can't both be in every fold.
+    """
+    if k < 2:
+        raise WrongUse(f"{k} folds", remedy="cross-validation needs at least 2")
+    dealt = _deal(conversations, np.full(k, 1 / k), seed)
+    if dealt is None:
+        raise BadLabels(
+            f"both classes can't be in each of {k} folds: {_counted(conversations)}",
+            remedy="add labelled conversations or groups, or take fewer folds",
+        )
+    return dealt
+
+
+def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
+    """Indices of conversations that are tied by group or text, each index in one block."""
+    parent = list(range(len(conversations)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    first: dict[tuple[str, str], int] = {}
+    for index, conversation in enumerate(conversations):
+        ties = [("text", conversation.text_hash)]
+        if conversation.group is not None:
+            ties.append(("group", conversation.group))
+        for tie in ties:
+            parent[root(index)] = root(first.setdefault(tie, index))
+    members: defaultdict[int, list[int]] = defaultdict(list)
+    for index in range(len(conversations)):
+        members[root(index)].append(index)
+    return list(members.values())
+
+
+def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
+    """The bin of each conversation; None where no way was found for every bin to have both classes.
+
+    Args:
+        shares: Of each bin, [bin], summing to 1.
+    """
+    tied = sorted(blocks(conversations), key=lambda block: _order(conversations, block, seed))
+    counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
+    for row, block in enumerate(tied):
+        for index in block:
+            counts[row, LABELS.index(conversations[index].label)] += 1
+    bins = _fill(counts, shares)
+    if not _mend(bins, counts, shares):
+        return None
+    dealt = np.zeros(len(conversations), dtype=np.int64)
+    for row, block in enumerate(tied):
+        dealt[block] = bins[row]
+    return dealt
+
+
+def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -> tuple[int, str]:
+    name = min(conversations[index].id for index in block)
+    return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
+
+
+def _fill(counts: Ints, shares: Floats) -> Ints:
+    """Deals blocks, [block, label] counts, in their order: each where the squared distance to the quotas falls most.
+
+    A label weighs the less the more conversations have it, so that the rarer class is dealt as evenly as the other.
+    """
+    total = counts.sum(axis=0)
+    weight = 1 / np.maximum(total, 1)
+    left = shares[:, None] * total
+    bins = np.zeros(len(counts), dtype=np.int64)
+    for row, block in enumerate(counts):
+        gain = (weight * block * (2 * left - block)).sum(axis=1)
+        bins[row] = gain.argmax()
+        left[bins[row]] -= block
+    return bins
+
+
+def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
+    """Moves blocks, in place, until each bin has both classes; False where no single move helps any more.
+
+    With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it from a block that the
+    other can spare, or both trade places over two moves.
+    """
+    held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
+    while lacking := _lacking(held):
+        moves = [
+            (_lacking(moved), _distance(moved, shares), row, bin_)
+            for row in np.flatnonzero(counts[:, CLASSES].any(axis=1))
+            for bin_ in range(len(shares))
+            if bin_ != bins[row]
+            for moved in [_moved(held, counts[row], bins[row], bin_)]
+        ]
+        if not moves or min(moves)[0] >= lacking:
+            return False
+        _, _, row, bin_ = min(moves)
+        held = _moved(held, counts[row], bins[row], bin_)
+        bins[row] = bin_
+    return True
+
+
+def _lacking(held: Ints) -> int:
+    """How many pairs of bin and class have no conversation; `held` is [bin, label]."""
+    return int((held[:, CLASSES] == 0).sum())
+
+
+def _distance(held: Ints, shares: Floats) -> float:
+    """Squared distance to the quotas, weighed as in `_fill`."""
+    total = held.sum(axis=0)
+    return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
+
+
+def _moved(held: Ints, block: Ints, source: int, target: int) -> Ints:
+    moved = held.copy()
+    moved[source] -= block
+    moved[target] += block
+    return moved
+
+
+def _counted(conversations: Sequence[Conversation]) -> str:
+    labels = [conversation.label for conversation in conversations]
+    good, bad = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+    return f"{good} positive and {bad} negative in {len(blocks(conversations))} blocks of one group or text"
