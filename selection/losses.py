@@ -28,7 +28,7 @@ GRID = 101
 """Thresholds from the lowest to the highest score of a rubric set."""
 
 RESOLUTION = 1e-9
-"""Below this, two losses are tied, scores have no spread, and a score lies on its threshold (in grid steps)."""
+"""Below this, two losses are tied, scores are constant, and a score lies on its threshold (in grid steps)."""
 
 BLOCK = 1 << 18
 """Scores handled at once: 2 MB, so that the passes over them stay in the cache."""
@@ -160,7 +160,9 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
     base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
-    rise = (1 + np.tanh((thresholds - theta[:, None]) / np.maximum(spread, RESOLUTION)[:, None])) / 2
+    # Without spread the targets are steps; a thousandth of a grid step is one, and rounding still can't tip it at θ_c.
+    width = np.where(span > 0, np.maximum(spread, 1e-3 * span / (grid - 1)), np.inf)
+    rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
     return Curves(
         thresholds=thresholds,
         over=over,
@@ -197,13 +199,12 @@ def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats
     # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row has its own bins.
     place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
-    counts: Floats = bins.reshape(-1, grid).cumsum(1, dtype=float)
-    return counts
+    return bins.reshape(-1, grid).cumsum(1, dtype=float)
 
 
 def _precision_over(over: Floats, base_rate: float) -> Floats:
     total = over[0] + over[1]
-    plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
+    plus: Floats = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
     # Nothing scores over the highest threshold, and but for constant scores something does over the one before it.
     plus[:, -1] = plus[:, -2]
     return plus

@@ -64,7 +64,7 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
             break
         # A ridge far below any real curvature keeps the step finite where all probabilities are at 0 or 1.
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
-        step: Floats = np.linalg.solve(hessian, gradient)
+        step = np.linalg.solve(hessian, gradient).astype(float)
         weights = _downhill(design, targets, weights, step)
     return float(weights[0]), float(weights[1])
 

@@ -1,0 +1,99 @@
+"""How fast selection is: `python benchmarks/selection.py [--quick]`.
+
+Prints time and peak memory of greedy selection at three sizes, up to a pool of 2,000 rubrics on 10,000 conversations,
+the ratio to a plain Python loop at a size where both run, and stability on 400 conversations × 150 rubrics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from pollex.selection.losses import GRID
+from pollex.selection.policies import select
+from pollex.selection.stability import stability
+
+# The plain loop that is timed is the one that the tests hold the arrays to.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "selection"))
+from plain_loops import plain_greedy
+
+Result = TypeVar("Result")
+Problem = tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]
+
+BUDGET = (10, 10)
+ALPHA = 1.0
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the conversations and rubrics")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(arguments.seed)
+    shrink = 10 if arguments.quick else 1
+    growth([(10_000 // shrink // k, 2_000 // shrink) for k in (4, 2, 1)], rng)
+    ratio(100 if arguments.quick else 1_000, 20 if arguments.quick else 100, rng)
+    resampling(400, 150, 20 if arguments.quick else 200, rng)
+
+
+def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
+    """Greedy at growing sizes; the last one is the size that the project promises."""
+    for conversations, rubrics in sizes:
+        problem = pool(conversations, rubrics, rng)
+        _, seconds = timed(partial(select, *problem, BUDGET, ALPHA, rng))
+        print(
+            f"greedy  {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} steps, "
+            f"{GRID} thresholds: {seconds:6.2f} s, peak {peak_megabytes():5.0f} MB"
+        )
+
+
+def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
+    """Arrays against the plain loop, which must choose the same."""
+    values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
+    selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng))
+    chosen, slow = timed(partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA))
+    same = chosen == selection.chosen.tolist()
+    print(
+        f"plain   {conversations:>6} conversations × {rubrics} rubrics, 3 + 3 steps: loop {slow:.2f} s, "
+        f"arrays {fast:.4f} s, {slow / fast:.0f} times faster, {'same' if same else 'DIFFERENT'} choice"
+    )
+
+
+def resampling(conversations: int, rubrics: int, resamples: int, rng: np.random.Generator) -> None:
+    """Stability by bootstrap."""
+    problem = pool(conversations, rubrics, rng)
+    _, seconds = timed(partial(stability, *problem, BUDGET, ALPHA, rng, resamples=resamples))
+    print(f"stable  {conversations:>6} conversations × {rubrics} rubrics, {resamples} resamples: {seconds:.2f} s")
+
+
+def pool(conversations: int, rubrics: int, rng: np.random.Generator) -> Problem:
+    """Likert answers that follow the label more or less, half of the rubrics DSAT."""
+    positive = np.arange(conversations) % 2 == 0
+    values = rng.normal(2, 1.2, (conversations, rubrics)) + positive[:, None] * rng.uniform(-0.2, 0.8, rubrics)
+    sat = np.arange(rubrics) % 2 == 0
+    values = np.clip(np.round(values), 0, 4) * 2.5 - 10 * ~sat
+    return values, positive, sat, [f"{rubric:05}" for rubric in range(rubrics)]
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """What `work` returns, and the seconds that it takes."""
+    start = time.perf_counter()
+    return work(), time.perf_counter() - start
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has held so far (ru_maxrss: kilobytes on Linux, bytes on macOS)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    main()

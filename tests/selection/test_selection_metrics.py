@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
+
+from pollex.errors import BadLabels
+from pollex.selection.metrics import Assessment, Metric, _drawn, assess, auc, auc_difference, auc_statistic
+from pollex.selection.threshold import Window
+
+NOTHING_CERTAIN = Window(None, None)
+
+
+def figures(assessment: Assessment) -> dict[str, Metric]:
+    fields = {field.name: getattr(assessment, field.name) for field in dataclasses.fields(assessment)}
+    return {name: metric for name, metric in fields.items() if isinstance(metric, Metric)}
+
+
+def measure(scores: list[float], labels: list[int], theta: float, window: Window = NOTHING_CERTAIN) -> Assessment:
+    return assess(np.array(scores, float), np.array(labels, bool), theta, window, np.random.default_rng(0), 200)
+
+
+def test_no_conversations_leave_every_figure_undefined() -> None:
+    for metric in figures(measure([], [], 0.0)).values():
+        assert metric == Metric(None, None, None, 0, "no conversations")
+
+
+@pytest.mark.parametrize(("label", "word"), [(1, "positive"), (0, "negative")])
+@pytest.mark.parametrize("n", [1, 5])
+def test_one_class_leaves_all_but_the_yield_undefined(label: int, word: str, n: int) -> None:
+    metrics = figures(measure([*range(n)], [label] * n, 0.5, Window(-1.0, 0.5)))
+    yield_rate = metrics.pop("yield_rate")
+    assert yield_rate.value == (n - 1) / n
+    for metric in metrics.values():
+        assert metric.value is metric.low is metric.high is None
+        assert metric.undefined == f"only {word} conversations"
+
+
+def test_precision_is_undefined_when_nothing_is_labelled_positive() -> None:
+    metrics = figures(measure([1, 2, 3, 4], [0, 1, 0, 1], 10.0))
+    assert metrics["precision"] == Metric(None, None, None, 0, "nothing is labelled positive")
+    assert metrics["recall"].value == 0
+    assert metrics["f1"].value == 0
+    assert metrics["confident_accuracy"].undefined == "every score is in the uncertainty window"
+
+
+def test_one_conversation_of_a_class_has_a_value_without_an_interval() -> None:
+    metrics = figures(measure([1, 2, 3], [0, 0, 1], 2.5))
+    assert metrics["auc"] == Metric(1.0, None, None, 3)
+    assert metrics["yield_rate"].low == 0
+
+
+def test_constant_scores_have_an_auc_of_one_half() -> None:
+    assert figures(measure([5] * 6, [0, 1] * 3, 5.0))["auc"] == Metric(0.5, 0.5, 0.5, 6)
+
+
+def test_figures_of_six_conversations_worked_by_hand() -> None:
+    # Scores 5 4 2 | 3 2 1, the first three positive; θ = 2.5: TP 2, FN 1, FP 1, TN 2.
+    # AUC: 5 and 4 beat all three, 2 ties with one (½) and beats one: (3 + 3 + 1½)/9.
+    # ΔNetSAT = 11/3 − 2. Window (1, 4]: 5 (right) and 1 (right) are outside.
+    assessment = measure([5, 4, 2, 3, 2, 1], [1, 1, 1, 0, 0, 0], 2.5, Window(1.0, 4.0))
+    values = {name: metric.value for name, metric in figures(assessment).items()}
+    assert values == pytest.approx(
+        {
+            "accuracy": 4 / 6,
+            "precision": 2 / 3,
+            "recall": 2 / 3,
+            "f1": 2 / 3,
+            "auc": 7.5 / 9,
+            "delta_netsat": 5 / 3,
+            "yield_rate": 2 / 6,
+            "confident_accuracy": 1.0,
+        },
+        abs=1e-12,
+    )
+    assert (assessment.n, assessment.positives, assessment.negatives) == (6, 3, 3)
+    counts = {name: metric.n for name, metric in figures(assessment).items()}
+    assert counts == dict.fromkeys(counts, 6) | {"precision": 3, "recall": 3, "confident_accuracy": 2}
+
+
+conversations = st.lists(st.tuples(st.integers(-10, 10).map(lambda x: x / 4), st.booleans()), min_size=2, max_size=40)
+
+
+@settings(max_examples=100, deadline=None)
+@given(conversations, st.sampled_from([-0.6, 0.1, 1.1]))
+def test_any_scores_agree_with_scikit_learn(pairs: list[tuple[float, bool]], theta: float) -> None:
+    scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
+    assume(positive.any() and not positive.all())
+    metrics = figures(assess(scores, positive, theta, NOTHING_CERTAIN, np.random.default_rng(0), 20))
+    said = scores > theta
+    assert auc(scores, positive) == pytest.approx(roc_auc_score(positive, scores), abs=1e-9)
+    assert metrics["auc"].value == pytest.approx(roc_auc_score(positive, scores), abs=1e-9)
+    assert metrics["accuracy"].value == pytest.approx(accuracy_score(positive, said), abs=1e-9)
+    assert metrics["recall"].value == pytest.approx(recall_score(positive, said), abs=1e-9)
+    assert metrics["f1"].value == pytest.approx(f1_score(positive, said), abs=1e-9)
+    if said.any():
+        assert metrics["precision"].value == pytest.approx(precision_score(positive, said), abs=1e-9)
+
+
+def test_weights_count_as_copies() -> None:
+    rng = np.random.default_rng(4)
+    scores, up = rng.integers(0, 6, 30) / 2, np.arange(30) < 12
+    weights = np.hstack([_drawn(25, 12, rng), _drawn(25, 18, rng)])
+    expected = [roc_auc_score(np.repeat(up, row), np.repeat(scores, row)) for row in weights.astype(int)]
+    assert auc_statistic(scores, 12)(weights) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_auc_needs_both_classes() -> None:
+    with pytest.raises(BadLabels):
+        auc(np.arange(3.0), np.zeros(3, bool))
+
+
+def test_a_resample_draws_as_many_as_there_are_and_each_about_once() -> None:
+    drawn = _drawn(4000, 5, np.random.default_rng(0))
+    assert (drawn.sum(1) == 5).all()
+    assert drawn.mean(0) == pytest.approx(np.ones(5), abs=0.06)
+
+
+def test_intervals_are_those_of_all_possible_resamples() -> None:
+    # Two positives (scores 2 and 0) and two negatives (both 1): the AUC of a resample is the share of its two positives
+    # that are the 2: 1, ½, ½, 0 with equal chance. The 2.5 % and 97.5 % points are 0 and 1.
+    every = [np.mean(picks) for picks in itertools.product([1.0, 0.0], repeat=2)]
+    metric = figures(measure([2, 0, 1, 1], [1, 1, 0, 0], 1.5))["auc"]
+    assert metric == Metric(0.5, min(every), max(every), 4)
+
+
+def test_the_interval_of_a_mean_difference_has_the_textbook_width() -> None:
+    # The standard error of ΔNetSAT with population variances: √(σ₊²/n₊ + σ₋²/n₋); ±1.96 of it for 95 %.
+    rng = np.random.default_rng(1)
+    scores, positive = rng.normal(0, 10, 800), np.arange(800) % 4 == 0
+    metric = figures(assess(scores, positive, 0.0, NOTHING_CERTAIN, rng, 4000))["delta_netsat"]
+    error = np.sqrt(scores[positive].var() / 200 + scores[~positive].var() / 600)
+    assert (metric.high - metric.low) / 2 == pytest.approx(1.96 * error, rel=0.05)
+
+
+def test_the_order_of_conversations_and_a_repeated_seed_change_nothing() -> None:
+    rng = np.random.default_rng(8)
+    scores, positive = rng.normal(size=50), rng.random(50) < 0.4
+    first = assess(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
+    assert first == assess(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
+    order = rng.permutation(50)
+    again = assess(scores[order], positive[order], 0.1, Window(-1, 1), np.random.default_rng(3))
+    assert [m.value for m in figures(again).values()] == pytest.approx([m.value for m in figures(first).values()])
+
+
+def test_a_difference_of_aucs_is_measured_on_the_same_resamples() -> None:
+    rng = np.random.default_rng(5)
+    positive = np.arange(200) % 2 == 0
+    scores = rng.normal(size=200) + positive
+    same = auc_difference(scores, 3 * scores + 1, positive, rng)
+    assert same == Metric(0.0, 0.0, 0.0, 200)
+    better = auc_difference(scores, rng.normal(size=200), positive, rng)
+    assert better.value == pytest.approx(auc(scores, positive) - 0.5, abs=0.1)
+    assert 0 < better.low < better.value < better.high
+
+
+def test_a_difference_with_one_class_is_undefined() -> None:
+    metric = auc_difference(np.zeros(3), np.ones(3), np.ones(3, bool), np.random.default_rng(0))
+    assert metric == Metric(None, None, None, 3, "only positive conversations")
