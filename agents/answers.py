@@ -87,9 +87,13 @@ class Answer(BaseModel):
         total = sum(p * option.value for p, option in zip(self.probabilities, options, strict=True))
         return total / self.mass
 
+    def mode(self, options: tuple[Option, ...] = LIKERT) -> float:
+        """The picked option's value."""
+        return options[self.chosen].value
+
     def value(self, options: tuple[Option, ...] = LIKERT) -> float:
         """What NetSAT adds up: the picked option's value for a point mass (the paper's rule), else the expected value."""
-        return options[self.chosen].value if self.source == "point" else self.expected(options)
+        return self.mode(options) if self.source == "point" else self.expected(options)
 
 
 Outcome = Literal[

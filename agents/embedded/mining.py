@@ -1,7 +1,7 @@
 """What distinguishes this log's classes beyond the general signals: phrases, and clusters of like turns.
 
-Both are picked as the best of thousands, so chance alone would offer some; only what stands out by more than
-`LEAST_Z` standard errors is kept.
+The best of thousands stands out by chance alone. So a phrase or cluster that is picked on one half of the conversations
+must hold on the other half, which had no part in the choice.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy.typing as npt
 from pollex.agents.embedded.evidence import phrase_signal
 from pollex.agents.embedded.signals.signal import Party, Signal
 from pollex.agents.embedded.view import Floats, View
+from pollex.prompts.stopwords import STOPWORDS
 
 PARTIES: tuple[Party, Party] = ("user", "assistant")
-LEAST_Z = 2.5
+PICKED_Z = 2.0
+HELD_Z = 1.645  # one-sided 5 %
 MOST_PHRASES = 8
 MOST_CLUSTERS = 6
 LONGEST_PHRASE = 3
@@ -67,6 +69,23 @@ def contrast(present: Flags, positive: Flags) -> Floats:
     return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
 
 
+def standing_out(present: Flags, positive: Flags) -> Floats:
+    """z over all conversations of [conversation, thing], 0 for each thing that doesn't hold on the half it wasn't picked on."""
+    halves = [every_second(positive, start) for start in (0, 1)]
+    first, second = (contrast(present[half], positive[half]) for half in halves)
+    held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
+    picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
+    return np.where(held & picked, contrast(present, positive), 0.0)
+
+
+def every_second(positive: Flags, start: int) -> Flags:
+    """Every second conversation of each class, as a mask."""
+    half = np.zeros(len(positive), dtype=bool)
+    for label in (True, False):
+        half[np.flatnonzero(positive == label)[start::2]] = True
+    return half
+
+
 def mined_phrases(views: Sequence[View], positive: Flags) -> list[Signal]:
     """Phrases of up to three words that one class's conversations hold clearly more often."""
     return [signal for party in PARTIES for signal in phrases_of(party, views, positive)]
@@ -88,12 +107,14 @@ def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[Sig
         present = counter.fit_transform(texts).toarray().astype(bool)
     except ValueError:  # no phrase in as many conversations
         return []
-    z = contrast(present, positive)
+    z = standing_out(present, positive)
     phrases = counter.get_feature_names_out()
     chosen: list[int] = []
     for column in sorted(range(len(z)), key=lambda i: (-abs(z[i]), phrases[i])):
-        if abs(z[column]) < LEAST_Z or len(chosen) == MOST_PHRASES:
+        if z[column] == 0 or len(chosen) == MOST_PHRASES:
             break
+        if set(phrases[column].split()) <= STOPWORDS:
+            continue
         # One of two phrases that stand in the same conversations is enough.
         if all(overlap(present[:, column], present[:, other]) < 0.5 for other in chosen):
             chosen.append(column)
@@ -123,8 +144,8 @@ def clusters_of(party: Party, views: Sequence[View], positive: Flags, seed: int)
     own = np.einsum("tw,tw->t", vectors, centers[fitted.labels_])
     present = np.zeros((len(views), count), dtype=bool)
     present[[i for i, _ in where], fitted.labels_] = True
-    z = contrast(present, positive)
-    best = [k for k in np.argsort(-abs(z), kind="stable") if abs(z[k]) >= LEAST_Z][:MOST_CLUSTERS]
+    z = standing_out(present, positive)
+    best = [k for k in np.argsort(-abs(z), kind="stable") if z[k]][:MOST_CLUSTERS]
     clusters = []
     for k in best:
         members = np.flatnonzero(fitted.labels_ == k)

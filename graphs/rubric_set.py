@@ -1,0 +1,360 @@
+"""The artifact of `learn`: a JSON file that is all that scoring needs, reads well, and may be edited by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
+from pollex.errors import BadRubrics
+from pollex.prompts.profile import DomainProfile
+from pollex.selection.probability import Calibration
+from pollex.selection.threshold import Window
+
+FORMAT = 1
+
+
+class Record(BaseModel):
+    """Base of all parts: unknown fields are refused, so that a typo in a hand-edited file doesn't vanish."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Choice(Record):
+    """Why a rubric was chosen.
+
+    Attributes:
+        step: From 1, in the order of choice.
+        loss: `−LC/(10·|R|) + α·LS` of the set with it in.
+        correctness: LC of that set.
+        sharpness: LS of that set.
+        stability: Share of bootstrap resamples of the training conversations in which it is chosen.
+    """
+
+    step: int
+    loss: float
+    correctness: float
+    sharpness: float
+    stability: float | None = None
+
+
+class ChosenRubric(Rubric):
+    """A rubric of the set. A person who adds one gives text and polarity; the rest has defaults.
+
+    Attributes:
+        written: The text that θ was fitted for; differs from `text` once a person has re-worded it. Empty for a new rubric.
+        choice: None for a rubric that a person added.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = ""
+    written: str = ""
+    choice: Choice | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_id(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("id") and "text" in data:
+            data = {**data, "id": content_id(str(data.get("polarity", "")), str(data["text"]))}
+        return data
+
+
+class DroppedRubric(Record):
+    """A rubric of the pool that is not in the set.
+
+    Attributes:
+        reason: In words: what it was a duplicate of, or which rubric was chosen before it.
+        duplicate_of: Id of the rubric that it went into.
+        loss: Of the set with it in, at the last step at which its kind was open; None for duplicates.
+    """
+
+    id: str
+    text: str
+    polarity: Polarity
+    support: int
+    reason: str
+    duplicate_of: str | None = None
+    loss: float | None = None
+    stability: float | None = None
+
+
+class Figure(Record):
+    """A metric with its 95 % interval; `value` is None where it is undefined, and `undefined` says why."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int
+    undefined: str = ""
+
+
+class Figures(Record):
+    """All metrics of one set of conversations."""
+
+    n: int
+    positives: int
+    negatives: int
+    auc: Figure
+    accuracy: Figure
+    precision: Figure
+    recall: Figure
+    f1: Figure
+    delta_netsat: Figure
+    yield_at_90: Figure
+    confident_accuracy: Figure
+
+
+class Baseline(Record):
+    """What something simpler reaches on the same split.
+
+    Attributes:
+        advantage: AUC of the rubrics less that of the baseline, with its interval.
+    """
+
+    name: str
+    training: Figures | None = None
+    held_out: Figures | None = None
+    advantage: Figure | None = None
+
+
+class AlphaRow(Record):
+    """Cross-validated AUC of one α; no deviation where there is only one fold."""
+
+    alpha: float
+    mean_auc: float
+    deviation: float | None
+    folds: int
+
+
+class JudgeRecord(Record):
+    """Who answers, and all that it has learnt.
+
+    Attributes:
+        value: What NetSAT adds up: the expected value of an answer's distribution, or the chosen option's.
+        options: What it was made with: the embedding model, or the LLM's name and mode.
+        learned: `Judge.learned`.
+    """
+
+    kind: Literal["embedded", "llm"]
+    name: str
+    fingerprint: str
+    value: Literal["auto", "expected", "mode"] = "auto"
+    options: dict[str, Any] = Field(default_factory=dict)
+    learned: dict[str, Any] = Field(default_factory=dict)
+
+
+class DataRecord(Record):
+    """What it was learnt from. Text hashes of the training conversations tell later that one was seen before."""
+
+    fingerprint: str
+    conversations: int
+    positives: int
+    negatives: int
+    unlabelled: int
+    not_scorable: int
+    training: int
+    held_out: int
+    test_fraction: float
+    seed: int
+    training_hashes: tuple[str, ...] = ()
+
+
+class WindowRecord(Record):
+    """The uncertainty window; see `selection.threshold.Window`."""
+
+    lower: float | None
+    upper: float | None
+    precision: float
+
+
+class CalibrationRecord(Record):
+    """P(positive | NetSAT); see `selection.probability.Calibration`."""
+
+    slope: float
+    intercept: float
+
+
+class RubricSet(Record):
+    """Rubrics with provenance, and everything that turns answers into scores.
+
+    Attributes:
+        rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
+        roles: Who did which work, by role: `embedded`, or a model's name.
+        notes: What a reader must know: small samples, nothing held out, refused rubrics.
+    """
+
+    format: int = FORMAT
+    pollex: str
+    created: str
+    run: str
+    roles: dict[str, str]
+    prompts: dict[str, str] = Field(default_factory=dict)
+    domain: DomainProfile
+    rubrics: tuple[ChosenRubric, ...]
+    theta: float
+    window: WindowRecord
+    calibration: CalibrationRecord
+    alpha: float | None
+    alphas: tuple[AlphaRow, ...] = ()
+    judge: JudgeRecord
+    data: DataRecord
+    training: Figures
+    held_out: Figures | None
+    baselines: tuple[Baseline, ...] = ()
+    notes: tuple[str, ...] = ()
+    dropped: tuple[DroppedRubric, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    rubrics_digest: str
+
+    @classmethod
+    def load(cls, path: str | Path) -> RubricSet:
+        """Reads a rubric set.
+
+        Raises:
+            BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
+        """
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
+        except (OSError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRubrics(f"it can't be read: {error}", where=str(path)) from error
+        except json.JSONDecodeError as error:
+            raise BadRubrics(f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+        return cls.parse(stored, where=str(path))
+
+    @classmethod
+    def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
+        """A rubric set from JSON values; see `load`."""
+        if isinstance(stored, dict) and isinstance(found := stored.get("format"), int) and found > FORMAT:
+            raise BadRubrics(
+                f"it has format {found}, this pollex reads up to {FORMAT}", where=where, remedy="install a newer pollex"
+            )
+        try:
+            rubrics = cls.model_validate(stored)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the whole"
+            raise BadRubrics(f"{place}: {first['msg']}", where=where, remedy="mend it, or learn again") from error
+        ids = [rubric.id for rubric in rubrics.rubrics]
+        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+            raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
+        if not ids:
+            raise BadRubrics("it has no rubrics", where=where, remedy="add one, or learn again")
+        return rubrics
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file whole or not at all."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        draft.write_text(self.to_json() + "\n", encoding="utf-8")
+        draft.replace(target)
+
+    def to_json(self) -> str:
+        """Indented JSON, fields in a fixed order."""
+        return json.dumps(self.model_dump(mode="json", exclude_defaults=False), ensure_ascii=False, indent=1)
+
+    @property
+    def questions(self) -> list[Question]:
+        """The rubrics as questions to a judge, in their order."""
+        return [Question.about(rubric) for rubric in self.rubrics]
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person has changed, added or removed rubrics since θ was fitted."""
+        return digest_of(self.rubrics) != self.rubrics_digest
+
+    def require_unedited(self, where: str = "") -> None:
+        """Raises BadRubrics where θ doesn't belong to the rubrics any more."""
+        if self.edited:
+            raise BadRubrics(
+                "rubrics were edited after θ was fitted",
+                where=where,
+                remedy="fit it again: `pollex refit LOGS --rubrics …`",
+            )
+
+    def scorer_of(self) -> NetSat:
+        """What turns a conversation's answers into a score."""
+        return NetSat(
+            signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
+            theta=self.theta,
+            window=Window(**self.window.model_dump()),
+            calibration=Calibration(**self.calibration.model_dump()),
+            value=self.judge.value,
+        )
+
+
+class Score(BaseModel):
+    """What a conversation came to.
+
+    Attributes:
+        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the three below.
+        label: `positive` where NetSAT is over θ.
+        confident: Whether NetSAT lies outside the uncertainty window.
+        probability: P(positive), calibrated on training conversations.
+        outcome: `scored`, or why there is no score.
+        answers: One a rubric, in the set's order.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_id: str
+    netsat: float | None = None
+    label: Literal["positive", "negative"] | None = None
+    confident: bool | None = None
+    probability: float | None = None
+    outcome: str = "scored"
+    answers: tuple[Answer | Unanswered, ...] = ()
+
+
+class NetSat(Record):
+    """The sum of rubric values, and what it means. Source: Biyani et al. 2024, §NetSAT.
+
+    Attributes:
+        signs: +1 for SAT and −1 for DSAT rubrics, by id.
+    """
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    signs: Mapping[str, int]
+    theta: float
+    window: Window
+    calibration: Calibration
+    value: Literal["auto", "expected", "mode"] = "auto"
+
+    def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered]) -> Score:
+        """A score where every rubric is answered, else the reason why there is none."""
+        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
+        if failed:
+            outcome = failed[0].outcome if len(failed) == len(answers) else "incomplete"
+            return Score(conversation_id=conversation_id, outcome=outcome, answers=tuple(answers))
+        netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in answers if isinstance(a, Answer))
+        return Score(
+            conversation_id=conversation_id,
+            netsat=netsat,
+            label="positive" if netsat > self.theta else "negative",
+            confident=bool(self.window.confident([netsat])[0]),  # type: ignore[arg-type]
+            probability=float(self.calibration.probability([netsat])[0]),  # type: ignore[arg-type]
+            answers=tuple(answers),
+        )
+
+
+def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto") -> float:
+    """What NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
+    if rule == "auto":
+        return answer.value()
+    return answer.expected() if rule == "expected" else answer.mode()
+
+
+def digest_of(rubrics: Sequence[Rubric]) -> str:
+    """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
+    parts = sorted("\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)]) for r in rubrics)
+    return content_id(*parts)
