@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from pollex.errors import BadLabels
 from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints
 from pollex.selection.metrics import auc
 from pollex.selection.pool import Budget, Pool, walk
-
-from pollex.errors import BadLabels
 
 ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 """From correctness alone to hardly anything but sharpness: both terms are of the order of 0.1."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+
 from pollex.selection.losses import Bools, Floats, require_both_classes
 from pollex.selection.threshold import Window
 

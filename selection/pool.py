@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from pollex.errors import BadRubrics
 from pollex.selection.losses import (
     RESOLUTION,
     Bools,
@@ -16,8 +18,6 @@ from pollex.selection.losses import (
     candidate_terms,
     require_both_classes,
 )
-
-from pollex.errors import BadRubrics
 
 Budget = tuple[int, int]
 """How many SAT and how many DSAT rubrics to choose at most."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from pollex.selection.losses import RESOLUTION, Bools, Floats, require_both_classes
 
 STEPS = 100

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
 from pollex.selection.policies import policy_named
 from pollex.selection.pool import Budget, Pool

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from pollex.selection.losses import Bools, Floats, require_both_classes
 
 PRECISION = 0.9

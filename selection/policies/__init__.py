@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import Protocol, cast
 
 import numpy as np
-from pollex.selection.losses import Bools, Floats
-from pollex.selection.pool import Budget, Pool, Selection
 
 from pollex.errors import WrongUse
+from pollex.selection.losses import Bools, Floats
+from pollex.selection.pool import Budget, Pool, Selection
 
 
 class Policy(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from pollex.selection.losses import Floats
 from pollex.selection.pool import Pool, Selection, walk
 

@@ -7,6 +7,7 @@ doi:10.1023/A:1013689704352.
 from __future__ import annotations
 
 import numpy as np
+
 from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.pool import Pool, Selection, walk
 
