@@ -1,0 +1,142 @@
+"""What a run has done already: all that a resume needs not to do it again."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pollex.agents.answers import Answer, Unanswered
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Reason, Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import ResumeRefused, WrongUse
+from pollex.store.rows import read_answer, read_conversation, read_reason, read_rubric
+from pollex.store.runs import ALL_RUNS, FINISHED, Run, fingerprint_diff, read_runs
+from pollex.store.store import Store
+
+
+def runs(store: Store) -> list[Run]:
+    """All runs, the first one first."""
+    return read_runs(store.rows(ALL_RUNS))
+
+
+def find_run(store: Store, name: str) -> Run:
+    """The run whose id is or begins with `name`; `last` is the last one.
+
+    Raises:
+        WrongUse: There is none, or several.
+    """
+    every = runs(store)
+    if name == "last" and every:
+        return every[-1]
+    # `learn-1` means run 1, though the id of run 12 begins with it, too.
+    found = [run for run in every if run.id == name or run.id.rpartition("-")[0] == name]
+    found = found or [run for run in every if run.id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    several = ", ".join(run.id for run in found)
+    raise WrongUse(
+        f"several runs begin with {name!r}: {several}" if found else f"there is no run {name!r}",
+        where=str(store.folder),
+        remedy="`pollex runs` lists them",
+    )
+
+
+def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] | None = None) -> Run | None:
+    """The last run of `command` that did not end, with that fingerprint where one is given; None when there is none."""
+    left = [
+        run
+        for run in runs(store)
+        if run.command == command
+        and run.status not in FINISHED
+        and (fingerprint is None or run.fingerprint == dict(fingerprint))
+    ]
+    return left[-1] if left else None
+
+
+def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+    """The run that a `--resume` of `command` goes on with.
+
+    Raises:
+        ResumeRefused: What is unfinished was started with something else; the message says with what.
+        WrongUse: Nothing is unfinished.
+    """
+    if run := last_unfinished(store, command, fingerprint):
+        return run
+    other = last_unfinished(store, command)
+    if other is None:
+        raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without --resume")
+    changed = "; ".join(str(difference) for difference in fingerprint_diff(other.fingerprint, fingerprint))
+    raise ResumeRefused(
+        f"{other.id} was started with something else ({changed})",
+        where=str(store.folder),
+        remedy="resume it with what it was started with, or start a new run without --resume",
+    )
+
+
+def step(store: Store, run: str, name: str) -> Any:
+    """What a step came to; None when it was not done yet."""
+    payload = store.value("SELECT last(payload ORDER BY rowid) FROM steps WHERE run = ? AND name = ?", [run, name])
+    return None if payload is None else json.loads(payload)
+
+
+def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
+    """The conversations that a run used, or those of them in `ids`, as they first came; read in portions."""
+    if ids is None:
+        places = store.rows("SELECT id FROM conversations WHERE run = ? GROUP BY id ORDER BY min(rowid)", [run])
+        ids = [row["id"] for row in places]
+    for start in range(0, len(ids), PORTION):
+        portion = list(ids[start : start + PORTION])
+        found = {row["id"]: row for row in store.rows(_CONVERSATIONS, [run, portion])}
+        yield from (read_conversation(found[one]) for one in portion if one in found)
+
+
+PORTION = 500
+_CONVERSATIONS = """
+    SELECT c.*, texts.turns FROM conversations AS c JOIN texts USING (text_hash)
+    WHERE c.run = ? AND list_contains(?, c.id) ORDER BY c.rowid
+"""
+
+
+def extractions_of(store: Store, run: str) -> dict[str, Extraction | Unanswered]:
+    """What the extractor found so far, by conversation."""
+    reasons: dict[str, dict[str, Reason]] = defaultdict(dict)
+    for row in store.rows("SELECT * FROM reasons WHERE run = ? ORDER BY rowid", [run]):
+        reasons[row["conversation"]][row["id"]] = read_reason(row)
+    return {
+        row["conversation"]: _extraction(row, reasons[row["conversation"]])
+        for row in store.rows("SELECT * FROM extractions WHERE run = ? ORDER BY rowid", [run])
+    }
+
+
+def rubrics_of(store: Store, run: str) -> list[Rubric]:
+    """The rubrics of a run's pool, as they were last written, in the order in which they first came."""
+    rows = store.rows("SELECT * FROM rubrics WHERE run = ? ORDER BY rowid", [run])
+    return [read_rubric(row) for row in {row["id"]: row for row in rows}.values()]
+
+
+def answers_of(store: Store, run: str, *, fingerprint: str | None = None) -> dict[str, dict[str, Answer | Unanswered]]:
+    """What was answered so far, by conversation and question; the last answer stands.
+
+    Args:
+        fingerprint: Only answers of the judge with this fingerprint.
+    """
+    answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
+    for row in store.rows(
+        "SELECT * FROM answers WHERE run = $1 AND ($2 IS NULL OR fingerprint = $2) ORDER BY rowid", [run, fingerprint]
+    ):
+        answers[row["conversation"]][row["question"]] = read_answer(row)
+    return dict(answers)
+
+
+def _extraction(row: Mapping[str, Any], reasons: Mapping[str, Reason]) -> Extraction | Unanswered:
+    if row["outcome"]:
+        return Unanswered(question_id="", outcome=row["outcome"], detail=row["detail"], judge=row["judge"])
+    return Extraction(
+        conversation_id=row["conversation"],
+        summary=row["summary"],
+        reasons=tuple(reasons.values()),
+        dropped=row["dropped"],
+    )
