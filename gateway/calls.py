@@ -1,0 +1,115 @@
+"""One question to a model, as it is sent and as it is remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Form = Literal["json_schema", "tool", "json_object", "text"]
+"""How an answer's schema is put to the endpoint; `text` leaves it to the prompt alone."""
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What to ask, and how.
+
+    Attributes:
+        messages: `role` and `content` of each, in order.
+        schema: JSON schema of the answer; models write the properties in the schema's order.
+        max_tokens: Most tokens to write, thinking included.
+        limit_field: What the endpoint calls `max_tokens`.
+        top_logprobs: How many alternatives to give for each token; None asks for no log-probabilities.
+        replicate: Number of the sample where the same is asked several times.
+        stage: What the call is for, in the usage table. Not part of the key.
+        item: Id of what the call is about, in traces. Not part of the key.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    schema: Mapping[str, Any] | None = None
+    schema_name: str = "answer"
+    form: Form = "json_schema"
+    max_tokens: int | None = None
+    limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    top_logprobs: int | None = None
+    replicate: int = 0
+    stage: str = ""
+    item: str = ""
+
+    def longer(self, factor: int = 2) -> Call:
+        """The same call with room for more tokens: what to ask once after `Truncated`. Another key, another payment."""
+        if self.max_tokens is None:
+            return self
+        return replace(self, max_tokens=self.max_tokens * factor)
+
+    def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """The request's JSON body; `extra` fields come last and win."""
+        return {
+            "model": model,
+            "messages": list(self.messages),
+            **self._answer_format(),
+            **self._sampling(),
+            **extra,
+        }
+
+    def _answer_format(self) -> dict[str, Any]:
+        if self.schema is None or self.form == "text":
+            return {}
+        if self.form == "json_object":
+            return {"response_format": {"type": "json_object"}}
+        if self.form == "tool":
+            function = {"name": self.schema_name, "parameters": self.schema, "strict": True}
+            chosen = {"type": "function", "function": {"name": self.schema_name}}
+            return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
+        named = {"name": self.schema_name, "schema": self.schema, "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+    def _sampling(self) -> dict[str, Any]:
+        given = {
+            self.limit_field: self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "logprobs": None if self.top_logprobs is None else True,
+            "top_logprobs": self.top_logprobs,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call made ready for one endpoint: the bytes that go out are the bytes that its key is made of."""
+
+    key: str
+    body: bytes
+    call: Call = field(repr=False)
+
+
+def request_for(place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None) -> Request:
+    """The body to send and its key.
+
+    The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted, since the order of
+    a schema's properties is the order in which models answer, so that two orders are two questions. Lone surrogates,
+    which no JSON parser has to accept, become U+FFFD.
+
+    Args:
+        place: Base URL without user info.
+        extra: Fields of the body that the endpoint needs and `Call` doesn't know.
+    """
+    payload = call.payload(model, extra or {})
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:
+        body = _LONE_SURROGATE.sub("\ufffd", text).encode()
+    digest = hashlib.sha256(json.dumps([place, call.replicate]).encode())
+    digest.update(body)
+    return Request(digest.hexdigest(), body, call)

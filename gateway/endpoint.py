@@ -1,0 +1,104 @@
+"""Where a model is served, and with what key."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from pollex.errors import WrongUse
+from pollex.gateway.calls import Call, Request, request_for
+
+OPENAI = "https://api.openai.com/v1"
+
+_NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie", re.IGNORECASE)
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address that speaks OpenAI's chat protocol.
+
+    Attributes:
+        model: Name of the model, as the endpoint knows it.
+        base_url: Up to and including the version, for example `http://localhost:8000/v1`. User info in it is sent as
+            Basic authorization where there is no key.
+        api_key: None where the endpoint wants none.
+        headers: Sent with every call.
+        extra: Fields added to every request body, for example `{"reasoning_effort": "low"}`; part of each call's key.
+        proxy: URL of an HTTP proxy. Proxies in the environment are not used.
+    """
+
+    model: str
+    base_url: str = OPENAI
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    proxy: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise WrongUse("the base URL is not an http(s) address", remedy="give one like http://localhost:8000/v1")
+
+    @cached_property
+    def place(self) -> str:
+        """The base URL in one spelling, without user info: part of each call's key."""
+        parts = urlsplit(self.base_url)
+        host = parts.hostname or ""
+        host = f"[{host}]" if ":" in host else host
+        default = {"http": 80, "https": 443}[parts.scheme]
+        port = f":{parts.port}" if parts.port and parts.port != default else ""
+        return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), parts.query, ""))
+
+    def url(self, path: str) -> str:
+        """Address of an operation, for example `chat/completions`; a query in the base URL stays."""
+        parts = urlsplit(self.place)
+        return urlunsplit((parts.scheme, parts.netloc, f"{parts.path}/{path}", parts.query, ""))
+
+    @cached_property
+    def authorization(self) -> str | None:
+        """The Authorization header."""
+        if self.api_key:
+            return f"Bearer {self.api_key}"
+        if userinfo := self._userinfo:
+            return f"Basic {base64.b64encode(':'.join(userinfo).encode()).decode()}"
+        return None
+
+    @cached_property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in any text, the longest first."""
+        named = [*self.headers.items(), *parse_qsl(urlsplit(self.base_url).query)]
+        proxy_password = urlsplit(self.proxy).password if self.proxy else None
+        kept = {self.api_key, *self._userinfo[1:], proxy_password}
+        kept |= {value for name, value in named if _NAMES_SECRET.search(name)}
+        if not self.api_key and self.authorization:
+            kept.add(self.authorization.removeprefix("Basic "))
+        return tuple(sorted((secret for secret in kept if secret), key=len, reverse=True))
+
+    @cached_property
+    def exposed(self) -> bool:
+        """Whether conversations and key would cross a network in the clear."""
+        parts = urlsplit(self.base_url)
+        return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+    def request(self, call: Call) -> Request:
+        """`call` made ready for this endpoint."""
+        return request_for(self.place, self.model, call, self.extra)
+
+    @cached_property
+    def _userinfo(self) -> tuple[str, ...]:
+        parts = urlsplit(self.base_url)
+        return () if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+
+
+def call_key(endpoint: Endpoint, call: Call) -> str:
+    """SHA-256 (hex) of all that the answer depends on: place, body as sent and replicate.
+
+    Not in it: key, headers, timeouts, retries, concurrency, price, run, stage and item.
+    """
+    return endpoint.request(call).key

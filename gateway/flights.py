@@ -1,0 +1,49 @@
+"""A call under way, shared by all who ask the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from pollex.gateway.outcomes import Outcome
+
+
+class Flight:
+    """Work on one key.
+
+    It belongs to nobody: an asker who is cancelled leaves a call that was sent to come back and be recorded, and takes
+    one that was not sent along.
+
+    Attributes:
+        sent: Whether a call is out, so that ending the work would lose what is being paid for.
+        abandoned: Whether the work was ended before anything came of it.
+    """
+
+    def __init__(self, work: Callable[[Flight], Coroutine[None, None, Outcome]]) -> None:
+        self.sent = False
+        self.abandoned = False
+        self._askers = 0
+        self.task = asyncio.ensure_future(work(self))
+        self.task.add_done_callback(_retrieve)
+
+    async def join(self) -> Outcome:
+        """Waits for the outcome."""
+        self._askers += 1
+        try:
+            return await asyncio.shield(self.task)
+        finally:
+            self._askers -= 1
+            if not self._askers:
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Ends the work, unless a call is out."""
+        if not self.sent and not self.task.done():
+            self.abandoned = True
+            self.task.cancel()
+
+
+def _retrieve(task: asyncio.Task[Outcome]) -> None:
+    """Marks an error as seen: with all askers cancelled there is nobody left to see it."""
+    if not task.cancelled():
+        task.exception()

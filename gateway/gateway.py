@@ -1,0 +1,287 @@
+"""The one door to a model: asks once, waits politely, never pays twice for what is in the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+from weakref import WeakKeyDictionary
+
+from pollex.errors import Interrupted, PollexError
+from pollex.gateway.calls import Call, Request
+from pollex.gateway.chat_models import ChatModel
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.faults import Fault
+from pollex.gateway.flights import Flight
+from pollex.gateway.ledger import Ledger, StoredCall
+from pollex.gateway.limiter import Limiter
+from pollex.gateway.limits import Budget, Limits
+from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
+from pollex.gateway.patience import Health, Patience
+from pollex.gateway.reading import read
+from pollex.gateway.replies import Reply
+from pollex.gateway.tokens import prompt_estimate
+from pollex.gateway.usage import UsageTable
+from pollex.gateway.wires import Wire, connect
+
+MENDABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+"""Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
+
+DRAIN_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class _Session:
+    """What belongs to one event loop."""
+
+    wire: Wire
+    limiter: Limiter
+    flights: dict[str, Flight] = field(default_factory=dict)
+
+    def launch(self, key: str, work: Callable[[Flight], Coroutine[None, None, Outcome]]) -> Flight:
+        """A new flight, to be found under `key` until it is over."""
+        flight = self.flights[key] = Flight(work)
+        flight.task.add_done_callback(lambda _: self._forget(key, flight))
+        return flight
+
+    def _forget(self, key: str, flight: Flight) -> None:
+        if self.flights.get(key) is flight:
+            del self.flights[key]
+
+    async def land(self, seconds: float) -> None:
+        """Ends what was not sent, and waits up to `seconds` for what was."""
+        flights = list(self.flights.values())
+        for flight in flights:
+            flight.abandon()
+        if not flights:
+            return
+        _, late = await asyncio.wait([flight.task for flight in flights], timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+class Gateway:
+    """Asks a model, within limits, through a ledger.
+
+    `ask` may be called from any number of tasks and event loops; each loop has connections and slots of its own. What
+    stops one call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back and are
+    recorded, and every other `ask` raises the same error.
+
+    Attributes:
+        used: Calls, tokens and outcomes of this run, by stage.
+
+    Args:
+        endpoint: Where to ask, or any LangChain chat model.
+        ledger: Who remembers what was paid.
+        again: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
+        window: Tokens that fit the model's context; None leaves it to the endpoint to say.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint | ChatModel,
+        ledger: Ledger,
+        limits: Limits | None = None,
+        *,
+        again: Collection[Kind] = MENDABLE,
+        window: int | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.limits = limits or Limits()
+        self.used = UsageTable()
+        self._ledger = ledger
+        self._again = frozenset(again)
+        self._window = window
+        self._budget = Budget(self.limits)
+        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.place}")
+        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
+        self._stopped: PollexError | None = None
+        self._jitter = random.Random()  # only spreads retries over time; enters no result
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def ask(self, call: Call) -> Outcome:
+        """The outcome of `call`, from the ledger if it is there. Who asks the same at the same time shares one call.
+
+        Raises:
+            ModelRefused: The endpoint will never serve calls as they are configured.
+            ModelUnavailable: The endpoint can't serve now; the run may be resumed.
+            LimitReached: A limit is used up; the run may be resumed.
+            Interrupted: `stop` was called.
+        """
+        session = self._session()
+        request = self.endpoint.request(call)
+        flight = session.flights.get(request.key)
+        if flight is None or flight.abandoned:
+            flight = session.launch(request.key, lambda flight: self._settle(session, request, flight))
+        try:
+            return await flight.join()
+        except asyncio.CancelledError:
+            if self._stopped is not None and flight.task.cancelled():
+                raise self._error() from None
+            raise
+
+    def stop(self, error: PollexError | None = None) -> None:
+        """Sends nothing more, at once and on every event loop. Calls that are out still come back."""
+        if self._stopped is None:
+            self._stopped = error or Interrupted("stopped", remedy="resume to go on")
+        for loop, session in list(self._sessions.items()):
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(session.limiter.close, self._error)
+        if (own := self._sessions.get(asyncio.get_running_loop())) is not None:
+            own.limiter.close(self._error)
+
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Stops, and waits up to `seconds` for calls that are out to come back and be recorded."""
+        self.stop()
+        await self._session().land(seconds)
+
+    async def close(self) -> None:
+        """Waits for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.land(DRAIN_SECONDS)
+            await session.wire.close()
+
+    def _session(self) -> _Session:
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None:
+            limiter = Limiter(self.limits.concurrency)
+            session = self._sessions[loop] = _Session(connect(self.endpoint, self.limits.concurrency), limiter)
+            if self._stopped is not None:
+                limiter.close(self._error)
+        return session
+
+    def _error(self) -> PollexError:
+        """What stopped the run, made anew for everyone who is told."""
+        error = self._stopped or Interrupted("stopped")
+        return type(error)(error.what, where=error.where, remedy=error.remedy)
+
+    async def _settle(self, session: _Session, request: Request, flight: Flight) -> Outcome:
+        """A call's way to its outcome, whatever happens."""
+        stored = await self._ledger.lookup(request.key)
+        outcome = self._known(stored, request.call) or self._too_long(request.call)
+        if outcome is None:
+            outcome = await self._send_until_settled(session, request, flight, _attempts_so_far(stored))
+            if error := self._health.of_outcome(outcome):
+                self.stop(error)
+        outcome = replace(outcome, key=request.key)
+        self.used.settle(request.call.stage, outcome)
+        return outcome
+
+    def _known(self, stored: StoredCall | None, call: Call) -> Outcome | None:
+        if stored is None:
+            return None
+        meaning = read(Reply.stored(stored), call)
+        outcome = _failed(meaning) if isinstance(meaning, Fault) else meaning
+        return None if outcome.kind in self._again else outcome
+
+    def _too_long(self, call: Call) -> Outcome | None:
+        if self._window is None:
+            return None
+        needed = prompt_estimate(call.messages) + (call.max_tokens or 0)
+        if needed <= self._window:
+            return None
+        return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
+
+    async def _send_until_settled(self, session: _Session, request: Request, flight: Flight, before: int) -> Outcome:
+        patience = Patience(self.limits, self._jitter)
+        sent = 0
+        while True:
+            sent += 1
+            meaning = await self._attempt(session, request, flight, patience, before + sent)
+            if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed):
+                return replace(meaning, attempts=sent)
+            if isinstance(meaning, Fault) and meaning.action == "wait":
+                if not self._starved(session, patience):
+                    continue
+            elif (seconds := patience.backoff(meaning)) is not None:
+                await asyncio.sleep(seconds)
+                continue
+            outcome = _failed(meaning) if isinstance(meaning, Fault) else meaning
+            return replace(outcome, attempts=sent)
+
+    async def _attempt(
+        self, session: _Session, request: Request, flight: Flight, patience: Patience, number: int
+    ) -> Outcome | Fault:
+        """Sends once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
+        await session.limiter.acquire(first=number > 1)
+        flight.sent = True
+        try:
+            reply, sent_at = await self._exchange(session, request, number)
+            meaning = read(reply, request.call)
+            self._adapt(session.limiter, meaning, sent_at, patience)
+            self._bill(request.call, reply, meaning)
+            return meaning
+        finally:
+            flight.sent = False
+            session.limiter.release()
+
+    async def _exchange(self, session: _Session, request: Request, number: int) -> tuple[Reply, float]:
+        """Intent, call, record; a ledger that fails ends the run."""
+        call = request.call
+        try:
+            self._budget.take()
+            await self._ledger.intend(request.key, number, {"stage": call.stage, "item": call.item})
+            self.used.send(call.stage)
+            sent_at = asyncio.get_running_loop().time()
+            reply = await session.wire.send(request, self.limits.deadline)
+            await self._ledger.record(request.key, number, reply.facts(number), reply.body)
+        except PollexError as error:
+            self.stop(error)
+            raise
+        except Exception as error:
+            self.stop(PollexError(f"the ledger failed: {error}", remedy="free space or mend the store, then resume"))
+            raise
+        return reply, sent_at
+
+    def _adapt(self, limiter: Limiter, meaning: Outcome | Fault, sent_at: float, patience: Patience) -> None:
+        fault = meaning if isinstance(meaning, Fault) else None
+        if fault is not None and (error := self._health.of_fault(fault)):
+            self.stop(error)
+            raise self._error()
+        if fault is not None and fault.action == "wait":
+            limiter.reject(sent_at, patience.rejection(fault, asyncio.get_running_loop().time()))
+        elif fault is None:
+            limiter.accept()
+
+    def _starved(self, session: _Session, patience: Patience) -> bool:
+        """Whether a call met with nothing but 429 for too long. If all calls did, the run ends."""
+        now = asyncio.get_running_loop().time()
+        since = patience.rejected_since(now)
+        if now - since <= self.limits.max_wait:
+            return False
+        if session.limiter.accepted_at < since:
+            self.stop(self._health.of_starving())
+            raise self._error()
+        return True
+
+    def _bill(self, call: Call, reply: Reply, meaning: Outcome | Fault) -> None:
+        """Counts tokens of replies that an endpoint charges for, or may."""
+        if reply.status != HTTPStatus.OK and reply.problem != "timeout":
+            return
+        usage = meaning.usage if isinstance(meaning, Outcome) else Usage()
+        self.used.bill(call.stage, usage)
+        if not usage.known and self.limits.price is not None:
+            usage = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
+        self._budget.spend(usage)
+
+
+def _failed(fault: Fault) -> Failed:
+    return Failed(fault=fault.name, detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name)
+
+
+def _attempts_so_far(stored: StoredCall | None) -> int:
+    return int(stored.outcome.get("attempt", 0)) if stored is not None else 0

@@ -1,0 +1,138 @@
+"""How many calls may be out at once, and how fast they may follow each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+FIRST_CALLS = 32
+"""Calls sent before the first reply; from there every reply that is no 429 makes room for one more."""
+
+_CUT = 0.7
+_KEPT_RATE = 0.95
+_HOLD = 10.0
+_GROWTH = 1.1
+_NO_PACE = 0.001
+
+
+class Limiter:
+    """Slots for calls, given in the order of asking.
+
+    Starts with a few slots and doubles them every round trip up to `ceiling`. A 429 opens an *episode*: nothing is sent
+    until the endpoint's wait is over, the slots are cut once, however many calls of the same burst come back with 429,
+    and calls are then spaced at the rate at which the endpoint accepted them since the last episode, since with quick
+    replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by a tenth a second,
+    until spacing is too short to matter; slots grow by one a round.
+
+    For one event loop. Times are those of the loop's monotonic clock, in seconds.
+    """
+
+    def __init__(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        self._limit = float(min(ceiling, FIRST_CALLS))
+        self._out = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed: Callable[[], Exception] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._ready_at = self._loop.time()
+        self._spacing = 0.0
+        self._episode_at: float | None = None
+        self._counted_from = self._ready_at
+        self._accepted = 0
+        self._grow_at = self._ready_at
+        self.accepted_at = self._ready_at
+
+    @property
+    def limit(self) -> int:
+        """Slots there are now."""
+        return int(self._limit)
+
+    @property
+    def out(self) -> int:
+        """Slots taken now."""
+        return self._out
+
+    async def acquire(self, *, first: bool = False) -> None:
+        """Takes a slot, waiting for it.
+
+        Args:
+            first: Ahead of all who wait, for a call that had its turn already.
+
+        Raises:
+            Exception: What `close` was given.
+        """
+        if self._closed is not None:
+            raise self._closed()
+        if not self._waiting and self._may_go():
+            self._take()
+            return
+        turn: asyncio.Future[None] = self._loop.create_future()
+        (self._waiting.appendleft if first else self._waiting.append)(turn)
+        self._pump()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Gives a slot back."""
+        self._out -= 1
+        self._pump()
+
+    def accept(self) -> None:
+        """Notes a reply that was no 429."""
+        now = self.accepted_at = self._loop.time()
+        self._accepted += 1
+        growth = 1.0 if self._episode_at is None else 1.0 / self._limit
+        self._limit = min(float(self._ceiling), self._limit + growth)
+        if self._spacing and now >= self._grow_at:
+            self._grow_at = now + 1
+            self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
+
+    def reject(self, sent_at: float, wait: float) -> None:
+        """Notes a 429 to a call that was sent at `sent_at`; nothing is sent for `wait` seconds."""
+        now = self._loop.time()
+        self._ready_at = max(self._ready_at, now + wait)
+        if self._episode_at is None or sent_at > self._episode_at:
+            self._begin_episode(now)
+
+    def close(self, error: Callable[[], Exception]) -> None:
+        """Gives out no more slots: who waits or asks gets `error()`."""
+        self._closed = error
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(error())
+
+    def _begin_episode(self, now: float) -> None:
+        rate = max(self._accepted, 1) / max(self._ready_at - self._counted_from, 0.001)
+        self._spacing = 1.0 / (rate * _KEPT_RATE)
+        self._limit = max(1.0, self._limit * _CUT)
+        self._episode_at, self._grow_at = now, now + _HOLD
+        self._counted_from, self._accepted = self._ready_at, 0
+
+    def _may_go(self) -> bool:
+        return self._out < int(self._limit) and self._loop.time() >= self._ready_at
+
+    def _take(self) -> None:
+        self._out += 1
+        if self._spacing:
+            self._ready_at = self._loop.time() + self._spacing
+
+    def _pump(self) -> None:
+        """Gives free slots to those who wait, now or when the wait is over."""
+        while self._waiting and self._may_go():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._take()
+                turn.set_result(None)
+        if self._waiting and self._out < int(self._limit) and self._timer is None:
+            self._timer = self._loop.call_at(self._ready_at, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._pump()

@@ -1,0 +1,151 @@
+"""What an honest model answers: anything that fits the schema, chosen by a hash of the messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+_SPILT = 0.03
+"""Probability that falls on no option."""
+
+_PIECE = re.compile(r"\s?[A-Za-z]{1,6}|\d{1,3}|\s+|[^\sA-Za-z\d]")
+_TEXT_FIELD = re.compile(r'"text":\s*"((?:[^"\\]|\\.)*)"')
+
+
+class Answer:
+    """One answer with its tokens.
+
+    Attributes:
+        text: What is written.
+        tokens: Text, log-probability and alternatives of each.
+    """
+
+    def __init__(self, messages: Sequence[Mapping[str, Any]], schema: JsonObject | None, salt: str = "") -> None:
+        self._messages = json.dumps(messages, sort_keys=True) + salt
+        self._quotes: list[str] | None = None
+        self._definitions: JsonObject = (schema or {}).get("$defs", {})
+        self.tokens: list[tuple[str, float, list[tuple[str, float]]]] = []
+        if schema is None:
+            self._choose(["1", "2", "3", "4", "5"], "answer", quoted=False)
+        else:
+            self._write(schema, "")
+        self.text = "".join(text for text, _, _ in self.tokens)
+
+    def logprobs(self, top: int) -> JsonObject:
+        """The `logprobs` of the choice, with at most `top` alternatives a token."""
+        return {"content": [_entry(text, logprob, best[:top]) for text, logprob, best in self.tokens], "refusal": None}
+
+    def _hash(self, path: str) -> int:
+        return int.from_bytes(
+            hashlib.sha256(f"{path}\0{self._messages}".encode("utf-8", "replace")).digest()[:8], "big"
+        )
+
+    def _put(self, text: str) -> None:
+        for piece in pieces(text):
+            self.tokens.append((piece, -0.001, [(piece, -0.001)]))
+
+    def _write(self, schema: JsonObject, path: str) -> None:
+        schema = self._resolve(schema)
+        if "enum" in schema:
+            self._choose(schema["enum"], path, quoted=True)
+        elif "const" in schema:
+            self._put(json.dumps(schema["const"]))
+        elif schema.get("type") == "object" or "properties" in schema:
+            self._write_object(schema.get("properties", {}), path)
+        elif schema.get("type") == "array":
+            self._write_array(schema, path)
+        else:
+            self._put(json.dumps(self._scalar(schema, path), ensure_ascii=False))
+
+    def _resolve(self, schema: JsonObject) -> JsonObject:
+        while "$ref" in schema:
+            schema = self._definitions[schema["$ref"].rpartition("/")[2]]
+        for joined in ("anyOf", "oneOf", "allOf"):
+            if joined in schema:
+                return self._resolve(schema[joined][0])
+        return schema
+
+    def _write_object(self, properties: JsonObject, path: str) -> None:
+        self._put("{")
+        for number, (name, schema) in enumerate(properties.items()):
+            self._put(("," if number else "") + json.dumps(name) + ":")
+            self._write(schema, f"{path}.{name}")
+        self._put("}")
+
+    def _write_array(self, schema: JsonObject, path: str) -> None:
+        least = schema.get("minItems", 1)
+        size = min(schema.get("maxItems", least + 2), max(least, self._hash(path) % 3 + 1))
+        self._put("[")
+        for number in range(size):
+            self._put("," if number else "")
+            prefix = schema.get("prefixItems", [])
+            self._write(prefix[number] if number < len(prefix) else schema.get("items", {}), f"{path}[{number}]")
+        self._put("]")
+
+    def _scalar(self, schema: JsonObject, path: str) -> Any:
+        kind = schema.get("type", "string")
+        if kind in {"integer", "number"}:
+            least, most = schema.get("minimum", 1), schema.get("maximum", schema.get("minimum", 1) + 4)
+            return least + self._hash(path) % (int(most - least) + 1)
+        if kind == "boolean":
+            return bool(self._hash(path) % 2)
+        if kind == "null":
+            return None
+        if re.search(r"\.quotes?(\[\d+\])?$", path):
+            return self._quote(path)
+        return f"Because of {self._hash(path) % 1000:03d} in {path.rpartition('.')[2]}."
+
+    def _quote(self, path: str) -> str:
+        if self._quotes is None:
+            whole = json.loads(self._messages[: self._messages.rindex("]") + 1])
+            found = _TEXT_FIELD.findall("\n".join(str(message.get("content")) for message in whole))
+            self._quotes = [text for text in (json.loads(f'"{text}"') for text in found) if text.strip()]
+        if not self._quotes:
+            return "nothing to quote"
+        return " ".join(self._quotes[self._hash(path) % len(self._quotes)].split()[:12])
+
+    def _choose(self, options: Sequence[Any], path: str, *, quoted: bool) -> None:
+        """Writes the likeliest option; each of its tokens has the alternatives that other options would need there."""
+        labels = [option if isinstance(option, str) else json.dumps(option) for option in options]
+        quoted = quoted and all(isinstance(option, str) for option in options)
+        chances = self._chances(labels, path)
+        chosen = max(labels, key=chances.__getitem__)
+        self._put('"' if quoted else "")
+        written = ""
+        for piece in pieces(chosen):
+            reach = {label: p for label, p in chances.items() if label.startswith(written)}
+            total = sum(reach.values()) + (_SPILT if not written else 0.0)
+            best: dict[str, float] = {}
+            for label, chance in reach.items():
+                following = next(pieces(label[len(written) :]), '"' if quoted else "\n")
+                best[following] = best.get(following, 0.0) + chance / total
+            ranked = sorted(((text, math.log(p)) for text, p in best.items()), key=lambda pair: -pair[1])
+            self.tokens.append((piece, math.log(best[piece]), ranked))
+            written += piece
+        self._put('"' if quoted else "")
+
+    def _chances(self, labels: Sequence[str], path: str) -> dict[str, float]:
+        weights = {label: 1 + self._hash(f"{path}={label}") % 97 for label in labels}
+        return {label: (1 - _SPILT) * weight / sum(weights.values()) for label, weight in weights.items()}
+
+
+def truth(messages: Sequence[Mapping[str, Any]], options: Sequence[str], path: str) -> dict[str, float]:
+    """The probability that the server's answer gives each option of the enum at `path`, for example `.answers[0].option`."""
+    answer = Answer(messages, {"enum": list(options)})
+    return answer._chances(options, path)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """`text` cut into tokens: up to six letters with a space before them, up to three digits, single marks."""
+    return (match.group() for match in _PIECE.finditer(text))
+
+
+def _entry(text: str, logprob: float, best: Sequence[tuple[str, float]]) -> JsonObject:
+    top = [{"token": other, "logprob": p, "bytes": list(other.encode("utf-8", "replace"))} for other, p in best]
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace")), "top_logprobs": top}
