@@ -26,8 +26,12 @@ class Answer:
         tokens: Text, log-probability and alternatives of each.
     """
 
-    def __init__(self, messages: Sequence[Mapping[str, Any]], schema: JsonObject | None, salt: str = "") -> None:
-        self._messages = json.dumps(messages, sort_keys=True) + salt
+    def __init__(
+        self, messages: Sequence[Mapping[str, Any]], schema: JsonObject | None, salt: str = "", *, tokens: bool = True
+    ) -> None:
+        self._messages = messages
+        self._seed = hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
+        self._wants_tokens = tokens
         self._quotes: list[str] | None = None
         self._definitions: JsonObject = (schema or {}).get("$defs", {})
         self.tokens: list[tuple[str, float, list[tuple[str, float]]]] = []
@@ -42,12 +46,10 @@ class Answer:
         return {"content": [_entry(text, logprob, best[:top]) for text, logprob, best in self.tokens], "refusal": None}
 
     def _hash(self, path: str) -> int:
-        return int.from_bytes(
-            hashlib.sha256(f"{path}\0{self._messages}".encode("utf-8", "replace")).digest()[:8], "big"
-        )
+        return int.from_bytes(hashlib.sha256(f"{path}\0{self._seed}".encode()).digest()[:8], "big")
 
     def _put(self, text: str) -> None:
-        for piece in pieces(text):
+        for piece in pieces(text) if self._wants_tokens else [text]:
             self.tokens.append((piece, -0.001, [(piece, -0.001)]))
 
     def _write(self, schema: JsonObject, path: str) -> None:
@@ -103,8 +105,7 @@ class Answer:
 
     def _quote(self, path: str) -> str:
         if self._quotes is None:
-            whole = json.loads(self._messages[: self._messages.rindex("]") + 1])
-            found = _TEXT_FIELD.findall("\n".join(str(message.get("content")) for message in whole))
+            found = _TEXT_FIELD.findall("\n".join(str(message.get("content")) for message in self._messages))
             self._quotes = [text for text in (json.loads(f'"{text}"') for text in found) if text.strip()]
         if not self._quotes:
             return "nothing to quote"
@@ -116,6 +117,9 @@ class Answer:
         quoted = quoted and all(isinstance(option, str) for option in options)
         chances = self._chances(labels, path)
         chosen = max(labels, key=chances.__getitem__)
+        if not self._wants_tokens:
+            self._put(json.dumps(chosen, ensure_ascii=False) if quoted else chosen)
+            return
         self._put('"' if quoted else "")
         written = ""
         for piece in pieces(chosen):
@@ -132,13 +136,13 @@ class Answer:
 
     def _chances(self, labels: Sequence[str], path: str) -> dict[str, float]:
         weights = {label: 1 + self._hash(f"{path}={label}") % 97 for label in labels}
-        return {label: (1 - _SPILT) * weight / sum(weights.values()) for label, weight in weights.items()}
+        scale = (1 - _SPILT) / sum(weights.values())
+        return {label: scale * weight for label, weight in weights.items()}
 
 
 def truth(messages: Sequence[Mapping[str, Any]], options: Sequence[str], path: str) -> dict[str, float]:
-    """The probability that the server's answer gives each option of the enum at `path`, for example `.answers[0].option`."""
-    answer = Answer(messages, {"enum": list(options)})
-    return answer._chances(options, path)
+    """The probability of each option of the enum at `path`, for example `.answers[0].option`, in the honest answer."""
+    return Answer(messages, {"enum": list(options)})._chances(options, path)
 
 
 def pieces(text: str) -> Iterator[str]:
