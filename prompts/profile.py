@@ -68,6 +68,17 @@ class DomainProfile(BaseModel):
             for name, field in type(self).model_fields.items()
         )
 
+    def values(self) -> dict[str, str]:
+        """What stands in a prompt's gaps; noun phrases without a full stop, since a sentence goes on behind them."""
+        return {
+            "assistant": self.assistant.rstrip("."),
+            "task": self.task.rstrip("."),
+            "user": self.user.rstrip("."),
+            "ideal_conversation": self.ideal_conversation,
+            "expectations": "\n".join(f"  - {expectation}" for expectation in self.expectations),
+            "language": self.language,
+        }
+
     def words(self) -> tuple[str, ...]:
         """The domain's content words, lower case, each once, in the order of the profile."""
         text = " ".join([self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations])

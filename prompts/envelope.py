@@ -1,0 +1,86 @@
+"""Data from outside, made fit to stand in a prompt: readable, and unable to be anything but data.
+
+`seal` writes items as a JSON array, one item a line, between two lines that bear the same boundary code.
+
+- Inside JSON strings a turn can't begin a line, so it can't forge a role or an item.
+- Whatever could be taken for structure is written as its JSON escape: angle brackets and ampersands with their
+  look-alikes, bracketed reserved tokens, control, bidirectional and invisible characters, lone surrogates. `json.loads`
+  gives every one of them back, so nothing is lost. The two joiners that Persian, Indic scripts and emoji need stay.
+- The boundary is the HMAC-SHA256, cut to 128 bits, of the written data under a secret salt. Nobody who can only write
+  data can know or choose it, and it is the same whenever the same data is sealed under the same salt: a resumed run
+  sends the same bytes, and finds its paid answers again. A store keeps one salt for all its runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Item = Mapping[str, Any]
+
+_MARK = "DATA"
+_ESCAPED = re.compile(
+    "[<>&\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2039\u203a\u2060-\u206f\u2329\u232a\u27e8\u27e9"
+    "\u3008\u3009\ufe64\ufe65\ufeff\uff1c\uff1e\uff5c\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+    # Reserved tokens of chat templates that stand in square brackets.
+    r"|\[(?=/?(?:[A-Z][A-Z_]+|[gs]MASK)\])"
+)
+
+
+def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
+    """A conversation's (role, text) pairs as items, numbered from 0, from the user's first turn on.
+
+    What stands before that, a greeting or the product's own instructions, is no part of what is judged.
+    """
+    items = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
+    first = next((i for i, item in enumerate(items) if item["role"] == "user"), len(items))
+    return items[first:]
+
+
+def escaped(value: Any) -> str:
+    """`value` as JSON on one line, in which nothing can be taken for structure of a prompt."""
+    return _ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def written(items: Sequence[Item]) -> str:
+    """The items as a JSON array, one a line."""
+    return "[\n" + ",\n".join(map(escaped, items)) + "\n]"
+
+
+def boundary(data: str, salt: bytes) -> str:
+    """32 hex digits; see the module."""
+    return hmac.digest(salt, data.encode(), hashlib.sha256)[:16].hex()
+
+
+def enclose(data: str, code: str) -> str:
+    """`data` between its two boundary lines.
+
+    Raises:
+        ValueError: The code occurs in the data; but by a leaked salt this can't happen.
+    """
+    if code in data:
+        raise ValueError("the boundary code occurs in the data")
+    return f"{_MARK} {code}\n{data}\n{_MARK} {code}"
+
+
+def seal(items: Sequence[Item], salt: bytes) -> str:
+    """The message that holds `items` as data; see the module."""
+    data = written(items)
+    return enclose(data, boundary(data, salt))
+
+
+def unseal(message: str) -> list[Item]:
+    """The items of a sealed message, whatever stands below them."""
+    line, _, rest = message.partition("\n")
+    items: list[Item] = json.loads(rest.partition(f"\n{line}")[0])
+    return items
+
+
+def _escape(match: re.Match[str]) -> str:
+    """The JSON escape of one character; a pair of escapes beyond the basic plane."""
+    units = match.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -1,0 +1,57 @@
+"""What in the judges' prompts depends on what is asked: numbered items, lettered options, the answer's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.prompts.envelope import escaped
+
+
+def numbered(texts: Sequence[str]) -> str:
+    """One line a text, from 1, each an escaped JSON string."""
+    return "\n".join(f"{i}. {escaped(text)}" for i, text in enumerate(texts, 1))
+
+
+def listed(options: Sequence[str]) -> str:
+    """The options in one line."""
+    return ", ".join(map(plain, options))
+
+
+def lettered(options: Sequence[str]) -> str:
+    """One option a line behind its letter.
+
+    Raises:
+        WrongUse: There are more options than letters.
+    """
+    if len(options) > len(ascii_uppercase):
+        raise WrongUse(f"{len(options)} options for one question", remedy=f"use at most {len(ascii_uppercase)}")
+    return "\n".join(f"{letter}. {plain(option)}" for letter, option in zip(ascii_uppercase, options, strict=False))
+
+
+def plain(option: str) -> str:
+    """An option as it stands in a prompt: bare where it is only words, so that models copy it exactly; else escaped."""
+    written = escaped(option)
+    return option if written == f'"{option}"' and "," not in option else written
+
+
+def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
+    """The schema of `count` answers with these options.
+
+    The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to the schema then
+    answers every one, once, in order.
+
+    Args:
+        schema: That of the prompt `judge_batch`.
+    """
+    numbers = [str(i) for i in range(1, count + 1)]
+    answer = schema["$defs"]["a"]
+    narrowed = answer["properties"] | {"answer": {"enum": list(options)}}
+    return {
+        **schema,
+        "properties": {number: {"$ref": "#/$defs/a"} for number in numbers},
+        "required": numbers,
+        "$defs": {"a": {**answer, "properties": narrowed}},
+    }

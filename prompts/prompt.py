@@ -1,0 +1,176 @@
+"""A prompt: our own text with named gaps and switchable blocks, the schema of its answer, and a version.
+
+A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its `variables` and its `blocks`.
+Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `# schema` (JSON). In a
+text `{name}` is a gap and `{name?}…{/name}` a block that may be left out; no other brace is allowed.
+
+The text is taken apart once, when it is read. Rendering joins its parts with the values, which nothing ever looks into:
+no brace, percent sign or tag in a value can mean anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import WrongUse
+
+HOME = Path(__file__).parent
+SWITCHES = {
+    "ds": "the domain, in generation",
+    "cdp": "conversation design principles",
+    "domain": "the domain, in judging",
+}
+"""Blocks that a user may leave out, as ablations do."""
+
+_FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
+_SECTION = re.compile(r"^# (\w+)\n", re.MULTILINE)
+_MARK = re.compile(r"\{(?P<open>\w+)\?\}|\{/(?P<close>\w+)\}|\{(?P<gap>\w+)\}")
+_FENCE = re.compile(r"```json\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run of our own text, or a gap.
+
+    Attributes:
+        block: The block it stands in; empty outside of any.
+    """
+
+    text: str
+    gap: bool
+    block: str = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """See the module.
+
+    Attributes:
+        purpose: One sentence for people; not sent.
+        sections: `system` and `closing`, taken apart.
+        schema: JSON schema of the answer.
+        version: Twelve hex digits: hash of texts and schema.
+    """
+
+    name: str
+    purpose: str
+    variables: frozenset[str]
+    blocks: frozenset[str]
+    sections: Mapping[str, tuple[Part, ...]]
+    schema: Mapping[str, Any]
+    version: str
+
+    def render(self, section: str, values: Mapping[str, str], without: Set[str] = frozenset()) -> str:
+        """The text of a section; `values` beyond the prompt's variables are not used.
+
+        Raises:
+            WrongUse: A variable of the prompt has no value.
+        """
+        if missing := self.variables - values.keys():
+            raise WrongUse(f"no value for {', '.join(sorted(missing))}", where=f"prompt {self.name}")
+        parts = (part for part in self.sections[section] if part.block not in without)
+        return "".join(values[part.text] if part.gap else part.text for part in parts)
+
+
+def load(name: str) -> Prompt:
+    """The prompt of that name."""
+    return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def names() -> list[str]:
+    """All prompts there are."""
+    return sorted(file.stem for file in HOME.glob("*.md"))
+
+
+def parse(name: str, text: str) -> Prompt:
+    """The prompt that a file's text holds.
+
+    Raises:
+        WrongUse: The text breaks a rule of the module, or declares what it doesn't use.
+    """
+    file = _FILE.fullmatch(text)
+    if file is None:
+        raise WrongUse("no front matter between +++ lines", where=f"prompt {name}")
+    head = tomllib.loads(file["head"])
+    texts = _sections(file["body"])
+    fence = _FENCE.search(texts.pop("schema", ""))
+    schema = json.loads(fence[1]) if fence else None
+    sections = {title: tuple(_parts(name, body)) for title, body in texts.items()}
+    prompt = Prompt(
+        name=name,
+        purpose=head["purpose"],
+        variables=frozenset(head["variables"]),
+        blocks=frozenset(head["blocks"]),
+        sections=sections,
+        schema=schema or {},
+        version=_version(texts, schema),
+    )
+    _check(prompt)
+    return prompt
+
+
+def _sections(body: str) -> dict[str, str]:
+    titles = _SECTION.split(body)
+    return {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
+
+
+def _parts(name: str, text: str) -> list[Part]:
+    parts, block, end = [], "", 0
+    for mark in [*_MARK.finditer(text), None]:
+        literal = text[end : mark.start() if mark else len(text)]
+        if "{" in literal or "}" in literal:
+            raise WrongUse(f"a brace that is no mark: {literal.strip()[:60]!r}", where=f"prompt {name}")
+        if literal:
+            parts.append(Part(literal, gap=False, block=block))
+        if mark is None:
+            break
+        end = mark.end()
+        if mark["gap"]:
+            parts.append(Part(mark["gap"], gap=True, block=block))
+        else:
+            block = _turned(name, block, mark)
+    if block:
+        raise WrongUse(f"block {block} is not closed", where=f"prompt {name}")
+    return parts
+
+
+def _turned(name: str, block: str, mark: re.Match[str]) -> str:
+    """The block that one is in after an opening or closing mark."""
+    if mark["open"] and not block:
+        return mark["open"]
+    if mark["close"] and mark["close"] == block:
+        return ""
+    raise WrongUse(f"{mark.group()} is out of place", where=f"prompt {name}")
+
+
+def _check(prompt: Prompt) -> None:
+    parts = [part for section in prompt.sections.values() for part in section]
+    used = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
+    if used != (prompt.variables, prompt.blocks):
+        raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {prompt.name}")
+    if prompt.sections.keys() != {"system", "closing"}:
+        raise WrongUse("the sections must be system, closing and perhaps schema", where=f"prompt {prompt.name}")
+
+
+def _version(texts: Mapping[str, str], schema: Any) -> str:
+    content = json.dumps([texts, schema], ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
+    """The blocks that a user wants left out.
+
+    Raises:
+        WrongUse: There is no such block.
+    """
+    if unknown := set(given) - SWITCHES.keys():
+        remedy = f"choose from {', '.join(SWITCHES)}"
+        raise WrongUse(f"no such part of a prompt: {', '.join(sorted(unknown))}", remedy=remedy)
+    return frozenset(given)

@@ -1,0 +1,98 @@
+"""Prompt files: what is refused, what a block and a gap do, and that every bundled one keeps the rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from pollex.errors import WrongUse
+from pollex.prompts.profile import DomainProfile
+from pollex.prompts.prompt import SWITCHES, load, names, parse, switched_off
+
+HEAD = '+++\npurpose = "To test."\nvariables = ["who"]\nblocks = ["ds"]\n+++\n\n'
+BODY = "# system\n\nHello {who}.{ds?} Mind the domain.{/ds}\n\n# closing\n\nEnd.\n"
+HOSTILE = "{who} {0.__class__} {{7*7}} {% x %} %s ${HOME} {/ds} {ds?}\n# closing"
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("no front matter", "no front matter"),
+        (HEAD + BODY.replace("{who}", "{who} }"), "a brace that is no mark"),
+        (HEAD + BODY.replace("{who}", "{who} {0.__class__}"), "a brace that is no mark"),
+        (HEAD + BODY.replace("{/ds}", ""), "block ds is not closed"),
+        (HEAD + BODY.replace("{ds?}", ""), "is out of place"),
+        (HEAD + BODY.replace(" Mind", "{cdp?}"), "is out of place"),
+        (HEAD + BODY.replace("{who}", "you"), "not those that it declares"),
+        (HEAD + BODY.replace("End.", "{other}"), "not those that it declares"),
+        (HEAD + BODY.replace("# closing", "# ending"), "the sections must be"),
+    ],
+)
+def test_a_prompt_file_that_breaks_a_rule_is_refused(text: str, clause: str) -> None:
+    with pytest.raises(WrongUse, match=clause):
+        parse("test", text)
+
+
+def test_a_variable_without_a_value_is_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="no value for who"):
+        parse("test", HEAD + BODY).render("system", {})
+
+
+def test_an_unknown_switch_is_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="no such part of a prompt: cpd"):
+        switched_off({"ds", "cpd"})
+    assert switched_off(["ds", "cdp"]) == {"ds", "cdp"}
+
+
+def test_nothing_in_a_value_is_ever_evaluated() -> None:
+    assert parse("test", HEAD + BODY).render("system", {"who": HOSTILE}) == f"Hello {HOSTILE}. Mind the domain."
+
+
+def test_a_block_can_be_left_out() -> None:
+    assert parse("test", HEAD + BODY).render("system", {"who": "you"}, {"ds"}) == "Hello you."
+
+
+def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_people() -> None:
+    version = parse("test", HEAD + BODY).version
+    assert parse("test", HEAD.replace("To test", "For tests") + BODY).version == version
+    assert parse("test", HEAD + BODY.replace("End", "The end")).version != version
+    assert parse("test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n').version != version
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind(name: str) -> None:
+    prompt = load(name)
+    values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
+    for without in [frozenset[str](), frozenset(SWITCHES)]:
+        text = prompt.render("system", values, without) + prompt.render("closing", values, without)
+        assert "{" not in text
+        assert "}" not in text
+        assert "\n\n\n" not in text
+    assert prompt.purpose.endswith(".")
+
+
+@pytest.mark.parametrize("name", [name for name in names() if load(name).schema])
+def test_every_schema_is_closed_and_asks_for_all_its_properties(name: str) -> None:
+    """What strict structured output demands of every object."""
+    found = list(objects(load(name).schema))
+    assert found
+    for part in found:
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+
+
+def objects(schema: object) -> list[dict[str, object]]:
+    if isinstance(schema, list):
+        return [found for part in schema for found in objects(part)]
+    if not isinstance(schema, dict):
+        return []
+    here = [schema] if schema.get("type") == "object" else []
+    return here + [found for part in schema.values() for found in objects(part)]
+
+
+@pytest.mark.parametrize("switch", ["ds", "cdp"])
+@pytest.mark.parametrize("name", ["extract_sat", "extract_dsat", "summarize_sat", "summarize_dsat"])
+def test_ds_and_cdp_can_each_be_switched_off_in_generation(name: str, switch: str) -> None:
+    prompt, values = load(name), DomainProfile.neutral().values() | {"most": "5"}
+    whole, part = (prompt.render("closing", values, without) for without in [frozenset[str](), frozenset({switch})])
+    assert len(part) < len(whole)
+    assert ("Both parties answer" in part) == (switch != "cdp")
