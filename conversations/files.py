@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import glob
-import io
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
 
 from pollex.conversations.csv_rows import csv_rows
 from pollex.conversations.json_rows import json_document, json_lines, parse_json
@@ -41,12 +40,13 @@ def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
 
     Raises:
         BadInput: The file can't be opened, decoded, or trusted in any part.
+        WrongUse: No such encoding.
     """
     try:
-        with _opened(source) as file:
-            yield from _rows(source, file, encoding)
+        with _path_of(source) as path:
+            yield from _rows(source, path, encoding)
     except OSError as error:
-        raise BadInput(f"can't be opened: {error.strerror or error}", where=source, remedy="check the path") from None
+        raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
 
 
 def _expanded(source: str) -> list[str]:
@@ -61,25 +61,23 @@ def _expanded(source: str) -> list[str]:
 
 
 @contextmanager
-def _opened(source: str) -> Iterator[BinaryIO]:
-    """The file, seekable; standard input is put aside first, since its format is told by looking ahead."""
+def _path_of(source: str) -> Iterator[Path]:
+    """The file; standard input becomes one first, since its format is told by looking ahead."""
     if source != STDIN:
-        with Path(source).open("rb") as file:
-            yield file
+        yield Path(source)
         return
-    with tempfile.NamedTemporaryFile() as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-        file.flush()
-        file.seek(0)
-        yield file  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
 
 
-def _rows(source: str, file: BinaryIO, encoding: str) -> Iterator[Row | BadRow]:
-    if _is_parquet(source, file):
-        return parquet_rows(source, Path(file.name))
-    form = FORMATS.get(Path(source).suffix.lower()) or _told_format(_lines(source, file, encoding))
-    file.seek(0)
-    lines = _lines(source, file, encoding)
+def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
+    if _is_parquet(path):
+        return parquet_rows(source, path)
+    lines = _lines(source, path, encoding)
+    form = FORMATS.get(path.suffix.lower()) or _told_format(_lines(source, path, encoding))
     if form == "lines":
         return json_lines(source, lines)
     if form == "csv":
@@ -87,16 +85,15 @@ def _rows(source: str, file: BinaryIO, encoding: str) -> Iterator[Row | BadRow]:
     return json_document(source, "".join(lines))
 
 
-def _is_parquet(source: str, file: BinaryIO) -> bool:
+def _is_parquet(path: Path) -> bool:
     """By the ending or the first bytes, so that a broken Parquet file is called one."""
-    magic = file.read(4)
-    file.seek(0)
-    return magic == b"PAR1" or FORMATS.get(Path(source).suffix.lower()) == "parquet"
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
 
 
 def _told_format(lines: Iterable[str]) -> str:
-    """`lines` where the first line that isn't blank is an object of its own, `document` where JSON begins, else csv."""
-    first = next((line for line in lines if line.strip()), "")
+    """`lines` where the first is a JSON object and others follow, `document` where JSON begins, else `csv`."""
+    first, second = islice(chain((line for line in lines if line.strip()), ("", "")), 2)
     start = first.lstrip()[:1]
     if start != "{":
         return "document" if start == "[" else "csv"
@@ -104,27 +101,24 @@ def _told_format(lines: Iterable[str]) -> str:
         parse_json(first)
     except ValueError:
         return "document"
-    return "lines"
+    return "lines" if second else "document"
 
 
-def _lines(source: str, file: BinaryIO, encoding: str) -> Iterator[str]:
+def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
     """The text's lines with their ends.
 
     Bytes that aren't text come through as lone surrogates, so that the line they stand in is known.
     """
     try:
-        text = io.TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline="")
+        with path.open(encoding=encoding, errors="surrogateescape", newline="") as text:
+            for number, line in enumerate(text, start=1):
+                if not line.isascii():
+                    _check_decoded(f"{source}:{number}", line, encoding)
+                yield line
     except LookupError:
         raise WrongUse(f"no encoding is called {encoding!r}", remedy="try --encoding utf-8 or latin-1") from None
-    try:
-        for number, line in enumerate(text, start=1):
-            if not line.isascii():
-                _check_decoded(f"{source}:{number}", line, encoding)
-            yield line
     except UnicodeError as error:
         raise _not_text(source, encoding, str(error)) from None
-    finally:
-        text.detach()
 
 
 def _check_decoded(where: str, line: str, encoding: str) -> None:

@@ -39,7 +39,7 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
         if not line.strip():
             continue
         try:
-            value = parse_json(line)
+            value = parse_json(line.rstrip())
         except ValueError as error:
             yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "mend or remove the line")
             continue
@@ -72,9 +72,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _is_deeper(value: object, levels: int) -> bool:
     """Whether objects and lists are nested deeper than `levels`; level by level, so that depth costs no stack."""
     level = [value]
-    for _ in range(levels + 1):
+    for _ in range(levels):
         level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
-    return bool(level)
+    return any(isinstance(inner, dict | list) for inner in level)
 
 
 def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
@@ -104,8 +104,9 @@ def _row(source: str, number: int, value: object) -> Row | BadRow:
 
 
 def _reason(error: ValueError) -> str:
-    """Where a one-line text breaks, without the parser's line number, which is always 1 there."""
+    """What the parser says, and where; the line within the text only where the text has several."""
     if isinstance(error, json.JSONDecodeError):
-        place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno} column {error.colno}"
-        return f"{error.msg} at {place}"
+        said = error.msg.removesuffix(" at").removesuffix(" starting")
+        line = f"line {error.lineno} " if error.lineno > 1 else ""
+        return f"{said} at {line}column {error.colno}"
     return str(error)

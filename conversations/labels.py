@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from pollex.conversations.display import printable
 from pollex.conversations.model import Label
 from pollex.errors import BadInput, WrongUse
 
@@ -152,7 +153,9 @@ def _folded(value: object) -> str | float:
         return _finite(value)
     if not isinstance(value, str):
         inside = ", ".join(value) if isinstance(value, dict) else type(value).__name__
-        raise BadInput(f"the label is an object ({inside[:60]})", remedy="name the field inside it: --label-field a.b")
+        raise BadInput(
+            f"the label is an object ({printable(inside, 60)})", remedy="name the field inside it: --label-field a.b"
+        )
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _finite(float(text))

@@ -32,13 +32,14 @@ def parquet_rows(source: str, path: Path, *, memory: int = MEMORY, seconds: int 
     Raises:
         BadInput: The file can't be read as Parquet within the limits.
     """
-    command = [sys.executable, "-m", __name__, str(path.absolute()), str(memory), str(seconds)]
+    # -P: no module of the folder that the user happens to be in may stand in for one of ours.
+    command = [sys.executable, "-P", "-m", __name__, str(path.absolute()), str(memory), str(seconds)]
     with tempfile.TemporaryFile() as complaints:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, stdin=subprocess.DEVNULL)  # noqa: S603
         assert child.stdout is not None
         with child.stdout as printed:
             try:
-                yield from json_lines(source, (line.decode("utf-8") for line in printed))
+                yield from json_lines(source, (line.decode("utf-8", "surrogateescape") for line in printed))
                 code = child.wait()
             finally:
                 child.kill()

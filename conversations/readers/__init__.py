@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from pollex.conversations.display import printable
 from pollex.conversations.readers.reader import Reader
 from pollex.errors import BadInput
 
@@ -30,5 +31,5 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         shapes = " and ".join(reader.name for reader in fitting)
         raise BadInput(f"the row has the shape of {shapes}", remedy="say which field holds the turns: --messages-field")
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
-    have = ", ".join(list(fields)[:12]) or "no field"
+    have = printable(", ".join(list(fields)[:12]), 200) or "no field"
     raise BadInput(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")

@@ -1,0 +1,271 @@
+"""Files as they come: broken, ragged, in a foreign encoding, crafted."""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pollex.conversations.files import rows_of
+from pollex.conversations.json_rows import MAX_DEPTH, parse_json
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.parquet_rows import parquet_rows
+from pollex.conversations.rows import BadRow, Row
+from pollex.errors import BadInput, WrongUse
+
+GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
+TABLE = "conversation_id,turn,role,text\n"
+
+
+def rows(folder: Path, name: str, content: str | bytes, encoding: str = "utf-8-sig") -> list[Row | BadRow]:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return list(rows_of(str(path), encoding))
+
+
+def logs_from(folder: Path, name: str, content: str | bytes, **options: Any) -> Logs:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return read_logs(path, options=ReadOptions(**options))
+
+
+# Files and globs
+
+
+def test_a_missing_file_a_folder_and_an_empty_glob_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such file"):
+        read_logs(tmp_path / "none.jsonl")
+    with pytest.raises(BadInput, match="a folder"):
+        read_logs(tmp_path)
+    with pytest.raises(BadInput, match="no such file"):
+        read_logs(str(tmp_path / "*.jsonl"))
+    with pytest.raises(WrongUse, match="no logs"):
+        read_logs([])
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "[]", '{"data": []}', "id,messages\n"])
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.csv", "log"])
+def test_a_file_without_conversations_is_an_error(tmp_path: Path, name: str, content: str) -> None:
+    with pytest.raises(BadInput):
+        logs_from(tmp_path, name, content, max_bad=99)
+
+
+def test_globs_are_read_in_the_order_of_names_and_no_file_twice(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.jsonl").write_text(GOOD.replace('"a"', f'"{name}"'), encoding="utf-8")
+    logs = read_logs([str(tmp_path / "*.jsonl"), tmp_path / "a.jsonl"])
+    assert [c.id for c in logs] == ["a", "b"]
+    assert logs.duplicates == 0
+
+
+def test_a_file_name_that_looks_like_a_glob_is_a_file(tmp_path: Path) -> None:
+    assert len(logs_from(tmp_path, "log[1].jsonl", GOOD)) == 1
+
+
+@pytest.mark.parametrize("content", [GOOD, f"[{GOOD}]", TABLE + "a,1,user,x\n"])
+def test_the_format_of_standard_input_is_told_by_its_content(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    logs = read_logs("-")
+    assert [(c.id, c.turns[0].content) for c in logs] == [("a", "x")]
+
+
+# JSON lines
+
+
+def test_bad_lines_are_kept_with_line_and_reason_and_the_rest_is_read(tmp_path: Path) -> None:
+    content = f'{GOOD}\n\n{{"id": "b", "mess\n[1]\n{GOOD.replace("a", "c", 1)}'
+    found = rows(tmp_path, "log.jsonl", content)
+    assert [(row.line, isinstance(row, BadRow)) for row in found] == [(1, False), (3, True), (4, True), (5, False)]
+    assert isinstance(found[1], BadRow)
+    assert "Unterminated string at column 13" in found[1].reason
+
+
+def test_equal_keys_are_refused_at_any_depth(tmp_path: Path) -> None:
+    for line in ('{"id": 1, "id": 2}', '{"messages": [{"role": "user", "role": "system"}]}'):
+        (bad,) = rows(tmp_path, "log.jsonl", line)
+        assert isinstance(bad, BadRow)
+        assert "stands twice" in bad.reason
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 200_000])
+def test_too_deep_nesting_is_refused(depth: int) -> None:
+    with pytest.raises(ValueError, match="nested deeper than 64"):
+        parse_json("[" * depth + "]" * depth)
+    with pytest.raises(ValueError, match="nested deeper than 64"):
+        parse_json('{"a":' * depth + "1" + "}" * depth)
+
+
+def test_the_allowed_depth_and_wide_rows_are_read() -> None:
+    assert parse_json("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    assert len(parse_json("[" + "{}," * 500 + "{}]")) == 501
+
+
+def test_a_number_too_long_for_python_is_a_bad_line(tmp_path: Path) -> None:
+    (bad,) = rows(tmp_path, "log.jsonl", '{"id": ' + "9" * 5_000 + "}")
+    assert isinstance(bad, BadRow)
+
+
+# JSON documents
+
+
+def test_a_broken_json_document_is_refused_as_a_whole(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not JSON: Expecting value at line 2 column 2"):
+        rows(tmp_path, "log.json", f"[{GOOD},\n oops]")
+
+
+@pytest.mark.parametrize("wrap", ["[%s]", '{"data": [%s]}', '{"runs":\n [%s]}', "%s", "\n%s\n"])
+def test_lists_envelopes_and_single_objects_are_read(tmp_path: Path, wrap: str) -> None:
+    (row,) = rows(tmp_path, "log.json", wrap % GOOD)
+    assert isinstance(row, Row)
+    assert row.fields["id"] == "a"
+
+
+def test_a_single_sharegpt_conversation_is_not_taken_for_an_envelope(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, "log.json", '{"conversations": [{"from": "human", "value": "x"}]}')
+    assert logs.conversations[0].turns[0].content == "x"
+
+
+def test_json_lines_in_a_json_file_are_lines(tmp_path: Path) -> None:
+    assert len(rows(tmp_path, "log.json", f"{GOOD}\n{GOOD}\n")) == 2
+
+
+# CSV
+
+
+def test_a_ragged_row_is_bad_and_says_how(tmp_path: Path) -> None:
+    found = rows(tmp_path, "log.csv", "id,text,label\na,x,1\nb,y\nc,z,1,2\nd,w,0\n")
+    assert [str(row).rpartition("log.csv:")[2].split(" →")[0] for row in found if isinstance(row, BadRow)] == [
+        "3: 2 cells where the header has 3",
+        "4: 4 cells where the header has 3",
+    ]
+    assert [row.fields["id"] for row in found if isinstance(row, Row)] == ["a", "d"]
+
+
+@pytest.mark.parametrize("record", ['a "quoted" word,1', '"a"b,1', ' "a",1', '"a" ,1'])
+def test_a_stray_quote_refuses_the_file_with_its_line(tmp_path: Path, record: str) -> None:
+    with pytest.raises(BadInput, match=r"log.csv:3: a stray quote"):
+        rows(tmp_path, "log.csv", f"text,n\nx,1\n{record}\n")
+
+
+def test_a_quote_that_is_never_closed_is_named_by_the_line_that_opens_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"log.csv:2: a quote is never closed"):
+        rows(tmp_path, "log.csv", 'text,n\n"x,1\ny,2\nz,3\n')
+
+
+@pytest.mark.parametrize("header", ["id,,text", "id,text,id"])
+def test_an_empty_or_repeated_column_name_is_refused(tmp_path: Path, header: str) -> None:
+    with pytest.raises(BadInput, match="header"):
+        rows(tmp_path, "log.csv", f"{header}\n1,2,3\n")
+
+
+def test_cells_are_text_whatever_they_look_like(tmp_path: Path) -> None:
+    (row,) = rows(tmp_path, "log.csv", "id,b,c,d\r\n2024-01-01,007,1.0,NA\r\n")
+    assert isinstance(row, Row)
+    assert row.fields == {"id": "2024-01-01", "b": "007", "c": "1.0", "d": "NA"}
+
+
+def test_quotes_delimiters_and_line_ends_in_quoted_cells_are_kept(tmp_path: Path) -> None:
+    found = rows(tmp_path, "log.csv", 'id,text\n1,"say ""hi"",\r\nbye"\n\n2,""\n3,\n')
+    assert [(row.line, row.fields["text"]) for row in found if isinstance(row, Row)] == [
+        (2, 'say "hi",\r\nbye'),
+        (5, ""),
+        (6, ""),
+    ]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("log.csv", ";"), ("log.tsv", "\t"), ("log.csv", ",")])
+def test_usual_delimiters_are_told_by_the_header(tmp_path: Path, name: str, delimiter: str) -> None:
+    content = TABLE.replace(",", delimiter) + delimiter.join(["a", "1", "user", "x"])
+    assert logs_from(tmp_path, name, content).conversations[0].turns[0].content == "x"
+
+
+# Encodings
+
+
+def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
+    content = (TABLE + "a,1,user,x\na,2,bot,café\n").encode("latin-1")
+    with pytest.raises(BadInput, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding latin-1"):
+        logs_from(tmp_path, "log.csv", content)
+    logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
+    assert logs.conversations[0].turns[1].content == "café"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_other_encodings_and_byte_order_marks_are_read(tmp_path: Path, encoding: str) -> None:
+    assert len(logs_from(tmp_path, "log.jsonl", f"{GOOD}\n".encode(encoding), encoding=encoding)) == 1
+
+
+def test_a_truncated_utf_16_file_and_an_unknown_encoding_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(BadInput):
+        logs_from(tmp_path, "log.jsonl", GOOD.encode("utf-16")[:-1], encoding="utf-16")
+    with pytest.raises(WrongUse, match="no encoding"):
+        logs_from(tmp_path, "log.jsonl", GOOD, encoding="klingon")
+
+
+# Parquet
+
+
+def parquet(folder: Path, select: str, name: str = "log.parquet") -> Path:
+    path = folder / name
+    duckdb.connect().execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"\x00" * 200 + b"PAR1", b"not parquet"])
+def test_a_broken_parquet_file_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(BadInput, match=r"log.parquet: can't be read as Parquet"):
+        rows(tmp_path, "log.parquet", content)
+
+
+def test_a_parquet_reader_out_of_memory_or_time_is_an_error_and_not_the_end(tmp_path: Path) -> None:
+    path = parquet(tmp_path, "SELECT range::VARCHAR AS id FROM range(10)")
+    with pytest.raises(BadInput, match="Parquet"):
+        list(parquet_rows("log", path, memory=64 << 20))
+    huge = parquet(tmp_path, "SELECT repeat('x', 30000) AS id FROM range(100000)", "huge.parquet")
+    with pytest.raises(BadInput, match="too much memory or time"):
+        list(parquet_rows("huge", huge, seconds=1))
+
+
+def test_parquet_values_keep_their_types_or_become_text(tmp_path: Path) -> None:
+    select = """SELECT DATE '2024-01-01' AS id, [{'role': 'user', 'content': 'x'}] AS messages, 1 AS thumbs, 7 AS row_0,
+        1.50::DECIMAL(4, 2) AS price, NULL AS nothing, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS time"""
+    (row,) = parquet_rows("log", parquet(tmp_path, select))
+    assert isinstance(row, Row)
+    assert row.fields["id"] == "2024-01-01"
+    assert row.fields["messages"] == [{"role": "user", "content": "x"}]
+    assert (row.fields["thumbs"], row.fields["row_0"], row.fields["price"], row.fields["nothing"]) == (1, 7, 1.5, None)
+
+
+def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "day=1"
+    folder.mkdir()
+    path = parquet(folder, "SELECT 'a' AS id", "log[1]*.parquet")
+    parquet(folder, "SELECT 'b' AS id", "log1.parquet")
+    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, Row)] == [{"id": "a"}]
+
+
+def test_leaving_a_parquet_file_half_read_ends_its_reader(tmp_path: Path) -> None:
+    found = parquet_rows("log", parquet(tmp_path, "SELECT range AS id FROM range(200000)"))
+    assert isinstance(next(found), Row)
+    found.close()  # type: ignore[attr-defined]
+    assert next(found, None) is None
+
+
+def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": 'a "b", c\n'}, {"role": "assistant", "content": "Ünï 👍"}]
+    line = json.dumps({"id": "1", "messages": messages, "thumbs": "up"})
+    cell = json.dumps(messages).replace('"', '""')
+    by_lines = logs_from(tmp_path, "log.jsonl", line)
+    by_csv = logs_from(tmp_path, "log.csv", f'id,messages,thumbs\n1,"{cell}",up\n')
+    path = tmp_path / "log.parquet"
+    source = glob.escape(str(tmp_path / "log.jsonl"))
+    duckdb.connect().execute(f"COPY (FROM read_json('{source}')) TO '{path}' (FORMAT parquet)")
+    by_parquet = read_logs(path)
+    assert by_lines.fingerprint == by_csv.fingerprint == by_parquet.fingerprint

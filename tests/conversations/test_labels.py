@@ -1,0 +1,185 @@
+"""What a log's thumbs mean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.labels import Verdicts
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.sufficiency import check_learnable
+from pollex.errors import BadInput, BadLabels, WrongUse
+
+USUAL = Verdicts.of(None, None)
+RATED = Verdicts.of(">=4", "<=2")
+TURNS = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), "1e999", 10**400, [4, float("nan")]])
+def test_nan_and_infinity_are_refused(value: Any) -> None:
+    for verdicts in (USUAL, RATED):
+        with pytest.raises(BadInput, match="no number"):
+            verdicts.label(value)
+
+
+@pytest.mark.parametrize("value", ["NaN", "maybe", 2, 0.5, "5 stars"])
+def test_an_unknown_spelling_says_what_is_known(value: Any) -> None:
+    with pytest.raises(BadInput, match=r"unknown label .* → known are up/down"):
+        USUAL.label(value)
+
+
+def test_an_unknown_number_points_to_bounds() -> None:
+    with pytest.raises(BadInput, match="--positive '>=4' --negative '<=2'"):
+        USUAL.label(3)
+
+
+@pytest.mark.parametrize("value", [{"score": 1}, ["up", "down"], ["up"]])
+def test_an_object_or_a_list_of_words_is_refused(value: Any) -> None:
+    with pytest.raises(BadInput, match="the label is"):
+        USUAL.label(value)
+
+
+def test_words_are_refused_where_ratings_are_compared() -> None:
+    with pytest.raises(BadInput, match="isn't a number"):
+        RATED.label("up")
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(">=4", None), (None, "<=2"), (">=x", "<2"), ("up,x", "x,down")])
+def test_contradicting_options_are_refused_before_anything_is_read(positive: str | None, negative: str | None) -> None:
+    with pytest.raises(WrongUse):
+        Verdicts.of(positive, negative)
+
+
+def test_a_rating_that_matches_both_sides_is_refused() -> None:
+    with pytest.raises(WrongUse, match="matches --positive and --negative"):
+        Verdicts.of(">=3", "<=3").label(3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["up", "Thumbs Up", "thumbs-up", "👍", "👍🏽", "👍️", ":+1:", 1, 1.0, "1", "+1", "1.0", True, "TRUE", " yes "],
+)
+def test_usual_spellings_of_a_thumb_up_are_known(value: Any) -> None:
+    assert USUAL.label(value) is Label.POSITIVE
+
+
+@pytest.mark.parametrize(
+    "value", ["down", "thumbs_down", "👎", "👎🏿", ":-1:", 0, -1, "-1", "0", False, "No", "bad", "Dislike"]
+)
+def test_usual_spellings_of_a_thumb_down_are_known(value: Any) -> None:
+    assert USUAL.label(value) is Label.NEGATIVE
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", "None", "null", "NA", "n/a", []])
+def test_missing_labels_are_no_labels(value: Any) -> None:
+    assert USUAL.label(value) is RATED.label(value) is Label.NONE
+
+
+def test_ratings_are_compared_with_bounds_and_the_middle_has_no_label() -> None:
+    labels = [RATED.label(value) for value in (5, "4", 4.0, 3, "2.5", 2, "1")]
+    assert labels == [Label.POSITIVE] * 3 + [Label.NONE] * 2 + [Label.NEGATIVE] * 2
+    strict = Verdicts.of("> 4", "< 2")
+    assert [strict.label(value) for value in (4, 4.1, 2, 1.9)] == ["none", "positive", "none", "negative"]
+    equal = Verdicts.of("=5", "==1")
+    assert [equal.label(value) for value in (5, 4, 1)] == ["positive", "none", "negative"]
+
+
+def test_the_mean_of_several_ratings_counts() -> None:
+    # (4 + 3 + 4) / 3 = 3.67 and (2 + 3 + 3) / 3 = 2.67; a missing rating is left out, and does not count as 0.
+    verdicts = Verdicts.of(">=3.5", "<=2.67")
+    values = ([4, 3, 4], [2, 3, 3], [3, 3, 3], [4, None, 3], [None])
+    assert [verdicts.label(value) for value in values] == ["positive", "negative", "none", "positive", "none"]
+
+
+def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> None:
+    verdicts = Verdicts.of("Solved it, no", None)
+    assert [verdicts.label(value) for value in ("solved it", "NO", "down")] == ["positive", "positive", "negative"]
+    with pytest.raises(BadInput):
+        verdicts.label("up")
+
+
+# The field that holds the label
+
+
+def logs_from(folder: Path, *rows: dict[str, Any], **options: Any) -> Logs:
+    path = folder / "log.jsonl"
+    lines = (json.dumps({"id": str(number), "messages": TURNS, **row}) for number, row in enumerate(rows))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return read_logs([path], options=ReadOptions(**options))
+
+
+@pytest.mark.parametrize("rows", [[{"thumbs": "up", "label": "up"}], [{"thumbs": "up"}, {"label": "up"}]])
+def test_two_possible_label_fields_are_an_error_that_names_both(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="'label' and 'thumbs' → say which: --label-field"):
+        logs_from(tmp_path, *rows)
+    assert logs_from(tmp_path, *rows, label_field="thumbs").counts[Label.POSITIVE] == 1
+
+
+def test_numbers_in_a_rating_field_are_no_thumbs_and_a_note_says_so(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, {"rating": 1}, {"rating": 5})
+    assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 2}
+    assert any("'rating' holds ratings" in note and "--positive" in note for note in logs.notes)
+
+
+def test_ratings_are_the_label_where_bounds_are_given_and_thumbs_where_not(tmp_path: Path) -> None:
+    rows = [{"thumbs": "up", "ratings": [1, 2]}, {"thumbs": None, "ratings": [5, 5]}]
+    assert [c.label for c in logs_from(tmp_path, *rows)] == ["positive", "none"]
+    assert [c.label for c in logs_from(tmp_path, *rows, positive=">=4", negative="<=2")] == ["negative", "positive"]
+
+
+def test_words_in_a_rating_field_are_read(tmp_path: Path) -> None:
+    assert logs_from(tmp_path, {"rating": "👍"}).counts[Label.POSITIVE] == 1
+
+
+def test_the_field_that_labels_come_from_is_noted(tmp_path: Path) -> None:
+    assert logs_from(tmp_path, {"vote": "down"}).notes == ("labels come from the field 'vote'",)
+
+
+def test_an_unknown_label_is_a_bad_row_and_its_conversation_is_not_imported(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, {"thumbs": "sideways"}, {"thumbs": "up"}, max_bad=1)
+    assert [c.id for c in logs] == ["1"]
+    assert (logs.bad_rows[0].line, logs.bad_rows[0].reason) == (1, "unknown label 'sideways'")
+
+
+def test_a_field_that_no_row_has_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--label-field tumbs"):
+        logs_from(tmp_path, {"thumbs": "up"}, label_field="tumbs")
+
+
+# Whether labels are enough
+
+
+def labelled(label: Label, count: int, content: str = "x") -> list[Conversation]:
+    turns = (Turn(role="user", content=content), Turn(role="assistant", content=content))
+    return [Conversation(id=f"{label}{n}", turns=turns, label=label) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        (0, 0, "no conversation has a label: 0 positive, 0 negative, 3 without a label → say where"),
+        (12, 0, "all labels are positive: 12 positive, 0 negative"),
+        (0, 1, "all labels are negative: 0 positive, 1 negative"),
+        (12, 9, "fewer than 10 conversations of a class: 12 positive, 9 negative"),
+    ],
+)
+def test_too_few_labels_are_an_error_with_counts(good: int, bad: int, message: str) -> None:
+    log = [*labelled(Label.POSITIVE, good), *labelled(Label.NEGATIVE, bad), *labelled(Label.NONE, 3)]
+    with pytest.raises(BadLabels, match=message):
+        check_learnable(log)
+
+
+def test_conversations_without_words_do_not_count_as_labelled() -> None:
+    log = [*labelled(Label.POSITIVE, 10), *labelled(Label.NEGATIVE, 10, content=" ")]
+    with pytest.raises(BadLabels, match="10 that can't be scored"):
+        check_learnable(log)
+
+
+def test_ten_of_each_class_are_enough() -> None:
+    check_learnable(labelled(Label.POSITIVE, 10) + labelled(Label.NEGATIVE, 10))
+    check_learnable(labelled(Label.POSITIVE, 2) + labelled(Label.NEGATIVE, 3), minimum=2)

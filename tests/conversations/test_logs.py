@@ -1,0 +1,234 @@
+"""Whole logs: what is counted, what stops the run, and what hostile text becomes."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.assembly import Placed
+from pollex.conversations.logs import Logs, Tally, iter_logs, logs_of, read_logs
+from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.rows import BadRow
+from pollex.conversations.shelf import shelved
+from pollex.errors import BadInput, WrongUse
+
+ROLES = ("user", "assistant")
+
+
+def row(id_: Any, *contents: str, **fields: Any) -> dict[str, Any]:
+    messages = [{"role": ROLES[n % 2], "content": content} for n, content in enumerate(contents or ("x", "y"))]
+    return {"id": id_, "messages": messages, **fields}
+
+
+def write(folder: Path, *rows: dict[str, Any] | str) -> Path:
+    path = folder / "log.jsonl"
+    lines = (line if isinstance(line, str) else json.dumps(line) for line in rows)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def logs_from(folder: Path, *rows: dict[str, Any] | str, **options: Any) -> Logs:
+    return read_logs(write(folder, *rows), options=ReadOptions(**options))
+
+
+# Bad rows
+
+
+def test_one_bad_row_stops_the_run_by_default_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*--max-bad 1"):
+        logs_from(tmp_path, row("a"), "{", row("b"))
+
+
+def test_an_error_lists_the_first_bad_rows_and_counts_the_rest(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*:2: .*:6: .*and 3 more") as error:
+        logs_from(tmp_path, row("a"), *["{"] * 8, max_bad=7)
+    assert "jsonl:7:" not in str(error.value)
+
+
+def test_allowed_bad_rows_are_kept_with_place_and_reason(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a"), "{", row("b"), max_bad=1)
+    assert [c.id for c in logs] == ["a", "b"]
+    assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "mend or remove the line")]
+
+
+def test_unlabelled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a"), row("b", "only the user"), row("c", "", " "))
+    assert [c.not_scorable for c in logs] == ["", "no assistant turn", "no turn with text"]
+    assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 3}
+
+
+@pytest.mark.parametrize("options", [{"max_bad": -1}, {"on_duplicate": "merge"}, {"max_turn_chars": 0}])
+def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(WrongUse):
+        ReadOptions(**options)
+
+
+# Ids and duplicates
+
+
+def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*--on-duplicate"
+    ):
+        logs_from(tmp_path, row(1), row("b"), row("1", "other", "text"))
+
+
+def test_the_same_text_with_another_label_is_another_conversation(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="1 id has different conversations"):
+        logs_from(tmp_path, row("a", thumbs="up"), row("a", thumbs="down"))
+
+
+@pytest.mark.parametrize(("choice", "content"), [("first", "one"), ("last", "three")])
+def test_the_user_chooses_which_of_different_conversations_counts(tmp_path: Path, choice: str, content: str) -> None:
+    rows = [row("a", "one", thumbs="up"), row("b"), row("a", "two"), row("a", "three", thumbs="up")]
+    logs = logs_from(tmp_path, *rows, on_duplicate=choice)
+    assert [(c.id, c.turns[0].content) for c in logs] == [("a", content), ("b", "x")]
+    assert (logs.overruled, logs.duplicates, logs.counts[Label.POSITIVE]) == (2, 0, 1)
+
+
+def test_identical_conversations_count_once(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a", time=1), row("a", time=2), row("b"))
+    assert ([c.id for c in logs], logs.duplicates) == (["a", "b"], 1)
+
+
+def test_ids_become_text_by_rule_and_lookalikes_are_noted(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row(1), row("01"), row(1.0), row("2024-01-01"), row(True), row(10**20))
+    assert [c.id for c in logs] == ["1", "01", "1.0", "2024-01-01", "true", "1" + "0" * 20]
+    assert any("'1' and '01' and '1.0'" in note for note in logs.notes)
+
+
+@pytest.mark.parametrize("id_", [[1], {"a": 1}])
+def test_an_id_that_is_no_text_or_number_is_a_bad_row(tmp_path: Path, id_: Any) -> None:
+    with pytest.raises(BadInput, match="the id is a list or an object"):
+        logs_from(tmp_path, row(id_))
+
+
+def test_rows_without_id_get_one_from_their_content(tmp_path: Path) -> None:
+    rows = [row(None, "x"), row("", "y"), row(None, "x"), row(None, "x", thumbs="up")]
+    logs = logs_from(tmp_path, *rows)
+    assert len({c.id for c in logs}) == len(logs) == 3
+    assert all(c.id.startswith("sha256-") for c in logs)
+    assert logs.duplicates == 1
+    assert "3 conversations have no id; theirs are hashes of the row (sha256-…)" in logs.notes
+
+
+def test_judge_and_group_are_text_and_all_else_is_metadata(tmp_path: Path) -> None:
+    fields = {"user": {"id": 7}, "annotator": "kim", "model": "m-1", "tags": ["a"]}
+    (conversation,) = logs_from(tmp_path, row("a", **fields), group_field="user.id")
+    assert (conversation.judge, conversation.group) == ("kim", "7")
+    assert conversation.metadata == {"user": {"id": 7}, "model": "m-1", "tags": ["a"]}
+
+
+# Hostile text
+
+
+def test_lone_surrogates_are_replaced_everywhere_and_flagged(tmp_path: Path) -> None:
+    line = (
+        r'{"id": "a\udc00", "messages": [{"role": "user", "content": "b\ud83d c\ud83d\ude00"}], "k\ud800": ["\ud800"]}'
+    )
+    logs = logs_from(tmp_path, line)
+    (conversation,) = logs
+    assert conversation.turns[0].content == "b\ufffd c😀"
+    assert (conversation.id, conversation.metadata) == ("a\ufffd", {"k\ufffd": ["\ufffd"]})
+    assert logs.flags == {"surrogates": ("a\ufffd",)}
+    conversation.model_dump_json().encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "flag"),
+    [("a\x00b", "nul"), ("a\u202eb", "bidi"), ("a\u200bb", "zero_width"), ("\ufeffa", "zero_width")],
+)
+def test_deceiving_characters_are_kept_and_flagged(tmp_path: Path, content: str, flag: str) -> None:
+    logs = logs_from(tmp_path, row("a", content), row("b"))
+    assert logs.conversations[0].turns[0].content == content
+    assert logs.flags == {flag: ("a",)}
+
+
+def test_joiners_in_emoji_and_persian_are_nothing_odd(tmp_path: Path) -> None:
+    assert logs_from(tmp_path, row("a", "👩‍💻 می‌خواهم שלום")).flags == {}
+
+
+def test_an_oversized_turn_marks_its_conversation_and_the_run_goes_on(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a", "x" * 20_000_000, "y", thumbs="up"), row("b", thumbs="up"))
+    assert logs.flags == {"too_large": ("a",)}
+    assert "too large" in logs.conversations[0].not_scorable
+    assert [c.id for c in logs.positives] == [c.id for c in logs.learnable] == ["b"]
+
+
+def test_five_thousand_turns_are_a_conversation_like_any_other(tmp_path: Path) -> None:
+    (conversation,) = logs_from(tmp_path, row("a", *["word"] * 5_000))
+    assert (len(conversation.turns), conversation.not_scorable) == (5_000, "")
+
+
+# Fingerprint
+
+
+def test_the_fingerprint_sees_text_label_and_id_but_not_the_order_of_rows(tmp_path: Path) -> None:
+    rows = [row("a", thumbs="up"), row("b", thumbs="down"), row("c")]
+    whole = logs_from(tmp_path, *rows).fingerprint
+    assert whole == logs_from(tmp_path, *reversed(rows), rows[0]).fingerprint
+    for change in (row("c", "x", "z"), row("c", thumbs="up"), row("d"), row("c", group="g")):
+        assert logs_from(tmp_path, *rows[:2], change).fingerprint != whole
+
+
+def test_conversations_from_python_become_logs_with_the_same_fingerprint(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a", thumbs="up"), row("b"))
+    again = logs_of(logs.conversations)
+    assert (again.fingerprint, again.counts) == (logs.fingerprint, logs.counts)
+    with pytest.raises(BadInput):
+        logs_of([logs.conversations[0], logs.conversations[0].model_copy(update={"label": Label.NEGATIVE})])
+
+
+# Many conversations
+
+
+def conversation(number: int, size: int = 10) -> Conversation:
+    turns = (Turn(role="user", content="é" * size), Turn(role="assistant", content=str(number)))
+    return Conversation(id=str(number), turns=turns, metadata={"n": [number, None, {"x": 1.5}]}, flags=("nul",))
+
+
+def test_a_shelf_reads_the_same_from_memory_and_from_disk() -> None:
+    many = [conversation(n) for n in range(50)]
+    in_memory, on_disk = shelved(many), shelved(many, memory=20_000)
+    assert (in_memory.on_disk, on_disk.on_disk) == (False, True)
+    order = random.Random(0).sample(range(50), 50)
+    assert [on_disk[n] for n in order] == [in_memory[n] for n in order] == [many[n] for n in order]
+    assert list(on_disk) == list(in_memory) == many
+    assert on_disk[-1] == many[-1]
+    assert on_disk[5:9] == in_memory[5:9] == tuple(many[5:9])
+    with pytest.raises(IndexError):
+        on_disk[50]
+
+
+def test_a_shelf_gives_the_later_conversation_after_a_replacement() -> None:
+    for memory in (0, 10**9):
+        shelf = shelved([conversation(n) for n in range(3)], memory)
+        shelf.replace(1, conversation(7, size=1_000))
+        assert [c.id for c in shelf] == ["0", "7", "2"]
+
+
+def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path: Path) -> None:
+    path = write(tmp_path, *(row(n, "a" * n, "b", thumbs="up" if n % 2 else "down") for n in range(40)))
+    logs = read_logs(path)
+    tally = Tally(ReadOptions(), memory=5_000)
+    for number, item in enumerate(logs):
+        tally.add(Placed(item, "log", number))
+    large = tally.logs(logs.notes)
+    assert not isinstance(large.conversations, tuple)
+    assert (large.fingerprint, large.counts, list(large)) == (logs.fingerprint, logs.counts, list(logs))
+
+
+def test_iterating_gives_conversations_and_bad_rows_as_they_come(tmp_path: Path) -> None:
+    found = iter_logs(write(tmp_path, row("a"), "{", row("a")))
+    assert [item.line if isinstance(item, BadRow) else item.id for item in found] == ["a", 2, "a"]
+
+
+def test_errors_show_hostile_field_names_and_values_as_escapes(tmp_path: Path) -> None:
+    for fields in ({"\x1b[2J\u202e": 1}, row("a", thumbs="\x1b[2J\u202e"), row("a", thumbs={"\x1b[2J\u202e": 1})):
+        with pytest.raises(BadInput, match=r"\\x1b\[2J\\u202e"):
+            logs_from(tmp_path, fields)

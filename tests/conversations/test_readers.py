@@ -1,0 +1,232 @@
+"""Every log shape, by one contract for all readers and by what each alone has to understand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Label
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.readers import READERS, reader_of
+from pollex.conversations.readers.reader import Reader
+from pollex.conversations.readers.turns import role_of, text_of, turn_of
+from pollex.errors import BadInput
+
+each_reader = pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
+
+
+def logs_from(folder: Path, *rows: dict[str, Any], **options: Any) -> Logs:
+    path = folder / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return read_logs(path, options=ReadOptions(**options))
+
+
+def said(logs: Logs) -> list[list[tuple[str, str]]]:
+    return [[(turn.role, turn.content) for turn in conversation.turns] for conversation in logs]
+
+
+@each_reader
+def test_a_reader_makes_one_labelled_conversation_of_its_example(reader: Reader, tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, *reader.example)
+    assert said(logs) == [[("user", "Hello"), ("assistant", "Good day")]]
+    assert logs.conversations[0].id == "a"
+    assert logs.conversations[0].label is Label.POSITIVE
+
+
+@each_reader
+def test_no_two_readers_recognise_the_same_example(reader: Reader) -> None:
+    assert [reader_of(row) for row in reader.example] == [reader] * len(reader.example)
+
+
+@each_reader
+def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_kind(reader: Reader) -> None:
+    for wrong in (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [{"from": "human"}], [None]):
+        row = dict.fromkeys(reader.example[0], wrong)
+        try:
+            reader.read(row) if reader.recognises(row) else reader_of(row)
+        except BadInput as error:
+            assert error.remedy  # noqa: PT017
+
+
+def test_an_unknown_shape_says_what_the_row_has_and_which_shapes_are_known() -> None:
+    with pytest.raises(BadInput, match=r"the row has prompt, completion → known shapes: .*ShareGPT"):
+        reader_of({"prompt": "a", "completion": "b"})
+
+
+def test_a_row_of_two_shapes_is_refused_with_both_names() -> None:
+    with pytest.raises(BadInput, match=r"ShareGPT and messages|messages and ShareGPT"):
+        reader_of({"messages": [], "conversations": []})
+
+
+def test_two_fields_with_turns_are_refused_unless_one_is_chosen(tmp_path: Path) -> None:
+    row = {"id": "a", "chat": [{"role": "user", "content": "x"}], "turns": [{"role": "user", "content": "y"}]}
+    with pytest.raises(BadInput, match="turns may be in turns and chat"):
+        logs_from(tmp_path, row)
+    assert said(logs_from(tmp_path, row, messages_field="chat")) == [[("user", "x")]]
+
+
+def test_an_unknown_role_names_the_turn_and_the_known_roles(tmp_path: Path) -> None:
+    row = {"id": "a", "messages": [{"role": "user", "content": "x"}, {"role": "narrator", "content": "y"}]}
+    logs = logs_from(tmp_path, row, {**row, "id": "b", "messages": []}, max_bad=1)
+    assert [str(bad).split(" → ")[0].rpartition("log.jsonl:")[2] for bad in logs.bad_rows] == [
+        "1: turn 1: unknown role 'narrator'"
+    ]
+    assert "assistant" in logs.bad_rows[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("spelling", "role"),
+    [
+        ("User", "user"),
+        ("human", "user"),
+        (" CUSTOMER ", "user"),
+        ("HumanMessage", "user"),
+        ("gpt", "assistant"),
+        ("AIMessageChunk", "assistant"),
+        ("bot", "assistant"),
+        ("agent", "assistant"),
+        ("developer", "system"),
+        ("function", "tool"),
+        ("ToolMessage", "tool"),
+    ],
+)
+def test_usual_spellings_of_roles_are_known(spelling: str, role: str) -> None:
+    assert role_of(spelling) == role
+
+
+def test_text_parts_are_kept_and_others_leave_their_kind() -> None:
+    parts = [
+        {"type": "text", "text": "Look:"},
+        {"type": "image_url", "image_url": {"url": "data:…"}},
+        {"type": "input_audio", "input_audio": {}},
+        {"type": "tool_use", "name": "search"},
+        "bare",
+    ]
+    assert text_of(parts) == "Look:\n[image]\n[audio]\n[tool call: search]\nbare"
+    assert text_of(None) == ""
+
+
+def test_content_that_is_a_number_is_refused() -> None:
+    with pytest.raises(BadInput, match="content is a number"):
+        text_of(42)
+
+
+def test_a_tool_call_without_words_leaves_its_name() -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "book", "arguments": "{}"}}]}
+    assert turn_of(call).content == "[tool call: book]"
+
+
+def test_both_envelopes_of_langchain_messages_are_opened() -> None:
+    constructor = {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "hi"}}
+    assert turn_of(constructor).role == "assistant"
+    assert turn_of({"type": "human", "data": {"content": "hi"}}).role == "user"
+
+
+def test_turns_as_json_text_in_a_cell_are_opened(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('id,messages\na,"[{""role"": ""user"", ""content"": ""x""}]"\n', encoding="utf-8")
+    assert said(read_logs(path)) == [[("user", "x")]]
+
+
+def test_an_empty_conversation_is_kept_and_has_a_state_of_its_own(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, {"id": "a", "messages": []}, {"id": "b", "messages": None})
+    assert [c.not_scorable for c in logs] == ["no turn with text", "no turn with text"]
+
+
+# Flat tables
+
+
+def table(*rows: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return [dict(zip(("conversation_id", "turn", "role", "text", "thumbs"), row, strict=True)) for row in rows]
+
+
+def test_turns_of_a_table_are_ordered_by_number_and_not_by_text(tmp_path: Path) -> None:
+    rows = table(("a", "10", "bot", "ten", ""), ("b", "1", "user", "other", ""), ("a", "9", "user", "nine", "up"))
+    logs = logs_from(tmp_path, *rows)
+    assert said(logs) == [[("user", "nine"), ("assistant", "ten")], [("user", "other")]]
+    assert [c.label for c in logs] == [Label.POSITIVE, Label.NONE]
+
+
+def test_a_bad_turn_spoils_its_whole_conversation_and_no_other(tmp_path: Path) -> None:
+    rows = table(
+        ("a", 1, "user", "x", ""), ("b", 1, "user", "y", ""), ("a", 2, "ghost", "z", ""), ("a", 3, "bot", "", "")
+    )
+    logs = logs_from(tmp_path, *rows, max_bad=1)
+    assert [c.id for c in logs] == ["b"]
+    assert [(bad.line, "unknown role" in bad.reason) for bad in logs.bad_rows] == [(3, True)]
+
+
+@pytest.mark.parametrize("turn", ["first", None, "nan", [1]])
+def test_a_turn_number_that_is_none_is_refused(tmp_path: Path, turn: Any) -> None:
+    with pytest.raises(BadInput, match="not a number"):
+        logs_from(tmp_path, *table(("a", turn, "user", "x", "")))
+
+
+def test_turns_of_one_conversation_with_different_labels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="different values of the label"):
+        logs_from(tmp_path, *table(("a", 1, "user", "x", "up"), ("a", 2, "bot", "y", "down")))
+
+
+def test_a_turn_without_a_conversation_id_is_a_bad_row(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no conversation id"):
+        logs_from(tmp_path, {"role": "user", "text": "x"})
+
+
+def test_other_columns_of_a_table_become_one_value_or_a_list_of_them(tmp_path: Path) -> None:
+    rows = [
+        {"conversation_id": "a", "role": "user", "text": "x", "app": "web", "time": 1},
+        {"conversation_id": "a", "role": "bot", "text": "y", "app": "web", "time": 2},
+    ]
+    assert logs_from(tmp_path, *rows).conversations[0].metadata == {"app": "web", "time": [1, 2]}
+
+
+# LangSmith
+
+
+def run(**fields: Any) -> dict[str, Any]:
+    return {"id": "r", "run_type": "chain", "inputs": {}, "outputs": {}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ({"input": "Hello"}, {"output": "Good day"}),
+        ({"question": "Hello"}, {"answer": {"role": "assistant", "content": "Good day"}}),
+        ({"messages": [[{"type": "human", "content": "Hello"}]]}, {"generations": [[{"text": "Good day"}]]}),
+        (
+            {"messages": [{"role": "user", "content": "Hello"}]},
+            {"choices": [{"message": {"role": "assistant", "content": "Good day"}}]},
+        ),
+        (
+            {"messages": [{"type": "human", "content": "Hello"}]},
+            {"messages": [{"type": "human", "content": "Hello"}, {"type": "ai", "content": "Good day"}]},
+        ),
+        ({"chat_history": [{"type": "human", "content": "Hello"}], "input": ""}, {"output": "Good day"}),
+        ('{"input": "Hello"}', '{"output": "Good day"}'),
+    ],
+)
+def test_all_ways_in_which_a_run_records_its_messages_are_read(inputs: Any, outputs: Any, tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, run(inputs=inputs, outputs=outputs))
+    assert said(logs) == [[("user", "Hello"), ("assistant", "Good day")]]
+
+
+def test_inner_runs_are_skipped_and_counted(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, run(inputs={"input": "x"}, parent_run_id=None), run(id="s", parent_run_id="r"))
+    assert (len(logs), logs.skipped) == (1, 1)
+    assert any("inner steps" in note for note in logs.notes)
+
+
+def test_a_thread_becomes_the_group(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, run(inputs={"input": "x"}, extra={"metadata": {"thread_id": "t-1"}}))
+    assert logs.conversations[0].group == "t-1"
+
+
+def test_one_of_several_feedback_keys_is_chosen_by_its_path(tmp_path: Path) -> None:
+    stats = {"thumbs": {"n": 1, "avg": 0}, "tone": {"n": 1, "avg": 1}}
+    assert logs_from(tmp_path, run(feedback_stats=stats)).conversations[0].label is Label.NONE
+    logs = logs_from(tmp_path, run(feedback_stats=stats), label_field="feedback_stats.thumbs.avg")
+    assert logs.conversations[0].label is Label.NEGATIVE

@@ -1,0 +1,151 @@
+"""Splits and folds: who must stay together, how evenly labels are dealt, and when it can't be done."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.splits import blocks, folds, split
+from pollex.errors import BadLabels, WrongUse
+
+P, N, U = Label.POSITIVE, Label.NEGATIVE, Label.NONE
+
+
+def conversation(id_: str, label: Label, group: str | None = None, text: str | None = None) -> Conversation:
+    return Conversation(id=id_, turns=(Turn(role="user", content=text or id_),), label=label, group=group)
+
+
+def log_of(positive: int, negative: int, unlabelled: int = 0) -> list[Conversation]:
+    labels = [P] * positive + [N] * negative + [U] * unlabelled
+    return [conversation(f"c{number:04d}", label) for number, label in enumerate(labels)]
+
+
+def counts(side: Sequence[Conversation]) -> list[int]:
+    found = Counter(c.label for c in side)
+    return [found[P], found[N], found[U]]
+
+
+def ids(side: Sequence[Conversation]) -> list[str]:
+    return [c.id for c in side]
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1, float("nan")])
+def test_a_fraction_that_leaves_nothing_to_learn_from_is_refused(fraction: float) -> None:
+    with pytest.raises(WrongUse):
+        split(log_of(5, 5), fraction, seed=0)
+
+
+@pytest.mark.parametrize("log", [[], log_of(9, 0), log_of(0, 9), log_of(0, 0, 9), log_of(1, 9)])
+def test_a_log_whose_classes_cannot_be_on_both_sides_is_refused_with_counts(log: list[Conversation]) -> None:
+    with pytest.raises(BadLabels, match=f"{counts(log)[0]} positive and {counts(log)[1]} negative"):
+        split(log, 0.5, seed=0)
+
+
+def test_two_groups_of_one_class_each_cannot_be_split() -> None:
+    log = [conversation(str(n), P if n < 6 else N, group="g" if n < 6 else "h") for n in range(12)]
+    with pytest.raises(BadLabels, match="6 positive and 6 negative in 2 blocks"):
+        split(log, 0.5, seed=0)
+
+
+def test_fewer_than_two_folds_or_too_many_are_refused() -> None:
+    with pytest.raises(WrongUse):
+        folds(log_of(5, 5), 1, seed=0)
+    with pytest.raises(BadLabels, match="each of 5 folds: 4 positive"):
+        folds(log_of(4, 9), 5, seed=0)
+
+
+def test_holding_nothing_out_leaves_everything_to_learn_from() -> None:
+    log = log_of(3, 0)
+    assert ids(split(log, 0, seed=0).train) == ids(log)
+    assert split(log, 0, seed=0).test == ()
+
+
+@pytest.mark.parametrize(
+    ("fraction", "train", "test"), [(0.5, [150, 20, 50], [150, 20, 50]), (0.2, [240, 32, 80], [60, 8, 20])]
+)
+def test_every_label_has_its_share_on_both_sides(fraction: float, train: list[int], test: list[int]) -> None:
+    # 20 % of 300, 40 and 100 are 60, 8 and 20.
+    done = split(log_of(300, 40, 100), fraction, seed=3)
+    assert (counts(done.train), counts(done.test)) == (train, test)
+
+
+def test_folds_are_even_and_keep_the_order_of_the_conversations() -> None:
+    log = log_of(50, 15)
+    dealt = folds(log, 5, seed=1)
+    assert dealt.shape == (65,)
+    assert [counts([c for c, fold in zip(log, dealt, strict=True) if fold == n]) for n in range(5)] == [[10, 3, 0]] * 5
+
+
+def test_small_classes_reach_both_sides_even_where_their_share_rounds_to_nothing() -> None:
+    done = split(log_of(98, 2), 0.05, seed=0)
+    assert counts(done.train)[1] == counts(done.test)[1] == 1
+
+
+def test_groups_and_equal_texts_stay_together_over_several_steps() -> None:
+    # a and b share a group, b and c a text, c and d a group: all four are tied; e is alone.
+    log = [
+        conversation("a", P, group="1"),
+        conversation("b", P, group="1", text="same"),
+        conversation("c", N, group="2", text="same"),
+        conversation("d", N, group="2"),
+        conversation("e", N),
+    ]
+    assert sorted(blocks(log)) == [[0, 1, 2, 3], [4]]
+
+
+def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
+    log = [conversation(str(n), P if n % 3 else N, group=str(n // 4), text=str(n % 80)) for n in range(90)]
+    shuffled = [log[n] for n in np.random.default_rng(0).permutation(90)]
+    assert split(log, 0.4, seed=5) == split(shuffled, 0.4, seed=5)
+    by_id = dict(zip(ids(log), folds(log, 3, seed=5), strict=True))
+    assert by_id == dict(zip(ids(shuffled), folds(shuffled, 3, seed=5), strict=True))
+
+
+def test_another_seed_gives_another_split_and_the_same_seed_the_same() -> None:
+    log = log_of(30, 30)
+    splits = [tuple(ids(split(log, 0.5, seed).test)) for seed in (0, 1, 2, 0)]
+    assert len(set(splits)) == 3
+    assert splits[0] == splits[3]
+
+
+def test_every_conversation_is_held_out_about_as_often_as_any_other() -> None:
+    log = log_of(20, 20)
+    held_out = Counter(id_ for seed in range(400) for id_ in ids(split(log, 0.5, seed).test))
+    # 400 throws of probability ½ have a standard deviation of 10; five of them are 50.
+    assert all(150 < held_out[c.id] < 250 for c in log)
+
+
+block = st.lists(st.sampled_from([P, N]), min_size=1, max_size=4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(block, min_size=1, max_size=7), st.sampled_from([0.1, 0.5, 0.8]), st.integers(0, 3))
+def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fraction: float, seed: int) -> None:
+    log = [
+        conversation(f"{g}-{n}", label, group=str(g))
+        for g, labels in enumerate(groups)
+        for n, label in enumerate(labels)
+    ]
+    possible = any(
+        all(
+            {label for g, labels in enumerate(groups) if sides[g] == side for label in labels} == {P, N}
+            for side in (0, 1)
+        )
+        for sides in itertools.product((0, 1), repeat=len(groups))
+    )
+    try:
+        done = split(log, fraction, seed)
+    except BadLabels:
+        assert not possible
+        return
+    assert possible
+    assert sorted(ids(done.train) + ids(done.test)) == sorted(ids(log))
+    assert not {c.group for c in done.train} & {c.group for c in done.test}
+    assert min(counts(done.train)[:2] + counts(done.test)[:2]) > 0
