@@ -5,7 +5,7 @@ are the choices that fill them. Each is written again where the code makes it.
 
     loss            `−LC / (10·|R|) + α·LS`, minimised. The paper's `arg max LC + α·LS` can't be meant with LS an error.
                     10·|R| is the range that the mean scores of |R| rubrics can span: both terms are unit-free.
-    grid            θ runs over 101 equal steps from the lowest to the highest observed score; errors are means over it.
+    grid            θ takes 101 evenly spaced values from the lowest to the highest score; errors are means over them.
     over θ          means by more than a billionth of a grid step, so that rounding never decides; else at or under it.
     precision       with no conversation on its side it carries the last defined value; before the first, the base rate.
     targets         `b + (1 − b)·(1 + tanh(±(θ − θ_c)/s))/2`: from the base rate b of the curve's own class up to 1.

@@ -16,8 +16,8 @@ from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints
 from pollex.selection.metrics import auc
 from pollex.selection.pool import Budget, Pool, walk
 
-ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""From correctness alone to hardly anything but sharpness: both terms are of the order of 0.1."""
+ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0)
+"""From correctness alone to mostly sharpness: both terms are of the order of 0.1."""
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,9 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
 
 
 def require_both_classes(positive: Bools) -> None:
-    """Raise `BadLabels` unless there are both positive and negative conversations."""
+    """Raise `BadLabels` unless there are both positive and negative conversations, told apart by booleans."""
+    if positive.dtype != np.bool_:  # as indices, 0 and 1 would pick conversations without a word
+        raise BadLabels(f"labels are {positive.dtype}, not booleans", remedy="give True for positive")
     if len(positive) == 0 or positive.all() or not positive.any():
         raise BadLabels(
             f"{int(positive.sum())} of {len(positive)} conversations are positive",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pollex.selection.losses import Bools, Floats, require_both_classes
+from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
 from pollex.selection.threshold import Window
 
 RESAMPLES = 2000
@@ -98,7 +98,7 @@ def assess(
         positive: Labels `[conversation]`.
         theta: Scores over it are labelled positive.
     """
-    order = np.argsort(~np.asarray(positive, bool), kind="stable")
+    order = _positives_first(positive)
     scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
     said, outside = scores > theta, window.confident(scores)
     right, everyone = said == positive, np.ones(len(scores), bool)
@@ -135,7 +135,7 @@ def auc_difference(
     first: Floats, second: Floats, positive: Bools, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Metric:
     """AUC of `first` less that of `second` on the same conversations, both measured on the same resamples."""
-    order = np.argsort(~positive, kind="stable")
+    order = _positives_first(positive)
     sizes = int(positive.sum()), int((~positive).sum())
     one, other = (auc_statistic(scores[order], sizes[0]) for scores in (first, second))
     measure = _Measure(lambda weights: one(weights) - other(weights), sum(sizes))
@@ -161,6 +161,10 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
         return _ratio(won, ups.sum(1) * downs.sum(1))
 
     return statistic
+
+
+def _positives_first(positive: Bools) -> Ints:
+    return np.argsort(~np.asarray(positive, bool), kind="stable")
 
 
 def _measured(

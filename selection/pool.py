@@ -105,19 +105,7 @@ class Pool:
             BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
         """
         values, positive, sat = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat, bool)
-        if values.shape != (len(positive), len(sat)) or len(ids) != len(sat):
-            raise BadRubrics(
-                f"values of shape {values.shape} for {len(positive)} labels, {len(sat)} kinds and {len(ids)} ids",
-                remedy="give one row a conversation and one column a rubric",
-            )
-        if len(set(ids)) < len(ids):
-            raise BadRubrics("two rubrics have the same id", remedy="give each rubric an id of its own")
-        if not np.isfinite(values).all():
-            raise BadRubrics(
-                "an eval is not a number",
-                where=ids[int(np.argmin(np.isfinite(values).all(0)))],
-                remedy="impute unanswered rubrics first",
-            )
+        _require_evals(values, len(positive), len(sat), ids)
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
         return cls(by_class(values, positive), sat, rank, budget)
@@ -167,6 +155,22 @@ def walk(pool: Pool, alpha: float, cost: Cost = lambda _, losses: losses) -> Sel
         chosen |= {steps[-1].index}
     dropped = (index for index in range(len(pool.sat)) if index not in chosen)
     return Selection(tuple(steps), tuple(_drop(index, last_loss[index], last_step[index], steps) for index in dropped))
+
+
+def _require_evals(values: Floats, conversations: int, rubrics: int, ids: Sequence[str]) -> None:
+    if values.shape != (conversations, rubrics) or len(ids) != rubrics:
+        raise BadRubrics(
+            f"values of shape {values.shape} for {conversations} labels, {rubrics} kinds and {len(ids)} ids",
+            remedy="give one row a conversation and one column a rubric",
+        )
+    if len(set(ids)) < len(ids):
+        raise BadRubrics("two rubrics have the same id", remedy="give each rubric an id of its own")
+    if not np.isfinite(values).all():
+        raise BadRubrics(
+            "an eval is not a number",
+            where=ids[int(np.argmin(np.isfinite(values).all(0)))],
+            remedy="impute unanswered rubrics first",
+        )
 
 
 def _drop(index: int, loss: float, step: int, steps: Sequence[Step]) -> Drop:

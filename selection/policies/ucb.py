@@ -44,7 +44,7 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
 
 
 def _highest(pool: Pool, bounds: Floats, kind: Bools, budget: int) -> Ints:
-    order = np.lexsort((pool.rank, -bounds.round(9)))
+    order = np.lexsort((pool.rank, -bounds))
     return order[kind[order]][:budget]
 
 

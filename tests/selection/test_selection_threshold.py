@@ -54,7 +54,7 @@ def test_classes_apart_have_an_empty_window_at_theta() -> None:
 
 
 def test_scores_that_differ_by_rounding_are_on_one_side() -> None:
-    scores = np.array([0.3, 0.1 + 0.2, 0.9, 1.0])
+    scores = np.array([0.3, 0.3 + 1e-12, 0.9, 1.0])
     window = fit_window(scores, np.array([False, True, True, True]), 0.55)
     assert window.lower is None
 
