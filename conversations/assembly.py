@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.fields import Picked, Picker
+from pollex.conversations.fields import TURN_ID_NAMES, Picked, Picker
 from pollex.conversations.model import Conversation, Flag, Label, Turn
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.readers import reader_of
@@ -101,14 +101,14 @@ class Assembler:
 
     def _put_aside(self, row: Row, reader: Reader) -> None:
         """A bad row of a table spoils its whole conversation: without that turn it would be another one."""
-        id_ = self._picker.id_of(row.fields)
+        id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
             raise BadInput("the turn has no conversation id", remedy="name the column that holds it: --id-field")
         table = self._tables.setdefault(id_, Table([]))
         try:
             draft = reader.read(row.fields)
             if draft:
-                table.parts.append(Part(row, draft, self._picker.pick(draft.rest)))
+                table.parts.append(Part(row, draft, self._picker.pick(draft.rest, TURN_ID_NAMES)))
         except BadInput as error:
             table.bad = table.bad or _bad(row, error)
 

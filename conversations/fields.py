@@ -15,6 +15,8 @@ ID_NAMES = (
     *("id", "conversation_id", "conversationId", "conv_id", "dialogue_id", "dialog_id", "chat_id"),
     *("session_id", "thread_id", "run_id", "uuid"),
 )
+TURN_ID_NAMES = (*ID_NAMES[1:], ID_NAMES[0])
+"""In a table of turns, `id` is the turn's own where another field names the conversation."""
 LABEL_NAMES = ("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment")
 RATING_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
@@ -49,15 +51,18 @@ class Picker:
         self._unread_ratings: set[str] = set()
         self._found: set[str] = set()
 
-    def pick(self, fields: Fields) -> Picked:
+    def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
         """The id, label, judge and group of a row.
+
+        Args:
+            id_names: Where the id is looked for, the first one present, unless the options name its field.
 
         Raises:
             BadInput: A value that can't be what its field should be.
             WrongUse: The label may be in two fields.
         """
         options = self._options
-        id_name = self._id_name(fields)
+        id_name = self._options.id_field or _first(fields, id_names)
         label_name = options.label_field or self._label_name(fields)
         judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
         group_name = options.group_field or _first(fields, GROUP_NAMES)
@@ -65,16 +70,16 @@ class Picker:
         self._found.update(name for name in named if name and _look_up(fields, name) is not None)
         label = self._verdicts.label(_look_up(fields, label_name)) if label_name else Label.NONE
         return Picked(
-            id=self.id_of(fields),
+            id=_id(_look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, _look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, _look_up(fields, group_name)) if group_name else None,
             rest={name: value for name, value in fields.items() if name not in named},
         )
 
-    def id_of(self, fields: Fields) -> str | None:
-        """The row's id; `BadInput` where it can't be one."""
-        name = self._id_name(fields)
+    def id_of_turn(self, fields: Fields) -> str | None:
+        """The id of the conversation that a table's row belongs to; `BadInput` where it can't be one."""
+        name = self._options.id_field or _first(fields, TURN_ID_NAMES)
         return _id(_look_up(fields, name)) if name else None
 
     @property
@@ -97,9 +102,6 @@ class Picker:
             for name in sorted(self._unread_ratings)
         ]
         return used + (unread if not used else [])
-
-    def _id_name(self, fields: Fields) -> str | None:
-        return self._options.id_field or _first(fields, ID_NAMES)
 
     def _label_name(self, fields: Fields) -> str | None:
         """The field with the label: ratings where bounds were given for them, else thumbs before ratings.

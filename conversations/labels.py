@@ -192,9 +192,15 @@ def _unknown(value: object, verdicts: Verdicts) -> BadInput:
         return BadInput(
             f"the label {value!r:.60} isn't a number", remedy="leave --positive and --negative to spellings"
         )
-    remedy = "known are up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike; "
-    if isinstance(_folded(value), float):
-        return BadInput(
-            f"unknown label {value!r:.60}", remedy=f"{remedy}for ratings: --positive '>=4' --negative '<=2'"
-        )
-    return BadInput(f"unknown label {value!r:.60}", remedy=f"{remedy}others: --positive A,B --negative C,D")
+    advice = "for ratings: --positive '>=4' --negative '<=2'"
+    if not isinstance(_folded(value), float):
+        advice = "others: --positive A,B --negative C,D"
+    return BadInput(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+
+
+def _known(verdicts: Verdicts) -> str:
+    """The usual spellings by their pairs, or those that the user gave."""
+    if verdicts == Verdicts.of(None, None):
+        return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
+    words = [sorted(rule.words)[:8] for rule in (verdicts.positive, verdicts.negative) if isinstance(rule, Spellings)]
+    return printable(" and ".join(", ".join(side) for side in words), 200)

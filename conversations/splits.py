@@ -9,6 +9,7 @@ on ids, texts and labels alone and not on the order of rows.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -148,19 +149,18 @@ def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
     other can spare, or both trade places over two moves.
     """
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
+    movable = np.flatnonzero(counts[:, CLASSES].any(axis=1))
     while lacking := _lacking(held):
         moves = [
-            (_lacking(moved), _distance(moved, shares), row, bin_)
-            for row in np.flatnonzero(counts[:, CLASSES].any(axis=1))
-            for bin_ in range(len(shares))
-            if bin_ != bins[row]
-            for moved in [_moved(held, counts[row], bins[row], bin_)]
+            (_lacking(moved), _distance(moved, shares), row, target)
+            for row, target in itertools.product(movable, range(len(shares)))
+            for moved in [_moved(held, counts[row], bins[row], target)]
         ]
-        if not moves or min(moves)[0] >= lacking:
+        left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
+        if left >= lacking:
             return False
-        _, _, row, bin_ = min(moves)
-        held = _moved(held, counts[row], bins[row], bin_)
-        bins[row] = bin_
+        held = _moved(held, counts[row], bins[row], target)
+        bins[row] = target
     return True
 
 

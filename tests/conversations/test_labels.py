@@ -99,7 +99,7 @@ def test_the_mean_of_several_ratings_counts() -> None:
 def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> None:
     verdicts = Verdicts.of("Solved it, no", None)
     assert [verdicts.label(value) for value in ("solved it", "NO", "down")] == ["positive", "positive", "negative"]
-    with pytest.raises(BadInput):
+    with pytest.raises(BadInput, match="known are no, solved_it and -1, 0, "):
         verdicts.label("up")
 
 

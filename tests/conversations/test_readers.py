@@ -176,6 +176,12 @@ def test_a_turn_without_a_conversation_id_is_a_bad_row(tmp_path: Path) -> None:
         logs_from(tmp_path, {"role": "user", "text": "x"})
 
 
+def test_a_turn_of_a_table_may_have_an_id_of_its_own(tmp_path: Path) -> None:
+    rows = [{"id": n, "conversation_id": "a", "role": role, "text": "x"} for n, role in enumerate(("user", "bot"))]
+    (conversation,) = logs_from(tmp_path, *rows)
+    assert (conversation.id, len(conversation.turns), conversation.metadata) == ("a", 2, {"id": [0, 1]})
+
+
 def test_other_columns_of_a_table_become_one_value_or_a_list_of_them(tmp_path: Path) -> None:
     rows = [
         {"conversation_id": "a", "role": "user", "text": "x", "app": "web", "time": 1},
