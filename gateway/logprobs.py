@@ -1,0 +1,138 @@
+"""How a model's probability spreads over the labels that it might have written.
+
+Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer token's
+log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers inside a longer text,
+and labels of several tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Probabilities of labels.
+
+    Attributes:
+        probabilities: One a label, in the labels' order; their sum is at most 1.
+        uncovered: The rest: other words, alternatives that the endpoint didn't list, and beginnings that several labels
+            share on a path that was not taken.
+    """
+
+    probabilities: tuple[float, ...]
+    uncovered: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One token that might have stood at a place."""
+
+    text: bytes
+    probability: float
+
+
+class Tokens:
+    """The tokens of one answer, laid over its text."""
+
+    def __init__(self, entries: Sequence[Mapping[str, Any]], text: str, offset: int) -> None:
+        self._entries = entries
+        self._text = text
+        sizes = [len(_bytes(entry)) for entry in entries]
+        self._starts = [start - offset for start in accumulate(sizes[:-1], initial=0)]
+
+    @classmethod
+    def of(cls, entries: Sequence[Any] | None, text: str) -> Self | None:
+        """Lays `entries`, as the protocol gives them, over `text`; None where they are missing or of another text."""
+        if not entries or not all(isinstance(entry, Mapping) and "token" in entry for entry in entries):
+            return None
+        offset = b"".join(_bytes(entry) for entry in entries).find(text.encode("utf-8", "replace"))
+        return cls(entries, text, offset) if text and offset >= 0 else None
+
+    def alternatives(self, start: int) -> int:
+        """How many alternatives are listed for the token at `start` in the text."""
+        return len(_listed(self._entries[self._locate(start)[0]]))
+
+    def distribution(self, start: int, labels: Sequence[str]) -> Distribution | None:
+        """How probability spreads over `labels` for the answer that begins at `start` in the text.
+
+        Follows the tokens that were written for as long as more than one label begins with them. At each, every
+        alternative that leaves exactly one label open gives it its probability times that of the path so far.
+
+        Args:
+            start: Offset of the label's first character, after a quote where there is one.
+
+        Returns:
+            None where the endpoint lists no alternatives there: then only the label is known, not its probability.
+        """
+        index, lead = self._locate(start)
+        if not _listed(self._entries[index]):
+            return None
+        wanted = [label.encode("utf-8", "replace") for label in labels]
+        chances = [0.0] * len(labels)
+        for label, chance in self._branches(index, lead, wanted):
+            chances[label] += chance
+        total = math.fsum(chances)
+        scale = 1.0 / max(total, 1.0)  # rounding alone can bring a sum above 1
+        return Distribution(tuple(chance * scale for chance in chances), max(0.0, 1.0 - total))
+
+    def _locate(self, start: int) -> tuple[int, bytes]:
+        """Index of the token at `start`, and what of it stands before."""
+        place = len(self._text[:start].encode("utf-8", "replace"))
+        index = bisect_right(self._starts, place) - 1
+        return index, _bytes(self._entries[index])[: place - self._starts[index]]
+
+    def _branches(self, index: int, lead: bytes, labels: Sequence[bytes]) -> Iterator[tuple[int, float]]:
+        """Index and probability of a label, for each alternative that decides for one."""
+        path: _Choice | None = _Choice(b"", 1.0)
+        while path is not None:
+            if index == len(self._entries):
+                yield from ((label, path.probability) for label, text in enumerate(labels) if text == path.text)
+                return
+            taken, following = _bytes(self._entries[index]), None
+            for choice in _choices(self._entries[index]):
+                if not choice.text.startswith(lead):
+                    continue
+                written = (path.text + choice.text[len(lead) :]).lstrip()
+                probability = path.probability * choice.probability
+                open_labels = [label for label, text in enumerate(labels) if _may_become(written, text)]
+                if len(open_labels) == 1:
+                    yield open_labels[0], probability
+                elif open_labels and choice.text == taken:
+                    following = _Choice(written, probability)
+            path, lead, index = following, b"", index + 1
+
+
+def _may_become(written: bytes, label: bytes) -> bool:
+    """Whether `written` is a beginning of `label`, or `label` with something behind it that ends a word."""
+    if label.startswith(written):
+        return True
+    return written.startswith(label) and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
+
+
+def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    top = entry.get("top_logprobs")
+    return [choice for choice in top if isinstance(choice, Mapping)] if isinstance(top, list) else []
+
+
+def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
+    """The alternatives at a place, and the token that was written, each once."""
+    found: dict[bytes, float] = {}
+    for choice in [*_listed(entry), entry]:
+        logprob = choice.get("logprob")
+        if isinstance(logprob, int | float) and not math.isnan(logprob):
+            found.setdefault(_bytes(choice), math.exp(min(logprob, 0.0)))
+    return [_Choice(text, probability) for text, probability in found.items()]
+
+
+def _bytes(entry: Mapping[str, Any]) -> bytes:
+    """A token's bytes: of a character that is split over tokens, `token` alone doesn't tell them."""
+    raw = entry.get("bytes")
+    if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
+        return bytes(raw)
+    return str(entry.get("token", "")).encode("utf-8", "replace")

@@ -1,0 +1,229 @@
+"""Finds out what an endpoint can do, by a few tiny calls before a run, instead of guessing from names."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from pollex.errors import ModelRefused, ModelUnavailable
+from pollex.gateway.calls import Call, Form
+from pollex.gateway.chat_models import ChatModel
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.ledger import MemoryLedger
+from pollex.gateway.limits import Limits
+from pollex.gateway.logprobs import Tokens
+from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.gateway.redaction import redacted
+from pollex.gateway.structured import Block, last_object, value_spans
+from pollex.gateway.wires import OpenAIWire
+
+MOST_ALTERNATIVES = 20
+"""More `top_logprobs` than these OpenAI refuses."""
+
+_WORDS = ["amber", "basalt"]
+_SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "enum": _WORDS}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+_WINDOW_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
+_FEW_ALTERNATIVES = 5
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an endpoint can do. What it can't is left out of every call, and said once.
+
+    Attributes:
+        json_schema: Whether a schema in `response_format` is obeyed.
+        tools: Whether a forced tool call comes back and obeys its schema.
+        json_object: Whether JSON mode gives JSON.
+        logprobs: Alternatives that it lists for the answer's token; 0 where it gives none.
+        n: Whether several samples of one call come back. Nothing here relies on it.
+        seed: Whether a seed is accepted; whether it is obeyed can't be told.
+        temperature: Whether a temperature is accepted.
+        limit_field: What it calls the most tokens to write.
+        window: Tokens of its context, where it says.
+        calls: What finding out took.
+    """
+
+    model: str
+    json_schema: bool
+    tools: bool
+    json_object: bool
+    logprobs: int
+    n: bool
+    seed: bool
+    temperature: bool
+    limit_field: Literal["max_completion_tokens", "max_tokens"]
+    window: int | None
+    calls: int
+
+    @property
+    def form(self) -> Form:
+        """The strictest way to ask for an answer in a schema. Below `tool` the prompt has to show the schema."""
+        if self.json_schema:
+            return "json_schema"
+        if self.tools:
+            return "tool"
+        return "json_object" if self.json_object else "text"
+
+    def fit(self, call: Call) -> Call:
+        """`call` without what the endpoint can't do."""
+        listed = min(call.top_logprobs or 0, self.logprobs)
+        return replace(
+            call,
+            form=self.form,
+            limit_field=self.limit_field,
+            seed=call.seed if self.seed else None,
+            temperature=call.temperature if self.temperature else None,
+            top_logprobs=listed or None,
+        )
+
+    def missing(self) -> list[str]:
+        """What is switched off, one sentence each, for people."""
+        said = {
+            "json_schema": f"no JSON schema: answers are asked for by {self.form.replace('_', ' ')}",
+            "logprobs": "no log-probabilities of the answer's token: no distributions from a single call",
+            "seed": "no seed: samples can't be repeated",
+            "temperature": "no temperature: the model's own is used",
+            "window": "the endpoint doesn't tell its context window: it is not checked before sending",
+        }
+        return [sentence for name, sentence in said.items() if not getattr(self, name)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values, to be recorded with a run."""
+        return asdict(self)
+
+
+async def probe(endpoint: Endpoint | ChatModel, *, top_logprobs: int = MOST_ALTERNATIVES) -> Capabilities:
+    """Asks an endpoint to show what it can do: five calls of some 30 tokens where it can do everything, some ten else.
+
+    Raises:
+        ModelRefused: It refuses every call: wrong key, model or address, or no credit.
+        ModelUnavailable: It can't be reached, or fails.
+    """
+    bench = _Bench(endpoint)
+    everything = _question(temperature=0.0, seed=1, top_logprobs=top_logprobs)
+    call, outcome = everything, await bench.ask(everything)
+    if not _accepted(outcome):
+        call = await _narrowed(bench, everything)
+        outcome = await bench.ask(call)
+    bare = replace(call, schema=_SCHEMA, top_logprobs=None)
+    return Capabilities(
+        model=endpoint.model,
+        json_schema=call.form == "json_schema" and _obeys(outcome),
+        tools=_obeys(await bench.ask(replace(bare, form="tool"))),
+        json_object=_object(await bench.ask(replace(bare, form="json_object"))) is not None,
+        logprobs=_alternatives(outcome),
+        n=await bench.samples(replace(bare, form="text"), 2) == 2,
+        seed=call.seed is not None,
+        temperature=call.temperature is not None,
+        limit_field=call.limit_field,
+        window=await _window(endpoint),
+        calls=bench.calls,
+    )
+
+
+def _question(**settings: Any) -> Call:
+    """A prompt that nobody answers with the words of the schema unless the schema is obeyed. It says JSON since JSON
+    mode wants the word, and has room for a model that thinks first."""
+    words = "Greet me in one short JSON object."
+    messages = [{"role": "user", "content": words}]
+    return Call(messages=messages, schema=_SCHEMA, max_tokens=1024, stage="probe", **settings)
+
+
+class _Bench:
+    """Sends probing calls one at a time and counts them."""
+
+    def __init__(self, endpoint: Endpoint | ChatModel) -> None:
+        self._endpoint = endpoint
+        self._ledger = MemoryLedger()
+        self.calls = 0
+
+    async def ask(self, call: Call, endpoint: Endpoint | ChatModel | None = None) -> Outcome:
+        limits = Limits(concurrency=1, deadline=_SECONDS)
+        async with Gateway(endpoint or self._endpoint, self._ledger, limits) as gateway:
+            outcome = await gateway.ask(call)
+            self.calls += gateway.used.total.sent
+        if isinstance(outcome, Failed) and outcome.fault != "bad_request":
+            remedy = "check the address and that the server runs"
+            raise ModelUnavailable(outcome.detail, where=redacted(self._endpoint.place), remedy=remedy)
+        return outcome
+
+    async def samples(self, call: Call, n: int) -> int:
+        """How many samples come back of one call for `n`."""
+        if isinstance(self._endpoint, ChatModel):
+            return 1
+        several = replace(self._endpoint, extra={**self._endpoint.extra, "n": n})
+        outcome = await self.ask(call, several)
+        if not isinstance(outcome, Completed):
+            return 0
+        return len(json.loads(self._ledger.calls[outcome.key].raw)["choices"])
+
+
+async def _narrowed(bench: _Bench, everything: Call) -> Call:
+    """The most of `everything` that the endpoint accepts, one parameter tried at a time."""
+    none = replace(everything, form="text", temperature=None, seed=None, top_logprobs=None)
+    plain = none
+    if not _accepted(await bench.ask(plain)):
+        plain = replace(none, limit_field="max_tokens")
+        if not _accepted(refusal := await bench.ask(plain)):
+            raise ModelRefused(refusal.detail, where=everything.stage, remedy="check the model's name and settings")
+    accepted = plain
+    changes: list[dict[str, Any]] = [
+        {"form": everything.form},
+        {"temperature": everything.temperature},
+        {"seed": everything.seed},
+        {"top_logprobs": min(_FEW_ALTERNATIVES, everything.top_logprobs or 0)},
+        {"top_logprobs": everything.top_logprobs},
+    ]
+    for change in changes:
+        if _accepted(await bench.ask(replace(plain, **change))):
+            accepted = replace(accepted, **change)
+    return accepted
+
+
+async def _window(endpoint: Endpoint | ChatModel) -> int | None:
+    """Tokens of the model's context, where the endpoint's list of models has them."""
+    if isinstance(endpoint, ChatModel):
+        return None
+    wire = OpenAIWire(endpoint, 1)
+    try:
+        reply = await wire.fetch("models", _SECONDS)
+        models = json.loads(reply.body)["data"]
+        model = models[0] if len(models) == 1 else next(row for row in models if row["id"] == endpoint.model)
+        found = (place.get(name) for place in (model, model.get("meta") or {}) for name in _WINDOW_FIELDS)
+        return next((value for value in found if isinstance(value, int) and value > 0), None)
+    except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
+        return None
+    finally:
+        await wire.close()
+
+
+def _accepted(outcome: Outcome) -> bool:
+    return not isinstance(outcome, Failed)
+
+
+def _object(outcome: Outcome) -> Block | None:
+    return last_object(outcome.text) if isinstance(outcome, Completed) else None
+
+
+def _obeys(outcome: Outcome) -> bool:
+    block = _object(outcome)
+    return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
+
+
+def _alternatives(outcome: Outcome) -> int:
+    """Alternatives listed for the token that the answer begins with."""
+    tokens = Tokens.of(outcome.logprobs, outcome.text)
+    if tokens is None:
+        return 0
+    block = _object(outcome)
+    spans = value_spans(outcome.text, block) if block else {}
+    start, _ = next(iter(spans.values()), (0, 0))
+    return tokens.alternatives(start)

@@ -1,0 +1,129 @@
+"""Finds the JSON object that a model was asked for in what it wrote.
+
+Models wrap their answer. What is put up with, and nothing else:
+
+- a byte order mark and white space;
+- `<think>…</think>` before the answer; thoughts that never end hold no answer;
+- prose and code fences around the object;
+- several objects: the last complete one counts;
+- a comma before a closing brace or bracket.
+
+Nothing is guessed: an object that is cut short, names a key twice or holds NaN or Infinity is no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+JsonPath = tuple[str | int, ...]
+
+_THOUGHTS_END = "</think>"
+_THOUGHTS_BEGIN = "<think>"
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
+_MARK = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_MOST_STARTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A JSON object in a text.
+
+    Attributes:
+        value: What it says.
+        start: Offset of its opening brace.
+        end: Offset behind its closing brace.
+    """
+
+    value: dict[str, Any]
+    start: int
+    end: int
+
+
+def last_object(text: str) -> Block | None:
+    """The last complete JSON object in `text`; None where there is none."""
+    thoughts = text.rfind(_THOUGHTS_END)
+    if thoughts < 0 and _THOUGHTS_BEGIN in text:
+        return None
+    begin = thoughts + len(_THOUGHTS_END) if thoughts >= 0 else 0
+    mended = _TRAILING_COMMA.sub(_blank_comma, text)
+    found = None
+    for _ in range(_MOST_STARTS):
+        begin = text.find("{", begin)
+        if begin < 0:
+            break
+        block = _decode(text, begin) or _decode(mended, begin)
+        found = block or found
+        begin = block.end if block else begin + 1
+    return found
+
+
+def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
+    """Where each string, number and word of `block` stands in `text`, strings without their quotes, by path.
+
+    For example `{("answers", 0, "option"): (31, 36)}`.
+    """
+    spans: dict[JsonPath, tuple[int, int]] = {}
+    frames: list[_Frame] = []
+    for match in _MARK.finditer(text, block.start, block.end):
+        mark = match.group()
+        if mark in "{[":
+            frames.append(_Frame(mark == "{"))
+        elif mark in "}]":
+            frames.pop()
+        elif mark == ",":
+            frames[-1].next()
+        elif mark != ":":
+            _note(spans, frames, match)
+    return spans
+
+
+class _Frame:
+    """An object or array that the scan is in, with the key or index it is at."""
+
+    def __init__(self, is_object: bool) -> None:
+        self.at: str | int | None = None if is_object else 0
+
+    def next(self) -> None:
+        self.at = self.at + 1 if isinstance(self.at, int) else None
+
+
+def _note(spans: dict[JsonPath, tuple[int, int]], frames: Sequence[_Frame], match: re.Match[str]) -> None:
+    token = match.group()
+    if frames[-1].at is None:
+        frames[-1].at = json.loads(token)
+        return
+    quote = int(token.startswith('"'))
+    path = tuple(frame.at for frame in frames if frame.at is not None)
+    spans[path] = (match.start() + quote, match.end() - quote)
+
+
+def _decode(text: str, begin: int) -> Block | None:
+    try:
+        value, end = _DECODER.raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return None
+    return Block(value, begin, end)
+
+
+def _blank_comma(match: re.Match[str]) -> str:
+    """Offsets stay, so that spans found in the mended text are those of the text."""
+    return " " if match.group() == "," else match.group()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key is named twice")
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse)

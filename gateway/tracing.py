@@ -1,0 +1,25 @@
+"""Sends no conversation to LangSmith unless the user says so, whatever the environment says."""
+
+from __future__ import annotations
+
+import os
+
+from langsmith import configure
+
+_SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+
+
+def tracing_off() -> None:
+    """Switches LangSmith tracing off in this process and those it starts. Call it before anything is run."""
+    _switch(on=False)
+
+
+def tracing_on() -> None:
+    """Switches LangSmith tracing on: `--langsmith`."""
+    _switch(on=True)
+
+
+def _switch(*, on: bool) -> None:
+    for name in _SWITCHES:
+        os.environ[name] = str(on).lower()
+    configure(enabled=on)
