@@ -201,7 +201,7 @@ def replace(path: Path, entries: Iterable[Entry]) -> Path | None:
         file.flush()
         os.fsync(file.fileno())
     kept = None
-    if path.exists():
+    if path.exists() and path.stat().st_size:
         kept = corrupt_name(path)
         shutil.copy2(path, kept)  # a copy, not a move: at no moment is there no journal
     fresh.replace(path)

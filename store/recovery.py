@@ -115,11 +115,7 @@ class Recovery:
         self.journal.reopen()
         end = self.journal.survey(START, self.visit).end
         database.insert(missing, end)
-        damage = (
-            f"had {survey.damaged} damaged lines"
-            if survey.damaged
-            else "was not the one that the store was filled from"
-        )
+        damage = f"had {survey.damaged} damaged lines" if survey.damaged else "was not what the store was filled from"
         aside = f"; the old one is kept as {kept.name}" if kept else ""
         self.notices.append(f"the journal {damage}: written anew with {len(stored) + len(missing)} lines{aside}")
 

@@ -100,15 +100,14 @@ _CONVERSATIONS = """
 """
 
 
-def extractions_of(store: Store, run: str) -> dict[str, Extraction | Unanswered]:
-    """What the extractor found so far, by conversation."""
+def extractions_of(store: Store, run: str, *, conversation: str | None = None) -> dict[str, Extraction | Unanswered]:
+    """What the extractor found so far, by conversation; of one conversation only where one is given."""
+    only, parameters = "WHERE run = $1 AND ($2 IS NULL OR conversation = $2) ORDER BY rowid", [run, conversation]
     reasons: dict[str, dict[str, Reason]] = defaultdict(dict)
-    for row in store.rows("SELECT * FROM reasons WHERE run = ? ORDER BY rowid", [run]):
+    for row in store.rows(f"SELECT * FROM reasons {only}", parameters):  # noqa: S608 - a constant
         reasons[row["conversation"]][row["id"]] = read_reason(row)
-    return {
-        row["conversation"]: _extraction(row, reasons[row["conversation"]])
-        for row in store.rows("SELECT * FROM extractions WHERE run = ? ORDER BY rowid", [run])
-    }
+    rows = store.rows(f"SELECT * FROM extractions {only}", parameters)  # noqa: S608 - a constant
+    return {row["conversation"]: _extraction(row, reasons[row["conversation"]]) for row in rows}
 
 
 def rubrics_of(store: Store, run: str) -> list[Rubric]:
@@ -117,15 +116,20 @@ def rubrics_of(store: Store, run: str) -> list[Rubric]:
     return [read_rubric(row) for row in {row["id"]: row for row in rows}.values()]
 
 
-def answers_of(store: Store, run: str, *, fingerprint: str | None = None) -> dict[str, dict[str, Answer | Unanswered]]:
+def answers_of(
+    store: Store, run: str, *, fingerprint: str | None = None, ids: list[str] | None = None
+) -> dict[str, dict[str, Answer | Unanswered]]:
     """What was answered so far, by conversation and question; the last answer stands.
 
     Args:
         fingerprint: Only answers of the judge with this fingerprint.
+        ids: Only answers about these conversations.
     """
     answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
     for row in store.rows(
-        "SELECT * FROM answers WHERE run = $1 AND ($2 IS NULL OR fingerprint = $2) ORDER BY rowid", [run, fingerprint]
+        """SELECT * FROM answers WHERE run = $1 AND ($2 IS NULL OR fingerprint = $2)
+        AND ($3 IS NULL OR list_contains($3, conversation)) ORDER BY rowid""",
+        [run, fingerprint, ids],
     ):
         answers[row["conversation"]][row["question"]] = read_answer(row)
     return dict(answers)

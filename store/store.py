@@ -166,15 +166,15 @@ class Store:
         """
         try:
             return self._database.rows(sql, parameters)
+        except duckdb.ProgrammingError:
+            raise  # the query is wrong, not the store
         except duckdb.Error as failure:
             raise self._suspected(failure) from failure
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         """The first column of the first row, None when there is none. Raises as `rows` does."""
-        try:
-            return self._database.value(sql, parameters)
-        except duckdb.Error as failure:
-            raise self._suspected(failure) from failure
+        rows = self.rows(sql, parameters)
+        return next(iter(rows[0].values())) if rows else None
 
     def close(self) -> None:
         """Writes what is queued, and lets other processes in; harmless when repeated.
@@ -216,11 +216,12 @@ class Store:
         journal = Journal(self.folder / lines.FILE, writable=True)
         try:
             return journal, Recovery(path, journal, self.calls.note, self.notices).open()
-        except OSError as failure:
+        except BaseException as failure:
             journal.close()
-            raise write_failed(self.folder, failure) from failure
-        except BaseException:
-            journal.close()
+            if isinstance(failure, OSError):
+                raise write_failed(self.folder, failure) from failure
+            if isinstance(failure, duckdb.Error):
+                raise write_error(path, failure) from failure
             raise
 
     def _checkpoint(self) -> PollexError | None:

@@ -1,0 +1,131 @@
+"""Spans: what a run did, one for every graph, node, role call and model call, with references and never contents.
+
+    async with tracer.span("judge", kind="role", item=conversation.id, inputs=rubric_ids) as span:
+        answers = await judge.judge(conversation, questions)
+        span.outputs(answer.question_id for answer in answers)
+
+A span lies inside the one that was open where it was opened; tasks inherit that from whoever made them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from pollex.gateway.redaction import redacted
+from pollex.store.rows import SpanRow, now
+from pollex.store.store import Store
+
+Kind = Literal["graph", "node", "role", "call"]
+
+LONGEST_ERROR = 2000
+
+_open: ContextVar[str | None] = ContextVar("open_span", default=None)
+
+
+class Tracer:
+    """Writes the spans of one run.
+
+    Args:
+        run: Id of the run.
+        secrets_known: Keys that must not be written, whatever text they turn up in.
+    """
+
+    def __init__(self, store: Store, run: str, secrets_known: Collection[str] = ()) -> None:
+        self._store, self._run, self._secrets = store, run, tuple(secrets_known)
+        # A run that is resumed has a second tracer, whose ids must be others.
+        self._prefix, self._numbers = secrets.token_hex(4), itertools.count(1)
+
+    def span(self, name: str, *, kind: Kind, item: str = "", inputs: Iterable[str] = ()) -> Span:
+        """A span to be entered.
+
+        Args:
+            item: Id of the conversation or other thing that it is about.
+            inputs: References to what goes in: ids, hashes.
+        """
+        return Span(self, name, kind, item, tuple(inputs))
+
+    def call(self, key: str, about: Mapping[str, Any], *, started: str, ms: float) -> None:
+        """Writes the span of a model call that is over.
+
+        Args:
+            key: The call's key in the ledger.
+            about: What the intent said: `stage` names the span, and `item` its conversation.
+        """
+        name, item = str(about.get("stage") or "call"), str(about.get("item") or "")
+        self._store.put(
+            [SpanRow(self._run, self._next_id(), _open.get(), name, "call", item, (key,), (), started, ms, "")]
+        )
+
+    def _next_id(self) -> str:
+        return f"{self._prefix}-{next(self._numbers)}"
+
+    def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
+        self._store.put(
+            [
+                SpanRow(
+                    run=self._run,
+                    id=span.id,
+                    parent=parent,
+                    name=span.name,
+                    kind=span.kind,
+                    item=span.item,
+                    inputs=span.inputs,
+                    outputs=span.found,
+                    started=span.started,
+                    ms=ms,
+                    error=redacted(error, self._secrets)[:LONGEST_ERROR],
+                )
+            ]
+        )
+
+
+class Span:
+    """One span; enter it with `async with`, or `with` where nothing is awaited."""
+
+    def __init__(self, tracer: Tracer, name: str, kind: Kind, item: str, inputs: tuple[str, ...]) -> None:
+        self.id, self.name, self.kind, self.item, self.inputs = tracer._next_id(), name, kind, item, inputs
+        self.found: tuple[str, ...] = ()
+        self.started = ""
+        self._tracer, self._error = tracer, ""
+        self._clock = 0.0
+        self._outer: Token[str | None] | None = None
+
+    def outputs(self, references: Iterable[str]) -> None:
+        """Notes what came out: ids, hashes."""
+        self.found = tuple(references)
+
+    def failed(self, error: str) -> None:
+        """Notes an error that was not raised, an item's outcome for example."""
+        self._error = error
+
+    def __enter__(self) -> Self:
+        self.started, self._clock = now(), time.perf_counter()
+        self._outer = _open.set(self.id)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ms = 1000 * (time.perf_counter() - self._clock)
+        assert self._outer is not None
+        _open.reset(self._outer)
+        if isinstance(error, asyncio.CancelledError):
+            self._error = "cancelled"
+        elif error is not None:
+            self._error = f"{type(error).__name__}: {error}"
+        self._tracer._write(self, _open.get(), ms, self._error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)

@@ -1,0 +1,183 @@
+"""Looking back: the tree of a run, everything that happened to one conversation, where a rubric came from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pollex.agents.answers import Answer, Unanswered
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Reason, Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import WrongUse
+from pollex.store.resume import conversations_of, extractions_of
+from pollex.store.rows import read_answer, read_reason, read_rubric
+from pollex.store.store import Store
+
+
+@dataclass
+class Branch:
+    """All spans of one name and kind in the same place of a run's tree.
+
+    Attributes:
+        ms: Their durations added up; those that ran side by side count each.
+        longest: Milliseconds of the longest.
+        errors: Error text → how many ended with it.
+        branches: What lies inside them, in the order in which it first began.
+    """
+
+    name: str
+    kind: str
+    count: int = 0
+    ms: float = 0.0
+    longest: float = 0.0
+    errors: dict[str, int] = field(default_factory=dict)
+    branches: list[Branch] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """How many ended with an error."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True)
+class Step:
+    """One span, for a list of what happened."""
+
+    id: str
+    parent: str | None
+    name: str
+    kind: str
+    started: str
+    ms: float
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    error: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """A conversation's score as it is kept; no figures where it could not be scored."""
+
+    netsat: float | None
+    label: str | None
+    confident: bool | None
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class ConversationTrace:
+    """Everything that happened to one conversation in one run.
+
+    Attributes:
+        asked: Rubric id → its words, for the rubrics among `answers` that are kept.
+        extraction: None where none was tried; `score` likewise.
+    """
+
+    conversation: Conversation
+    side: str
+    steps: tuple[Step, ...]
+    extraction: Extraction | Unanswered | None
+    answers: dict[str, Answer | Unanswered]
+    asked: dict[str, str]
+    score: Score | None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a rubric came from: its reasons, and the conversations that they quote."""
+
+    rubric: Rubric
+    reasons: tuple[Reason, ...]
+    conversations: dict[str, Conversation]
+
+
+def run_tree(store: Store, run: str) -> list[Branch]:
+    """A run's spans, added up by name at each place of the tree: thousands of items make one branch."""
+    spans = store.rows(
+        "SELECT id, parent, name, kind, ms, error FROM spans WHERE run = ? ORDER BY started, rowid", [run]
+    )
+    known = {span["id"] for span in spans}
+    inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+    for span in spans:
+        # A span is written when it ends, so a killed run has spans whose parent never was: they stand on their own.
+        inside[span["parent"] if span["parent"] in known else None].append(span)
+    return _branches(inside[None], inside)
+
+
+def conversation_trace(store: Store, run: str, conversation_id: str) -> ConversationTrace:
+    """Everything that happened to a conversation in a run.
+
+    Raises:
+        WrongUse: The run did not use it.
+    """
+    found = list(conversations_of(store, run, ids=[conversation_id]))
+    if not found:
+        raise WrongUse(f"run {run} used no conversation {conversation_id!r}", remedy="check the id against the log")
+    about = [run, conversation_id]
+    answers = store.rows("SELECT * FROM answers WHERE run = ? AND conversation = ? ORDER BY rowid", about)
+    rubrics = store.rows("SELECT id, text FROM rubrics WHERE run = ? ORDER BY rowid", [run])
+    scores = store.rows(
+        "SELECT netsat, label, confident, probability FROM scores WHERE run = ? AND conversation = ? ORDER BY rowid",
+        about,
+    )
+    asked = {row["question"] for row in answers}
+    return ConversationTrace(
+        conversation=found[0],
+        side=store.value("SELECT last(side ORDER BY rowid) FROM conversations WHERE run = ? AND id = ?", about),
+        steps=_steps(store, run, conversation_id),
+        extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
+        answers={row["question"]: read_answer(row) for row in answers},
+        asked={row["id"]: row["text"] for row in rubrics if row["id"] in asked},
+        score=Score(**scores[-1]) if scores else None,
+    )
+
+
+def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
+    """Where a rubric of a run came from.
+
+    Raises:
+        WrongUse: The run has no such rubric.
+    """
+    rows = store.rows("SELECT * FROM rubrics WHERE run = ? AND id = ? ORDER BY rowid", [run, rubric_id])
+    if not rows:
+        raise WrongUse(f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made")
+    rubric = read_rubric(rows[-1])
+    reasons = reasons_of(store, run, rubric.reason_ids)
+    ids = {quote.conversation_id for quote in rubric.quotes} | {reason.conversation_id for reason in reasons}
+    conversations = conversations_of(store, run, ids=sorted(ids))
+    return Provenance(rubric, reasons, {conversation.id: conversation for conversation in conversations})
+
+
+def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
+    """The reasons with these ids, in the ids' order; one that the run doesn't have is left out."""
+    rows = store.rows("SELECT * FROM reasons WHERE run = ? AND list_contains(?, id) ORDER BY rowid", [run, list(ids)])
+    found = {row["id"]: read_reason(row) for row in rows}
+    return tuple(found[one] for one in ids if one in found)
+
+
+def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]) -> list[Branch]:
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for span in spans:
+        groups[span["name"], span["kind"]].append(span)
+    branches = []
+    for (name, kind), alike in groups.items():
+        branch = Branch(name, kind, count=len(alike))
+        branch.ms, branch.longest = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
+        for span in alike:
+            if span["error"]:
+                branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
+        branch.branches = _branches((child for span in alike for child in inside.get(span["id"], ())), inside)
+        branches.append(branch)
+    return branches
+
+
+def _steps(store: Store, run: str, item: str) -> tuple[Step, ...]:
+    rows = store.rows(
+        "SELECT id, parent, name, kind, started, ms, inputs, outputs, error FROM spans "
+        "WHERE run = ? AND item = ? ORDER BY started, rowid",
+        [run, item],
+    )
+    return tuple(Step(**row | {"inputs": tuple(row["inputs"]), "outputs": tuple(row["outputs"])}) for row in rows)

@@ -1,0 +1,108 @@
+"""Children that die on purpose, and the domain objects that the tests of this room share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pollex.agents.answers import Answer, Question
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Quote, Reason, Rubric
+from pollex.conversations.model import Conversation, Label, Turn
+
+Child = Callable[..., "subprocess.CompletedProcess[str]"]
+
+PREAMBLE = """
+import asyncio, os, resource, signal, sys
+from pathlib import Path
+from pollex.errors import *
+from pollex.store.ledger import StoreLedger
+from pollex.store.store import Store
+from pollex.store import resume
+folder = Path(sys.argv[1])
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Child:
+    """Runs code in a process of its own, with `folder`, a store's place, and `die()` at hand."""
+
+    def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", PREAMBLE + code, str(tmp_path / "kept"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the store of a test is, also for its children."""
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def conversation() -> Conversation:
+    """With all that text may contain."""
+    return Conversation(
+        id="c'1; drop table runs; --",
+        turns=(Turn(role="user", content="héllo \ud800 \x00 👍\u202e"), Turn(role="assistant", content='"}\n{"')),
+        label=Label.NEGATIVE,
+        judge="ann",
+        group="u1",
+        metadata={"stars": 2, "nested": {"odd": "\udc00"}},
+    )
+
+
+@pytest.fixture
+def rubric() -> Rubric:
+    """With a reason and a quote."""
+    quote = Quote(conversation_id="c'1; drop table runs; --", turn=0, text="héllo")
+    return Rubric(
+        id="r1", text="The user greets.", polarity="sat", reason_ids=("e1",), quotes=(quote,), source="phrase"
+    )
+
+
+@pytest.fixture
+def extraction(conversation: Conversation, rubric: Rubric) -> Extraction:
+    """One reason, with the rubric's quote."""
+    reason = Reason(
+        id="e1",
+        conversation_id=conversation.id,
+        polarity="sat",
+        text="A greeting.",
+        quotes=rubric.quotes,
+        source="phrase",
+    )
+    return Extraction(conversation_id=conversation.id, summary="It went well.", reasons=(reason,), dropped=2)
+
+
+@pytest.fixture
+def answer(rubric: Rubric) -> Answer:
+    """To the rubric's question; the probabilities leave a rest."""
+    return Answer(
+        question_id=rubric.id,
+        probabilities=(0.1, 0.0, 0.2, 0.3, 0.25),
+        chosen=3,
+        source="logprobs",
+        justification="Said “héllo”.",
+        turns=(0,),
+        judge="gpt",
+    )
+
+
+@pytest.fixture
+def question(rubric: Rubric) -> Question:
+    """The rubric as a question."""
+    return Question.about(rubric)

@@ -1,0 +1,95 @@
+"""The ledger: what was paid for is found again, and what may have been billed is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from pollex.gateway.ledger import Ledger, StoredCall
+from pollex.store.ledger import StoreLedger
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+
+@pytest.fixture
+def store(folder: Path):
+    """An open store."""
+    with Store.open(folder) as store:
+        yield store
+
+
+async def test_an_unknown_key_has_no_answer(store: Store) -> None:
+    ledger: Ledger = StoreLedger(store)
+    await ledger.intend("k", 1, {})
+    assert await ledger.lookup("k") is None
+
+
+async def test_the_last_record_of_a_key_stands_word_for_word(store: Store) -> None:
+    ledger = StoreLedger(store)
+    await ledger.record("k", 1, {"kind": "error"}, "")
+    await ledger.record("k", 2, {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
+    assert await ledger.lookup("k") == StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
+
+
+async def test_an_intent_without_a_record_was_possibly_billed_also_after_reopening(store: Store) -> None:
+    ledger = StoreLedger(store)
+    for attempt in (1, 2):
+        await ledger.intend("k", attempt, {})
+    await ledger.record("k", 2, {}, "")
+    assert store.calls.unresolved == {("k", 1)}
+    store.close()
+    with Store.open(store.folder) as again:
+        assert again.calls.unresolved == {("k", 1)}
+
+
+async def test_a_record_is_in_the_journal_when_it_returns_and_in_the_database_after_settling(store: Store) -> None:
+    await StoreLedger(store).record("k", 1, {"kind": "completed"}, "raw")
+    last = json.loads((store.folder / "journal.jsonl").read_bytes().splitlines()[-1])
+    assert json.loads(last["row"]["payload"]) == {"outcome": {"kind": "completed"}, "raw": "raw"}
+    await store.settle()
+    assert store.rows("SELECT key, kind, attempt FROM ledger") == [{"key": "k", "kind": "result", "attempt": 1}]
+
+
+async def test_many_records_at_once_share_their_commits(store: Store) -> None:
+    ledger = StoreLedger(store)
+    batches: list[int] = []
+    append = store.journal.append
+    store.writer._journal.append = lambda entries: batches.append(len(entries)) or append(entries)  # type: ignore[method-assign]
+    await asyncio.gather(*(ledger.record(f"k{n}", 1, {}, "raw") for n in range(200)))
+    assert sum(batches) == 200
+    assert len(batches) < 100
+    assert [call.key for n in range(200) if (call := await ledger.lookup(f"k{n}"))] == [f"k{n}" for n in range(200)]
+
+
+async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: Store) -> None:
+    ledger = StoreLedger(store)
+    tasks = [asyncio.create_task(ledger.record(f"k{n}", 1, {}, "raw")) for n in range(20)]
+    await asyncio.sleep(0)
+    tasks[3].cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [n for n, result in enumerate(results) if result is not None] == [3]
+    await store.settle()
+    assert len(store.calls) == 20
+
+
+def test_two_event_loops_of_one_process_use_one_store(store: Store) -> None:
+    ledger = StoreLedger(store)
+    for n in range(2):
+        asyncio.run(ledger.record(f"k{n}", 1, {}, "raw"))
+    assert asyncio.run(ledger.lookup("k0")) is not None
+
+
+async def test_a_call_is_a_span_inside_the_span_that_made_it(store: Store) -> None:
+    tracer = Tracer(store, "run")
+    ledger = StoreLedger(store, tracer)
+    async with tracer.span("judge", kind="role", item="c1") as span:
+        await ledger.intend("k", 1, {"stage": "judge sat", "item": "c1"})
+        await asyncio.sleep(0.01)
+        await ledger.record("k", 1, {}, "raw")
+    await store.settle()
+    call = store.rows("SELECT * FROM spans WHERE kind = 'call'")[0]
+    assert (call["parent"], call["name"], call["item"], call["inputs"]) == (span.id, "judge sat", "c1", ["k"])
+    assert call["ms"] >= 9

@@ -1,0 +1,223 @@
+"""The store in one process: what is written is read back, what can't be opened is refused before any work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import ResumeRefused, StoreBusy, StoreDamaged, WrongUse
+from pollex.store.resume import (
+    answers_of,
+    conversations_of,
+    extractions_of,
+    find_run,
+    last_unfinished,
+    resumable,
+    rubrics_of,
+    runs,
+    step,
+)
+from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.runs import Run, fingerprint_diff
+from pollex.store.store import Store
+
+
+def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
+    return store.begin(command, arguments={"out": "r.json"}, fingerprint=fingerprint, versions={"pollex": "0"})
+
+
+class TestRefusals:
+    def test_a_second_opening_is_refused_and_names_the_process(self, folder: Path) -> None:
+        with Store.open(folder), pytest.raises(StoreBusy, match=f"process {os.getpid()}") as refused:
+            Store.open(folder)
+        assert refused.value.exit_code == 75
+
+    def test_a_reader_is_refused_while_a_writer_is_there_and_lets_no_writer_in(self, folder: Path) -> None:
+        with Store.open(folder), pytest.raises(StoreBusy):
+            Store.open(folder, read_only=True)
+        with (
+            Store.open(folder, read_only=True),
+            Store.open(folder, read_only=True),
+            pytest.raises(StoreBusy),
+        ):
+            Store.open(folder)
+
+    def test_a_lock_that_a_dead_process_left_is_taken_over(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "lock").write_text("1")  # the number of a process that lives, but holds nothing
+        with Store.open(folder):
+            assert (folder / "lock").read_text() == str(os.getpid())
+
+    def test_a_file_in_the_folders_place_is_refused(self, folder: Path) -> None:
+        folder.write_text("")
+        with pytest.raises(WrongUse, match="--store"):
+            Store.open(folder)
+
+    def test_a_missing_store_is_not_made_by_a_reader(self, folder: Path) -> None:
+        with pytest.raises(WrongUse, match="there is no store here"):
+            Store.open(folder, read_only=True)
+        assert not folder.exists()
+
+    @pytest.mark.parametrize("content", [b"", b"garbage" * 3000])
+    def test_an_empty_or_foreign_file_without_a_journal_is_refused_and_left_alone(
+        self, folder: Path, content: bytes
+    ) -> None:
+        folder.mkdir()
+        (folder / "store.duckdb").write_bytes(content)
+        with pytest.raises(StoreDamaged, match="no journal to rebuild it from"):
+            Store.open(folder)
+        assert (folder / "store.duckdb").read_bytes() == content
+        assert not list(folder.glob("*.corrupt.*"))
+
+    def test_a_reader_can_not_write(self, folder: Path, conversation: Conversation) -> None:
+        Store.open(folder).close()
+        with Store.open(folder, read_only=True) as store, pytest.raises(WrongUse, match="for reading only"):
+            store.put(conversation_rows("run", [conversation]))
+
+    def test_a_row_that_json_can_not_hold_is_the_callers_error_and_stops_nothing(
+        self, folder: Path, conversation: Conversation, question: Question, answer: Answer
+    ) -> None:
+        odd = answer.model_copy(update={"probabilities": (float("nan"),)})
+        with Store.open(folder) as store:
+            with pytest.raises(ValueError, match="JSON"):
+                store.put(answer_rows("run", conversation, [question], [odd], "f"))
+            begin(store)
+
+    def test_nothing_in_a_query_reaches_other_files(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            for sql in (
+                "SELECT * FROM read_text('/etc/hostname')",
+                f"COPY runs TO '{folder}/out.csv'",
+                f"ATTACH '{folder}/other.duckdb'",
+                "SET enable_external_access = true",
+            ):
+                with pytest.raises(duckdb.Error, match=r"disabled|locked"):
+                    store.rows(sql)
+        assert {file.name for file in folder.iterdir()} == {"lock", "store.duckdb", "journal.jsonl"}
+
+
+class TestReadingBack:
+    async def test_conversations_come_back_as_they_were_in_their_order(
+        self, folder: Path, conversation: Conversation
+    ) -> None:
+        others = [conversation.model_copy(update={"id": name}) for name in "zayb"]
+        with Store.open(folder) as store:
+            store.put(conversation_rows("run", [*others, conversation], side="train"))
+            await store.write(conversation_rows("run", [others[2]], side="train"))
+            assert list(conversations_of(store, "run")) == [*others, conversation]
+            assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [others[3], conversation]
+            assert list(conversations_of(store, "another")) == []
+            assert store.value("SELECT count(*) FROM texts") == 1
+
+    async def test_extractions_come_back_also_the_failed_ones(
+        self, folder: Path, conversation: Conversation, extraction: Extraction
+    ) -> None:
+        failed = Unanswered(question_id="", outcome="refused", detail="no", judge="gpt")
+        with Store.open(folder) as store:
+            store.put(extraction_rows("run", conversation.id, failed))
+            store.put(extraction_rows("run", "c2", failed))
+            await store.write(extraction_rows("run", conversation.id, extraction))
+            assert extractions_of(store, "run") == {conversation.id: extraction, "c2": failed}
+
+    async def test_the_last_answer_stands_and_a_missing_one_stays_missing(
+        self, folder: Path, conversation: Conversation, question: Question, answer: Answer
+    ) -> None:
+        other = question.model_copy(update={"id": "r2"})
+        missing = Unanswered(question_id="r2", outcome="error", detail="timeout: late", judge="gpt")
+        with Store.open(folder) as store:
+            first = missing.model_copy(update={"question_id": "r1"})
+            store.put(answer_rows("run", conversation, [question], [first], "f"))
+            await store.write(answer_rows("run", conversation, [question, other], [answer, missing], "f"))
+            assert answers_of(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
+            assert answers_of(store, "run", fingerprint="f") == answers_of(store, "run")
+            assert answers_of(store, "run", fingerprint="g") == {}
+
+    async def test_rubrics_keep_their_provenance_and_their_last_words(self, folder: Path, rubric: Rubric) -> None:
+        worded = rubric.model_copy(update={"text": "The user is polite.", "reason_ids": ("e1", "e2")})
+        with Store.open(folder) as store:
+            store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "r0"})]))
+            await store.write(rubric_rows("run", [worded]))
+            assert rubrics_of(store, "run") == [worded, rubric.model_copy(update={"id": "r0"})]
+
+    async def test_a_step_is_none_until_it_is_done(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            assert step(store, "run", "summarise") is None
+            await store.write_step("run", "summarise", {"ids": ["r1", "\ud800"]})
+            assert step(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
+            assert step(store, "another", "summarise") is None
+
+    def test_what_was_put_is_there_after_closing_and_for_readers(
+        self, folder: Path, conversation: Conversation
+    ) -> None:
+        with Store.open(folder) as store:
+            store.put(conversation_rows("run", [conversation]))
+        with Store.open(folder, read_only=True) as store:
+            assert list(conversations_of(store, "run")) == [conversation]
+
+    def test_a_program_that_forgets_to_close_loses_nothing(self, folder: Path, child) -> None:
+        ended = child(
+            "store = Store.open(folder); store.begin('learn', arguments={}, fingerprint={}, versions={})\n"
+            "from pollex.store.rows import ScoreRow\nstore.put([ScoreRow('r', 'c', 1.0, None, None, None)])"
+        )
+        assert (ended.returncode, ended.stderr) == (0, "")
+        with Store.open(folder) as store:
+            assert store.value("SELECT netsat FROM scores") == 1.0
+
+
+class TestRuns:
+    def test_two_runs_of_one_second_have_two_ids_and_keep_their_order(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            begun = [begin(store) for _ in range(3)]
+            assert runs(store) == begun
+            assert len({run.id for run in begun}) == 3
+            assert find_run(store, "last") == begun[2]
+
+    def test_a_run_is_found_by_number_even_where_others_begin_alike(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            begun = [begin(store) for _ in range(11)]
+            assert find_run(store, "learn-1") == begun[0]
+            assert find_run(store, begun[10].id) == begun[10]
+            with pytest.raises(WrongUse, match="several runs"):
+                find_run(store, "learn")
+            with pytest.raises(WrongUse, match="there is no run"):
+                find_run(store, "score-1")
+
+    def test_the_last_status_stands(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            run = begin(store)
+            assert (run.status, run.finished) == ("unfinished", None)
+            store.finish(run.id, "interrupted")
+            assert find_run(store, run.id).status == "interrupted"
+            store.finish(run.id, "done", roles=["embedded"], result={"auc": None})
+            done = find_run(store, run.id)
+            assert (done.status, done.roles, done.result) == ("done", ("embedded",), {"auc": None})
+            assert done.finished is not None
+
+    def test_a_resume_finds_the_last_run_that_did_not_end(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            first, second, third = (begin(store, data="d") for _ in range(3))
+            begin(store, "score", data="d")
+            store.finish(second.id, "interrupted")
+            store.finish(third.id, "partial")
+            assert last_unfinished(store, "learn") is not None
+            assert resumable(store, "learn", {"data": "d"}).id == second.id
+            store.finish(second.id, "done")
+            assert resumable(store, "learn", {"data": "d"}) == first
+
+    def test_a_resume_with_something_else_is_refused_and_shows_what(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            with pytest.raises(WrongUse, match="no learn run is unfinished"):
+                resumable(store, "learn", {})
+            run = begin(store, data="d1", model="m")
+            with pytest.raises(ResumeRefused, match=rf"{run.id} .*\(data: d1 → d2; prompts: none → p\)"):
+                resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
+
+    def test_equal_fingerprints_have_no_difference(self) -> None:
+        assert fingerprint_diff({"a": "1"}, {"a": "1"}) == []
