@@ -166,7 +166,7 @@ class Store:
         """
         try:
             return self._database.rows(sql, parameters)
-        except duckdb.ProgrammingError:
+        except (duckdb.ProgrammingError, duckdb.PermissionException):
             raise  # the query is wrong, not the store
         except duckdb.Error as failure:
             raise self._suspected(failure) from failure

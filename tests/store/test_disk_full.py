@@ -81,9 +81,16 @@ def test_a_checkpoint_that_finds_no_room_stops_the_database_and_loses_nothing(fo
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from pollex.store.rows import ScoreRow
 store = Store.open(folder)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
-store.put(ScoreRow(str(n), os.urandom(3000).hex(), None, None, None, None) for n in range(500))
-store.flush()
+
+def put(count):
+    store.put(ScoreRow(str(n), os.urandom(3000).hex(), None, None, None, None) for n in range(count))
+    store.flush()
+
+put(1500)
+store._database.execute("CHECKPOINT")
+room = (folder / "store.duckdb").stat().st_size + 300_000
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+put(500)
 print("acknowledged", flush=True)
 try:
     store.close()
@@ -92,5 +99,5 @@ except StoreFull as full:
 """)
     assert ended.stdout.startswith("acknowledged\ndisk full at "), ended.stderr
     with Store.open(folder) as store:
-        assert store.value("SELECT count(*) FROM scores") == 500
+        assert store.value("SELECT count(*) FROM scores") == 2000
         assert store.notices == []

@@ -139,9 +139,7 @@ asyncio.run(work())
     assert kept == sorted(kept, key=int)
 
 
-def test_another_process_is_refused_with_the_number_of_the_one_that_writes_until_it_is_killed(
-    folder: Path, child
-) -> None:
+def test_another_process_is_refused_with_the_writers_number_until_that_is_killed(folder: Path, child) -> None:
     code = "import sys\nfrom pathlib import Path\nfrom pollex.store.store import Store\n"
     code += "store = Store.open(Path(sys.argv[1]))\nprint('open', flush=True)\nsys.stdin.read()"
     holder = subprocess.Popen(

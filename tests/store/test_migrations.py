@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import duckdb
@@ -23,14 +24,6 @@ def m99_colours(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.fixture
-def future() -> Iterator[None]:
-    """The history with one migration more; after the test it is what it was."""
-    migrations.migration(m99_colours)
-    yield
-    del migrations.MIGRATIONS["m99_colours"]
-
-
-@pytest.fixture
 async def older(folder: Path) -> Path:
     """A store of this version, with a paid answer and a run."""
     with Store.open(folder) as store:
@@ -39,11 +32,19 @@ async def older(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def future(older: Path) -> Iterator[None]:
+    """The history, after `older` was made, with one migration more; after the test it is what it was."""
+    migrations.migration(m99_colours)
+    yield
+    del migrations.MIGRATIONS["m99_colours"]
+
+
 def test_the_tables_have_the_columns_that_the_rows_have(folder: Path) -> None:
     with Store.open(folder) as store:
         for row in ROWS:
             columns = store.rows("SELECT column_name AS name FROM duckdb_columns() WHERE table_name = ?", [row.table])
-            assert [column["name"] for column in columns] == list(row.__dataclass_fields__)
+            assert [column["name"] for column in columns] == [field.name for field in fields(row)]
 
 
 @pytest.mark.usefixtures("future")
@@ -92,8 +93,9 @@ Store.open(folder)
 def test_a_newer_store_is_refused_untouched_and_both_versions_are_named(older: Path, child) -> None:
     child("""
 from pollex.store import migrations
-migrations.migration(type(die)(compile("def m99_colours(c): c.execute('CREATE TABLE colours (name VARCHAR)')", "", "exec")
-    .co_consts[0], {}))
+def m99_colours(connection):
+    connection.execute("CREATE TABLE colours (name VARCHAR)")
+migrations.migration(m99_colours)
 Store.open(folder).begin("learn", arguments={}, fingerprint={}, versions={})
 die()
 """)
