@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pollex.errors import PollexError, StoreDamaged, StoreFull
+from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
 
 FILE = "journal.jsonl"
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -237,6 +237,12 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
     """The error that says why the store can't be written."""
     if failure.errno in NO_ROOM:
         return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
+    if isinstance(failure, PermissionError | FileExistsError | NotADirectoryError) or failure.errno == errno.EROFS:
+        return WrongUse(
+            f"the store can't be written: {failure.strerror}",
+            where=str(path),
+            remedy="give a folder that can be written with --store",
+        )
     return StoreDamaged(
         f"can't be written: {failure.strerror}", where=str(path), remedy="check the disk, then resume the run"
     )

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from pollex.store.rows import RunRow, packed
+
 Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
 """`unfinished`: running now, or killed. `partial`: done, but some conversations could not be processed."""
 
@@ -73,6 +75,19 @@ ALL_RUNS = """
     ) AS last ON last.run = runs.id
     ORDER BY runs.number
 """
+
+
+def run_row(run: Run) -> RunRow:
+    """A run as it is started."""
+    return RunRow(
+        id=run.id,
+        number=run.number,
+        command=run.command,
+        arguments=packed(run.arguments),
+        fingerprint=packed(run.fingerprint),
+        versions=packed(run.versions),
+        started=run.started,
+    )
 
 
 def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import secrets
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -30,8 +31,8 @@ from pollex.store.database import Database, read_error, write_error
 from pollex.store.journal import Journal, write_failed
 from pollex.store.lock import FolderLock
 from pollex.store.recovery import Recovery, open_read_only, suspicion
-from pollex.store.rows import Row, RunEventRow, RunRow, StepRow, now, packed
-from pollex.store.runs import Run, Status
+from pollex.store.rows import Row, RunEventRow, StepRow, now, packed
+from pollex.store.runs import Run, Status, run_row
 from pollex.store.writer import Writer
 
 DEFAULT = Path(".pollex")
@@ -48,8 +49,10 @@ class Store:
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.folder, self.notices, self.calls = folder, list[str](), CallIndex()
-        self._closed = False
-        self._lock = _claim(folder, shared=read_only)
+        self._closed, self._numbering = False, threading.Lock()
+        if not read_only:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = FolderLock(folder, shared=read_only)
         try:
             self._journal, self._database = self._open_files(read_only=read_only)
         except BaseException:
@@ -71,7 +74,10 @@ class Store:
             StoreFull: There is no room on the disk.
             WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer pollex.
         """
-        return cls(folder, read_only=read_only)
+        try:
+            return cls(folder, read_only=read_only)
+        except OSError as failure:
+            raise write_failed(folder, failure) from failure
 
     @property
     def journal(self) -> Journal:
@@ -120,30 +126,19 @@ class Store:
         Args:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
-        number = 1 + (self.value("SELECT max(number) FROM runs") or 0)
-        run = Run(
-            id=f"{command}-{number}-{secrets.token_hex(2)}",
-            number=number,
-            command=command,
-            arguments=dict(arguments),
-            fingerprint=dict(fingerprint),
-            versions=dict(versions),
-            started=now(),
-        )
-        self.put(
-            [
-                RunRow(
-                    id=run.id,
-                    number=number,
-                    command=command,
-                    arguments=packed(run.arguments),
-                    fingerprint=packed(run.fingerprint),
-                    versions=packed(run.versions),
-                    started=run.started,
-                )
-            ]
-        )
-        self.flush()
+        with self._numbering:
+            number = 1 + (self.value("SELECT max(number) FROM runs") or 0)
+            run = Run(
+                id=f"{command}-{number}-{secrets.token_hex(2)}",
+                number=number,
+                command=command,
+                arguments=dict(arguments),
+                fingerprint=dict(fingerprint),
+                versions=dict(versions),
+                started=now(),
+            )
+            self.put([run_row(run)])
+            self.flush()
         return run
 
     def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
@@ -218,8 +213,6 @@ class Store:
             return journal, Recovery(path, journal, self.calls.note, self.notices).open()
         except BaseException as failure:
             journal.close()
-            if isinstance(failure, OSError):
-                raise write_failed(self.folder, failure) from failure
             if isinstance(failure, duckdb.Error):
                 raise write_error(path, failure) from failure
             raise
@@ -237,16 +230,3 @@ class Store:
         if self._writer is not None:
             suspicion(self._database.path).touch()
         return read_error(self._database.path, failure)
-
-
-def _claim(folder: Path, *, shared: bool) -> FolderLock:
-    try:
-        if not shared:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return FolderLock(folder, shared=shared)
-    except OSError as failure:
-        raise WrongUse(
-            f"the store can't be opened: {failure.strerror}",
-            where=str(folder),
-            remedy="give a folder that can be written with --store",
-        ) from failure

@@ -45,7 +45,7 @@ asyncio.run(work())
 @pytest.mark.parametrize("concurrency", [16, 64])
 def test_a_run_killed_again_and_again_repeats_at_most_what_was_in_flight(folder: Path, child, concurrency: int) -> None:
     kills = 0
-    for seconds in (0.25, 0.4, 0.3, 0.35, 0):
+    for seconds in (0.3, 0.35, 0.4, 0):
         kills += child(WORK, str(concurrency), str(seconds)).returncode != 0
     sent = (folder.parent / "sent").read_text().split()
     assert len(set(sent)) == PLANNED
@@ -98,7 +98,7 @@ store.begin("learn", arguments={}, fingerprint={}, versions={})
 
 
 def test_a_kill_around_a_checkpoint_loses_nothing(folder: Path, child) -> None:
-    for delay in (0, 0.001, 0.003, 0.01):
+    for delay in (0, 0.002):
         ended = child(
             """
 import threading, time

@@ -73,7 +73,7 @@ def test_a_killed_store_opens_whole_without_a_word(killed: Path) -> None:
 
 def test_every_flipped_byte_of_the_log_is_mended(killed: Path, tmp_path: Path) -> None:
     size = (killed / "store.duckdb.wal").stat().st_size
-    offsets = sorted({*range(0, 24, 3), *range(24, size, size // 12), size - 1})  # 18 is the one that goes unnoticed
+    offsets = sorted({*range(0, 24, 3), *range(24, size, size // 8), size - 1})  # 18 is the one that goes unnoticed
     for offset in offsets:
         copy = tmp_path / f"at{offset}"
         shutil.copytree(killed, copy)
@@ -109,7 +109,7 @@ def test_flipped_bytes_of_the_file_are_mended(killed: Path, tmp_path: Path) -> N
     size = (killed / "store.duckdb").stat().st_size
     rng = random.Random(5)
     rebuilt = 0
-    for offset in [0, 8, 12, 4096, 8192, 12288, *(rng.randrange(size) for _ in range(24))]:
+    for offset in [0, 8, 12, 4096, 8192, 12288, *(rng.randrange(size) for _ in range(14))]:
         copy = tmp_path / f"at{offset}"
         shutil.copytree(killed, copy)
         hurt = flip(copy / "store.duckdb", offset)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -24,7 +26,7 @@ from pollex.store.resume import (
     runs,
     step,
 )
-from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.rows import ScoreRow, answer_rows, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.runs import Run, fingerprint_diff
 from pollex.store.store import Store
 
@@ -59,6 +61,25 @@ class TestRefusals:
         folder.write_text("")
         with pytest.raises(WrongUse, match="--store"):
             Store.open(folder)
+
+    @pytest.mark.parametrize("made", [False, True])
+    def test_a_folder_that_can_not_be_written_is_refused_before_any_work(self, child, made: bool) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            Path(name).chmod(0o755)
+            kept = Path(name) / "kept"
+            if made:
+                Store.open(kept).close()
+                for file in (kept, *kept.iterdir()):
+                    file.chmod(0o555)
+            Path(name).chmod(0o555)
+            ended = child(
+                "folder = Path(sys.argv[2])\n"
+                "if os.getuid() == 0:\n    os.setuid(65534)\n"  # root may write anywhere
+                "try:\n    Store.open(folder)\nexcept WrongUse as refused:\n    print(refused)",
+                str(kept),
+            )
+            assert "the store can't be written: Permission denied → give a folder" in ended.stdout, ended.stderr
+            Path(name).chmod(0o755)
 
     def test_a_missing_store_is_not_made_by_a_reader(self, folder: Path) -> None:
         with pytest.raises(WrongUse, match="there is no store here"):
@@ -169,6 +190,18 @@ class TestReadingBack:
         assert (ended.returncode, ended.stderr) == (0, "")
         with Store.open(folder) as store:
             assert store.value("SELECT netsat FROM scores") == 1.0
+
+    def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
+        def work(thread: int) -> list[str]:
+            for number in range(30):
+                store.put([ScoreRow(str(thread), str(number), None, None, None, None)])
+                store.flush()
+                rows = store.rows("SELECT run, conversation FROM scores WHERE run = ? ORDER BY rowid", [str(thread)])
+                assert [row["conversation"] for row in rows] == [str(one) for one in range(number + 1)]
+            return [row["run"] for row in rows]
+
+        with Store.open(folder) as store, ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(work, range(8))) == [[str(thread)] * 30 for thread in range(8)]
 
 
 class TestRuns:
