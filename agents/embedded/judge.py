@@ -36,6 +36,7 @@ class EmbeddedJudge:
         self.scales = {id_: Scale.from_json(stored) for id_, stored in (learned or {}).items()}
         self._fold_scales: list[dict[str, Scale]] = []
         self._folds: dict[str, int] = {}
+        self._fingerprint: str | None = None
 
     @property
     def name(self) -> str:
@@ -43,8 +44,10 @@ class EmbeddedJudge:
 
     @property
     def fingerprint(self) -> str:
-        scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
-        return content_id("judge", VERSION, self.embedder.model, *scales)
+        if self._fingerprint is None:
+            scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
+            self._fingerprint = content_id("judge", VERSION, self.embedder.model, *scales)
+        return self._fingerprint
 
     @property
     def learned(self) -> Mapping[str, Any]:
@@ -58,6 +61,7 @@ class EmbeddedJudge:
         measures = self._measures([View(c, self.embedder) for c in labelled], evidence)
         folds = deal([c.text_hash for c in labelled], positive)
         self._folds = dict(zip((c.text_hash for c in labelled), folds.tolist(), strict=True))
+        self._fingerprint = None
         self.scales = scales_of(measures, positive, rubrics, evidence)
         self._fold_scales = [
             scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)

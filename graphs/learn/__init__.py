@@ -1,0 +1,1 @@
+"""From labelled conversations to a rubric set."""

@@ -1,0 +1,46 @@
+"""`learn`: extract → summarise → deduplicate → judge the pool → select → judge what was held out → assess."""
+
+from __future__ import annotations
+
+from langgraph.graph import END, START, StateGraph
+
+from pollex.graphs.learn import nodes
+from pollex.graphs.learn.state import LearnContext, LearnState
+
+
+def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(LearnState, context_schema=LearnContext)
+    graph.add_node("study_log", nodes.study_log)
+    graph.add_node("plan_extraction", nodes.plan_extraction)
+    graph.add_node("extract", nodes.extract)
+    graph.add_node("summarize_sat", nodes.summarize_sat)
+    graph.add_node("summarize_dsat", nodes.summarize_dsat)
+    graph.add_node("deduplicate", nodes.deduplicate)
+    graph.add_node("study_pool", nodes.study_pool)
+    graph.add_node("plan_pool", nodes.plan_pool)
+    graph.add_node("judge_pool", nodes.judge)
+    graph.add_node("select", nodes.select)
+    graph.add_node("plan_held_out", nodes.plan_held_out)
+    graph.add_node("judge_held_out", nodes.judge)
+    graph.add_node("assess", nodes.assess)
+
+    graph.add_edge(START, "study_log")
+    graph.add_edge("study_log", "plan_extraction")
+    graph.add_conditional_edges(
+        "plan_extraction", nodes.fan_out_extraction, ["extract", "summarize_sat", "summarize_dsat"]
+    )
+    graph.add_edge("extract", "plan_extraction")
+    graph.add_edge(["summarize_sat", "summarize_dsat"], "deduplicate")
+    graph.add_edge("deduplicate", "study_pool")
+    graph.add_edge("study_pool", "plan_pool")
+    graph.add_conditional_edges("plan_pool", nodes.fan_out_pool, ["judge_pool", "select"])
+    graph.add_edge("judge_pool", "plan_pool")
+    graph.add_edge("select", "plan_held_out")
+    graph.add_conditional_edges("plan_held_out", nodes.fan_out_held_out, ["judge_held_out", "assess"])
+    graph.add_edge("judge_held_out", "plan_held_out")
+    graph.add_edge("assess", END)
+    return graph
+
+
+graph = build().compile(name="learn")

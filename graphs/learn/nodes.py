@@ -1,0 +1,215 @@
+"""The nodes of `learn`. Each asks roles or `selection` for the work and keeps what comes of it.
+
+A node first looks at what the run has already: that is all there is to resuming.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Polarity, Rubric, with_reasons
+from pollex.graphs.learn.assembly import assemble, choose
+from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
+from pollex.store.resume import step
+from pollex.store.rows import RubricSetRow, answer_rows, extraction_rows, packed, rubric_rows
+
+
+async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The extractor learns what separates the classes of the training log."""
+    context = runtime.context
+    if len(context.work.extractions) < len(context.training):
+        with context.tracer.span("study_log", kind="node"):
+            await context.roles.extractor.study(context.training)
+    return {}
+
+
+async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The next wave of training conversations that nothing was extracted from yet."""
+    context = runtime.context
+    left = [c.id for c in context.training if c.id not in context.work.extractions]
+    context.progress.start("extract", len(context.training), len(context.training) - len(left))
+    return {"wave": left[: context.wave]}
+
+
+def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
+    """One task a conversation of the wave; when none is left, on to both summaries."""
+    if not state["wave"]:
+        return ["summarize_sat", "summarize_dsat"]
+    return [Send("extract", Item(conversation_id=id_, stage="pool")) for id_ in state["wave"]]
+
+
+async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+    """Reasons of one conversation."""
+    context = runtime.context
+    conversation = context.by_id[state["conversation_id"]]
+    with context.tracer.span("extract", kind="role", item=conversation.id) as span:
+        found = await context.roles.extractor.extract(conversation)
+        if isinstance(found, Extraction):
+            span.outputs(reason.id for reason in found.reasons)
+        else:
+            span.failed(f"{found.outcome}: {found.detail}")
+    context.work.extractions[conversation.id] = found
+    context.store.put(extraction_rows(context.run, conversation.id, found))
+    context.progress.advance("extract")
+    return {}
+
+
+async def summarize_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """Reasons for satisfaction into rubrics."""
+    await _summarize("sat", runtime.context)
+    return {}
+
+
+async def summarize_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """Reasons for dissatisfaction into rubrics."""
+    await _summarize("dsat", runtime.context)
+    return {}
+
+
+async def _summarize(polarity: Polarity, context: LearnContext) -> None:
+    """Batches in sequence, each shown the rubrics of those before it; the pool only grows."""
+    name, work = f"summarize_{polarity}", context.work
+    if (stored := step(context.store, context.run, name)) is not None:
+        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["pool"])
+        work.refused |= stored["refused"]
+        return
+    reasons = work.reasons(context.training, polarity)
+    starts = range(0, len(reasons), context.settings.batch)
+    context.progress.start(name, len(starts))
+    pool: dict[str, Rubric] = {}
+    refused: Counter[str] = Counter()
+    for start in starts:
+        batch = reasons[start : start + context.settings.batch]
+        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
+            summary = await context.roles.summarizer.summarize(batch, tuple(pool.values()), polarity)
+            if isinstance(summary, Unanswered):
+                span.failed(f"{summary.outcome}: {summary.detail}")
+                refused[f"a batch of {len(batch)} {polarity} reasons: {summary.outcome} {summary.detail}"] += 1
+            else:
+                span.outputs(rubric.id for rubric in summary.rubrics)
+                pool |= {id_: with_reasons(pool[id_], more) for id_, more in summary.supported.items()}
+                pool |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in pool}
+                refused.update(summary.refused)
+        context.progress.advance(name)
+    work.pool[polarity] = tuple(pool.values())
+    work.refused |= dict(refused)
+    payload = {"pool": [rubric.model_dump(mode="json") for rubric in pool.values()], "refused": dict(refused)}
+    await context.store.write_step(context.run, name, payload)
+
+
+async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """One rubric for each thing that is said; the reasons of the others go with it."""
+    context = runtime.context
+    work = context.work
+    if (stored := step(context.store, context.run, "deduplicate")) is not None:
+        work.kept = tuple(Rubric.model_validate(rubric) for rubric in stored["kept"])
+        work.merged = stored["merged"]
+        return {}
+    pool = [*work.pool["sat"], *work.pool["dsat"]]
+    with context.tracer.span("deduplicate", kind="role", inputs=[rubric.id for rubric in pool]) as span:
+        found = await context.roles.deduplicator.deduplicate(pool)
+        span.outputs(rubric.id for rubric in found.kept)
+    work.kept, work.merged = found.kept, found.merged
+    context.store.put(rubric_rows(context.run, [*pool, *found.kept]))
+    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": found.merged}
+    await context.store.write_step(context.run, "deduplicate", payload)
+    return {}
+
+
+async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The judge learns its scale for the pool, on training conversations alone."""
+    context = runtime.context
+    with context.tracer.span("study_pool", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
+        await context.roles.judge.study(context.training, context.work.kept)
+    return {}
+
+
+async def plan_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The next wave of training conversations to be judged on the whole pool."""
+    return _plan("pool", runtime.context)
+
+
+async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The next wave of held-out conversations to be judged on the chosen rubrics."""
+    return _plan("held_out", runtime.context)
+
+
+def _plan(stage: Stage, context: LearnContext) -> LearnState:
+    asked = [rubric.id for rubric in context.rubrics_asked(stage)]
+    conversations = context.asked_of(stage)
+    left = [c.id for c in conversations if not context.work.answers.get(c.id, {}).keys() >= set(asked)]
+    name = {"pool": "judge the pool", "held_out": "judge held-out"}[stage]
+    context.progress.start(name, len(conversations), len(conversations) - len(left))
+    return {"wave": left[: context.wave]}
+
+
+def fan_out_pool(state: LearnState) -> list[Send] | str:
+    """One task a conversation of the wave; when none is left, on to the selection."""
+    return _judgings(state["wave"], "pool") or "select"
+
+
+def fan_out_held_out(state: LearnState) -> list[Send] | str:
+    """One task a conversation of the wave; when none is left, on to the assessment."""
+    return _judgings(state["wave"], "held_out") or "assess"
+
+
+def _judgings(wave: Sequence[str], stage: Stage) -> list[Send]:
+    return [Send(f"judge_{stage}", Item(conversation_id=id_, stage=stage)) for id_ in wave]
+
+
+async def judge(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+    """Answers about one conversation, SAT and DSAT rubrics side by side."""
+    context, stage = runtime.context, state["stage"]
+    conversation, questions = context.by_id[state["conversation_id"]], context.questions(stage)
+    sides = [[q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")]
+    with context.tracer.span("judge", kind="role", item=conversation.id, inputs=[q.id for q in questions]) as span:
+        found = await asyncio.gather(*(context.roles.judge.judge(conversation, side) for side in sides if side))
+        answers = [answer for side in found for answer in side]
+        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
+        span.outputs([f"{len(answers) - len(failed)} answered"])
+        if failed:
+            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
+    asked = [question for side in sides for question in side]
+    context.work.take(conversation.id, answers, context.judge_record.value)
+    context.store.put(answer_rows(context.run, conversation, asked, answers, context.roles.judge.fingerprint))
+    context.progress.advance({"pool": "judge the pool", "held_out": "judge held-out"}[stage])
+    return {}
+
+
+async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The rubrics that stay: α by cross-validation, then the policy; and how stable that choice is."""
+    context = runtime.context
+    stored = step(context.store, context.run, "select")
+    if stored is None:
+        context.progress.start("select", 1)
+        with context.tracer.span("select", kind="node", inputs=[rubric.id for rubric in context.work.kept]) as span:
+            stored = await asyncio.to_thread(choose, context)
+            span.outputs(stored["chosen"])
+        await context.store.write_step(context.run, "select", stored)
+        context.progress.advance("select")
+    by_id = {rubric.id: rubric for rubric in context.work.kept}
+    context.work.chosen = tuple(by_id[id_] for id_ in stored["chosen"])
+    return {}
+
+
+async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """θ, window and probability from training scores; figures of both sides; the rubric set."""
+    context = runtime.context
+    context.progress.start("assess", 1)
+    with context.tracer.span("assess", kind="node") as span:
+        selection: dict[str, Any] = step(context.store, context.run, "select")
+        rubrics = await asyncio.to_thread(assemble, context, selection)
+        span.outputs([rubrics.rubrics_digest])
+    context.work.rubric_set = rubrics
+    row = RubricSetRow(context.run, rubrics.rubrics_digest, packed(rubrics.model_dump(mode="json")))
+    await context.store.write([row])
+    context.progress.advance("assess")
+    return {}

@@ -1,0 +1,155 @@
+"""What `learn` passes from node to node (ids), and what its nodes work with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.roles import Extraction
+from pollex.agents.rubrics import Polarity, Reason, Rubric
+from pollex.conversations.logs import Logs
+from pollex.conversations.model import Conversation, Label
+from pollex.graphs.rubric_set import JudgeRecord, RubricSet, value_of
+from pollex.graphs.runtime import Context, Roles
+from pollex.prompts.profile import DomainProfile
+
+Stage = Literal["pool", "held_out"]
+
+
+class LearnState(TypedDict, total=False):
+    """Ids only.
+
+    Attributes:
+        wave: Conversations that are being worked on.
+    """
+
+    wave: list[str]
+
+
+class Item(TypedDict):
+    """One conversation of a wave; `stage` says which rubrics are asked of it."""
+
+    conversation_id: str
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class LearnSettings:
+    """What a user may set.
+
+    Attributes:
+        test_fraction: Share of the labelled conversations that is held out; 0 holds nothing out.
+        budget: SAT and DSAT rubrics to choose, at most.
+        batch: Reasons a summariser sees at once.
+        policy: How rubrics are chosen; a name of `selection.policies`.
+        alpha: Weight of sharpness; None chooses it by cross-validation.
+        resamples: Bootstrap resamples for stability; 0 leaves it out.
+        minimum: Conversations of each class that are needed to learn at all.
+    """
+
+    test_fraction: float = 0.5
+    budget: tuple[int, int] = (10, 10)
+    batch: int = 20
+    policy: str = "greedy"
+    alpha: float | None = None
+    seed: int = 0
+    resamples: int = 200
+    minimum: int = 10
+
+
+@dataclass
+class Work:
+    """What a run has come to so far. Filled from the store when a run is resumed, and written there as it grows.
+
+    Attributes:
+        answers: By conversation and rubric: value as NetSAT adds it up, without the sign; None where unanswered.
+        failures: First reason why a conversation has no answer to any rubric.
+    """
+
+    extractions: dict[str, Extraction | Unanswered] = field(default_factory=dict)
+    pool: dict[Polarity, tuple[Rubric, ...]] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    kept: tuple[Rubric, ...] = ()
+    merged: dict[str, str] = field(default_factory=dict)
+    chosen: tuple[Rubric, ...] = ()
+    answers: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    failures: dict[str, Unanswered] = field(default_factory=dict)
+    rubric_set: RubricSet | None = None
+
+    def take(self, conversation_id: str, answers: Sequence[Answer | Unanswered], rule: str) -> None:
+        """Adds what a judge answered about a conversation."""
+        values = self.answers.setdefault(conversation_id, {})
+        for answer in answers:
+            if isinstance(answer, Unanswered):
+                values[answer.question_id] = None
+                self.failures.setdefault(conversation_id, answer)
+            else:
+                values[answer.question_id] = value_of(answer, rule)  # type: ignore[arg-type]
+
+    def reasons(self, order: Sequence[Conversation], polarity: Polarity) -> list[Reason]:
+        """All reasons of one polarity, in the order of the conversations."""
+        found = (self.extractions.get(conversation.id) for conversation in order)
+        return [
+            reason
+            for extraction in found
+            if isinstance(extraction, Extraction)
+            for reason in extraction.reasons
+            if reason.polarity == polarity
+        ]
+
+    def matrix(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Values [conversation, rubric], signed so that larger is better, and which of them were answered.
+
+        What is unanswered holds the rubric's mean, so that arrays stay whole; the mask tells.
+        """
+        rows = [[self.answers.get(c.id, {}).get(r.id) for r in rubrics] for c in conversations]
+        answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(len(rows), len(rubrics))
+        values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(len(rows), len(rubrics))
+        counts = np.maximum(answered.sum(axis=0), 1)
+        values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
+        return values * np.array([1.0 if r.polarity == "sat" else -1.0 for r in rubrics]), answered
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnContext(Context):
+    """What the nodes of `learn` find in `runtime.context`.
+
+    Attributes:
+        training: Labelled and scorable, ordered by id.
+        held_out: Likewise; empty when nothing is held out.
+    """
+
+    logs: Logs
+    training: tuple[Conversation, ...]
+    held_out: tuple[Conversation, ...]
+    roles: Roles
+    judge_record: JudgeRecord
+    profile: DomainProfile
+    settings: LearnSettings
+    work: Work
+    prompts: dict[str, str] = field(default_factory=dict)
+    by_id: dict[str, Conversation] = field(default_factory=dict)
+
+    def rubrics_asked(self, stage: Stage) -> tuple[Rubric, ...]:
+        """The pool of training conversations, only what was chosen of others."""
+        return self.work.kept if stage == "pool" else self.work.chosen
+
+    def asked_of(self, stage: Stage) -> tuple[Conversation, ...]:
+        """The conversations that a stage judges."""
+        return self.training if stage == "pool" else self.held_out
+
+    def questions(self, stage: Stage) -> list[Question]:
+        """The stage's rubrics as questions."""
+        return [Question.about(rubric) for rubric in self.rubrics_asked(stage)]
+
+
+def positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
+    """Labels [conversation], true for positive."""
+    return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)

@@ -1,0 +1,352 @@
+"""Runs: a graph with its context, begun or resumed in the store, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.roles import Judge
+from pollex.conversations.logs import Logs
+from pollex.conversations.model import Conversation, Label
+from pollex.conversations.splits import split
+from pollex.conversations.sufficiency import check_learnable
+from pollex.errors import PollexError
+from pollex.graphs import refit as refit_graph
+from pollex.graphs import score as score_graph
+from pollex.graphs.learn import graph as learn_graph
+from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
+from pollex.graphs.rubric_set import JudgeRecord, RubricSet, Score
+from pollex.graphs.runtime import WAVE, Progress, Roles, Shelf, Silent, waves_needed
+from pollex.graphs.score import ScoreContext
+from pollex.prompts.profile import DomainProfile
+from pollex.store.resume import answers_of, extractions_of, resumable
+from pollex.store.rows import conversation_rows
+from pollex.store.runs import Run
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+PORTION = 500
+
+
+@dataclass(frozen=True)
+class LabelledScore:
+    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why."""
+
+    conversation_id: str
+    side: Literal["training", "held_out"]
+    positive: bool
+    netsat: float | None
+    outcome: str = "scored"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a learning run came to."""
+
+    run: str
+    rubric_set: RubricSet
+    scores: tuple[LabelledScore, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a scoring run came to; the scores themselves are read with `scores_of`."""
+
+    run: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Where and how a run works; the same for all graphs.
+
+    Attributes:
+        arguments: As given by the user, for `pollex runs`.
+        resume: Go on with the last unfinished run of the same fingerprint.
+        secrets: Keys that must not be written anywhere.
+    """
+
+    store: Store
+    progress: Progress
+    arguments: Mapping[str, Any]
+    resume: bool = False
+    secrets: Collection[str] = ()
+    wave: int = WAVE
+
+    @classmethod
+    def of(cls, store: Store, **changes: Any) -> Setting:
+        """A setting without progress and arguments, for use from Python."""
+        return cls(**({"store": store, "progress": Silent(), "arguments": {}} | changes))
+
+
+async def learn(
+    logs: Logs,
+    *,
+    roles: Roles,
+    judge_record: JudgeRecord,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    setting: Setting,
+    prompts: Mapping[str, str] | None = None,
+) -> Learned:
+    """Learns a rubric set from labelled conversations.
+
+    Raises:
+        BadLabels: One class is missing or too small, or can't be split.
+        ResumeRefused: The run to resume was started with something else.
+    """
+    fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
+    return await _learn(
+        "learn", logs, Work(), fingerprint, roles, judge_record, profile, settings, setting, prompts or {}
+    )
+
+
+async def refit(
+    logs: Logs,
+    rubric_set: RubricSet,
+    *,
+    roles: Roles,
+    settings: LearnSettings,
+    setting: Setting,
+) -> Learned:
+    """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
+    rubrics = tuple(rubric_set.rubrics)
+    budget = tuple(sum(r.polarity == kind for r in rubrics) for kind in ("sat", "dsat"))
+    fixed = LearnSettings(
+        test_fraction=settings.test_fraction,
+        budget=(budget[0], budget[1]),
+        alpha=1.0 if rubric_set.alpha is None else rubric_set.alpha,
+        seed=settings.seed,
+        resamples=0,
+        minimum=settings.minimum,
+    )
+    fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
+    fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
+    learned = await _learn(
+        "refit",
+        logs,
+        Work(kept=rubrics),
+        fingerprint,
+        roles,
+        rubric_set.judge,
+        rubric_set.domain,
+        fixed,
+        setting,
+        rubric_set.prompts,
+    )
+    kept = {
+        "reasons": rubric_set.reasons,
+        "dropped": rubric_set.dropped,
+        "roles": rubric_set.roles | {"judge": roles.judge.name},
+    }
+    return Learned(learned.run, learned.rubric_set.model_copy(update=kept), learned.scores)
+
+
+async def _learn(
+    command: Literal["learn", "refit"],
+    logs: Logs,
+    work: Work,
+    fingerprint: dict[str, str],
+    roles: Roles,
+    judge_record: JudgeRecord,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    setting: Setting,
+    prompts: Mapping[str, str],
+) -> Learned:
+    learnable = logs.learnable
+    check_learnable(learnable, settings.minimum)
+    sides = split(learnable, settings.test_fraction, settings.seed)
+    async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
+        if run.status == "unfinished" and not setting.resume:
+            keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        work.extractions = extractions_of(setting.store, run.id)
+        for id_, answers in answers_of(setting.store, run.id).items():
+            work.take(id_, list(answers.values()), judge_record.value)
+        context = LearnContext(
+            store=setting.store,
+            run=run.id,
+            tracer=Tracer(setting.store, run.id, setting.secrets),
+            progress=setting.progress,
+            wave=setting.wave,
+            logs=logs,
+            training=sides.train,
+            held_out=sides.test,
+            roles=roles,
+            judge_record=judge_record,
+            profile=profile,
+            settings=settings,
+            work=work,
+            prompts=dict(prompts),
+            by_id={c.id: c for c in (*sides.train, *sides.test)},
+        )
+        graph = learn_graph.graph if command == "learn" else refit_graph.graph
+        with context.tracer.span(command, kind="graph"):
+            await graph.ainvoke({}, context=context, config=config(len(learnable), setting.wave))
+        assert work.rubric_set is not None, "the graph ends with `assess`"
+        finished(setting.store, run.id, roles.names, work.failures, {"rubrics": work.rubric_set.rubrics_digest})
+    return Learned(run.id, work.rubric_set, tuple(labelled_scores(work, sides.train, sides.test)))
+
+
+async def score(
+    conversations: Sequence[Conversation],
+    rubric_set: RubricSet,
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: Setting,
+    command: Literal["score", "evaluate"] = "score",
+) -> Scored:
+    """Scores conversations with a rubric set; `scores_of` reads the scores back, in the conversations' order."""
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "rubrics": digest(rubric_set.model_dump(mode="json")),
+        "judge": judge.fingerprint,
+    }
+    async with running(command, fingerprint, setting, [judge.name]) as run:
+        store = setting.store
+        if not setting.resume:
+            for start in range(0, len(conversations), PORTION):
+                await store.write(conversation_rows(run.id, conversations[start : start + PORTION]))
+        shelf, done = Shelf(conversations), scored_ids(store, run.id)
+        context = ScoreContext(
+            store=store,
+            run=run.id,
+            tracer=Tracer(store, run.id, setting.secrets),
+            progress=setting.progress,
+            wave=setting.wave,
+            shelf=shelf,
+            pending=[id_ for id_ in shelf if id_ not in done],
+            judge=judge,
+            questions=rubric_set.questions,
+            netsat=rubric_set.scorer_of(),
+        )
+        setting.progress.start("score", len(shelf), len(done))
+        with context.tracer.span(command, kind="graph"):
+            await score_graph.graph.ainvoke({}, context=context, config=config(len(shelf), setting.wave))
+        counts = outcome_counts(store, run.id)
+        store.finish(
+            run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
+        )
+    return Scored(run.id, counts)
+
+
+def scores_of(store: Store, run: str, rubric_set: RubricSet, conversations: Sequence[Conversation]) -> Iterator[Score]:
+    """The scores of a run, in the order of the conversations, read in portions."""
+    netsat, order = rubric_set.scorer_of(), [rubric.id for rubric in rubric_set.rubrics]
+    for start in range(0, len(conversations), PORTION):
+        ids = [c.id for c in conversations[start : start + PORTION]]
+        answers = answers_of(store, run, ids=ids)
+        for id_ in ids:
+            found = answers.get(id_, {})
+            yield netsat.score(id_, [found[question] for question in order if question in found])
+
+
+def scored_ids(store: Store, run: str) -> set[str]:
+    """Conversations whose score is stored."""
+    return {row["conversation"] for row in store.rows("SELECT conversation FROM scores WHERE run = ?", [run])}
+
+
+def outcome_counts(store: Store, run: str) -> dict[str, int]:
+    """How many conversations came to which outcome; they sum to the number of conversations."""
+    rows = store.rows(
+        """SELECT coalesce(nullif(any_value(outcome) FILTER (outcome <> ''), ''), 'scored') AS outcome,
+        count(*) FILTER (outcome = '') AS answered FROM answers WHERE run = ? GROUP BY conversation""",
+        [run],
+    )
+    counts: dict[str, int] = {}
+    for row in rows:
+        outcome = "incomplete" if row["outcome"] != "scored" and row["answered"] else row["outcome"]
+        counts[outcome] = counts.get(outcome, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+@asynccontextmanager
+async def running(
+    command: str, fingerprint: Mapping[str, str], setting: Setting, roles: Sequence[str]
+) -> AsyncIterator[Run]:
+    """A run that was begun or is resumed; its end is noted whatever happens, short of a kill."""
+    store = setting.store
+    if setting.resume:
+        run = resumable(store, command, fingerprint)
+    else:
+        run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
+    try:
+        yield run
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        store.finish(run.id, "interrupted", roles=roles)
+        raise
+    except PollexError as error:
+        store.finish(run.id, "failed", roles=roles, result={"error": error.what})
+        raise
+    except Exception as error:
+        store.finish(run.id, "failed", roles=roles, result={"error": type(error).__name__})
+        raise
+
+
+def finished(
+    store: Store, run: str, names: Mapping[str, str], failures: Mapping[str, Unanswered], result: dict[str, Any]
+) -> None:
+    """Notes the end of a learning run."""
+    status: Literal["partial", "done"] = "partial" if failures else "done"
+    store.finish(run, status, roles=sorted(set(names.values())), result=result | {"unanswered": len(failures)})
+
+
+def keep_conversations(
+    store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> None:
+    """All conversations of the log, with the side that they are on."""
+    used = {c.id for c in (*training, *held_out)}
+    store.put(conversation_rows(run, training, side="train"))
+    store.put(conversation_rows(run, held_out, side="test"))
+    store.put(conversation_rows(run, [c for c in logs if c.id not in used]))
+
+
+def labelled_scores(
+    work: Work, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> Iterator[LabelledScore]:
+    """NetSAT of every labelled conversation, for plots."""
+    sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
+        ("training", training),
+        ("held_out", held_out),
+    )
+    for side, conversations in sides:
+        values, answered = work.matrix(conversations, work.chosen)
+        for c, row, complete in zip(conversations, values, answered.all(axis=1) if len(answered) else [], strict=True):
+            failure = work.failures.get(c.id)
+            outcome = "scored" if complete else failure.outcome if failure else "incomplete"
+            yield LabelledScore(c.id, side, c.label is Label.POSITIVE, float(row.sum()) if complete else None, outcome)
+
+
+def fingerprint_of(
+    logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
+) -> dict[str, str]:
+    """Digests of all that a learning run's result depends on."""
+    return {
+        "data": logs.fingerprint[:12],
+        "settings": digest(vars(settings)),
+        "domain": digest(profile.model_dump(mode="json")),
+        **{role: fingerprint[:12] for role, fingerprint in roles.items()},
+    }
+
+
+def digest(value: Any) -> str:
+    """Twelve hex digits of JSON values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Of pollex and of what its results depend on most."""
+    return {name: version(name) for name in ("pollex", "langgraph", "numpy", "scikit-learn", "openvino", "duckdb")}
+
+
+def config(items: int, wave: int) -> dict[str, Any]:
+    """LangGraph's own settings: a recursion limit that fits, since its default of 10,007 would let a loop bug run on."""
+    return {"recursion_limit": waves_needed(2 * items, wave)}

@@ -1,0 +1,98 @@
+"""What nodes work with: roles, store, tracer, progress. It reaches them by the runtime context, never by state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pollex.agents.roles import Deduplicator, Extractor, Judge, Summarizer
+from pollex.conversations.model import Conversation
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+WAVE = 512
+"""Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Who does the work."""
+
+    extractor: Extractor
+    summarizer: Summarizer
+    deduplicator: Deduplicator
+    judge: Judge
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Who does what, for the rubric set and for people."""
+        return {
+            "extractor": self.extractor.name,
+            "summarizer": self.summarizer.name,
+            "deduplicator": self.deduplicator.name,
+            "judge": self.judge.name,
+        }
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of each role, as it was made: a judge that studies changes its own."""
+        return {
+            "extractor": self.extractor.fingerprint,
+            "summarizer": self.summarizer.fingerprint,
+            "deduplicator": self.deduplicator.fingerprint,
+            "judge": self.judge.fingerprint,
+        }
+
+
+class Progress(Protocol):
+    """Where a run tells how far it is."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """A stage begins; `done` of its items were done before a resume."""
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Items of a stage are done."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Says nothing."""
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Says nothing."""
+
+
+class Shelf:
+    """Conversations by id, wherever they lie."""
+
+    def __init__(self, conversations: Sequence[Conversation]) -> None:
+        self._conversations = conversations
+        self._index = {conversation.id: i for i, conversation in enumerate(conversations)}
+
+    def __getitem__(self, id_: str) -> Conversation:
+        return self._conversations[self._index[id_]]
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What every graph's nodes find in `runtime.context`."""
+
+    store: Store
+    run: str
+    tracer: Tracer
+    progress: Progress = field(default_factory=Silent)
+    wave: int = WAVE
+
+
+def waves_needed(items: int, wave: int) -> int:
+    """A recursion limit for a loop over waves of items: two steps a wave, and room for the other nodes."""
+    return 2 * (items // wave + 1) + 20

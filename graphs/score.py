@@ -1,0 +1,131 @@
+"""`score`: SAT and DSAT rubrics judged side by side → NetSAT → window → probability, wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.roles import Judge
+from pollex.agents.rubrics import Polarity
+from pollex.graphs.rubric_set import NetSat, Score
+from pollex.graphs.runtime import Context, Shelf
+from pollex.store.rows import ScoreRow, answer_rows
+
+
+class ScoreState(TypedDict, total=False):
+    """Ids only.
+
+    Attributes:
+        begun: How many of the run's conversations were begun.
+        wave: Those that are being worked on.
+    """
+
+    begun: int
+    wave: list[str]
+
+
+class Item(TypedDict):
+    """One conversation of a wave."""
+
+    conversation_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreContext(Context):
+    """What the nodes of `score` find in `runtime.context`.
+
+    Attributes:
+        pending: Ids of the conversations to score, in order.
+        answers: Of the wave's conversations, by conversation; emptied with each wave.
+        counts: How many conversations came to which outcome.
+    """
+
+    shelf: Shelf
+    pending: Sequence[str]
+    judge: Judge
+    questions: Sequence[Question]
+    netsat: NetSat
+    answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+async def plan_wave(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
+    """The next wave of conversations."""
+    context, begun = runtime.context, state.get("begun", 0)
+    wave = list(context.pending[begun : begun + context.wave])
+    return {"begun": begun + len(wave), "wave": wave}
+
+
+def fan_out(state: ScoreState) -> list[Send] | str:
+    """Two tasks a conversation of the wave, one a kind of rubric; the end when none is left."""
+    sides = ("judge_sat", "judge_dsat")
+    return [Send(side, Item(conversation_id=id_)) for id_ in state["wave"] for side in sides] or END
+
+
+async def judge_sat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
+    """Answers to the SAT rubrics about one conversation."""
+    await _judge("sat", state["conversation_id"], runtime.context)
+    return {}
+
+
+async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
+    """Answers to the DSAT rubrics about one conversation."""
+    await _judge("dsat", state["conversation_id"], runtime.context)
+    return {}
+
+
+async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext) -> None:
+    questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
+    if not questions:
+        return
+    conversation = context.shelf[conversation_id]
+    with context.tracer.span("judge", kind="role", item=conversation_id, inputs=[polarity]) as span:
+        answers = await context.judge.judge(conversation, questions)
+        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
+        span.outputs([f"{len(answers) - len(failed)} answered"])
+        if failed:
+            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
+    context.answers.setdefault(conversation_id, []).extend(answers)
+    context.store.put(answer_rows(context.run, conversation, questions, answers, context.judge.fingerprint))
+
+
+async def add_up(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
+    """The wave's scores."""
+    context = runtime.context
+    for id_ in state["wave"]:
+        score = context.netsat.score(id_, context.answers.pop(id_))
+        context.counts[score.outcome] = context.counts.get(score.outcome, 0) + 1
+        context.store.put([score_row(context.run, score)])
+        context.progress.advance("score")
+    await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+    return {}
+
+
+def score_row(run: str, score: Score) -> ScoreRow:
+    """A score as a fact for the store."""
+    return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)
+
+
+def build() -> StateGraph[ScoreState, ScoreContext, ScoreState, ScoreState]:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(ScoreState, context_schema=ScoreContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("judge_sat", judge_sat)
+    graph.add_node("judge_dsat", judge_dsat)
+    graph.add_node("add_up", add_up)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out, ["judge_sat", "judge_dsat", END])
+    graph.add_edge("judge_sat", "add_up")
+    graph.add_edge("judge_dsat", "add_up")
+    graph.add_edge("add_up", "plan_wave")
+    return graph
+
+
+graph = build().compile(name="score")
