@@ -1,0 +1,221 @@
+"""The report's charts. Positive is a disc and above, negative a diamond and below: colour is never the only sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pollex.graphs.rubric_set import Figure, RubricSet
+from pollex.selection.curves import precision_plot
+from pollex.selection.losses import Floats
+from pollex.selection.probability import Calibration
+from pollex.web.markup import Markup, join, tag
+from pollex.web.material import MeanAnswer, Scores
+from pollex.web.plots import Frame, Scale, diamond, disc, line, nice_step, rect, svg, text, tick_label
+from pollex.web.reliability import Bin
+from pollex.web.words import known, number, percent
+
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SPARK = 150, 30
+"""Width and height of the small drawings inside tables."""
+
+
+def spark_axis(chance: str = "") -> Markup:
+    """The scale above the whiskers of a table: 0, ½ and 1."""
+    scale = _spark_scale()
+    labels = [text(scale(v), 11, tick_label(v), "tick", "middle") for v in (0.0, 0.5, 1.0)]
+    return svg(f"Scale from 0 to 1{chance}", *labels, width=SPARK[0], height=14, class_="spark")
+
+
+def whiskers(name: str, training: Figure | None, held_out: Figure | None, reference: float | None = None) -> Markup:
+    """Two figures between 0 and 1 with their intervals: held out below as a disc, training above as a ring.
+
+    Args:
+        reference: A value to compare with, chance for example; a dotted line.
+    """
+    scale = _spark_scale()
+    middle = None if reference is None else line(scale(reference), 0, scale(reference), SPARK[1], "reference")
+    rows = [(training, 9.0, "training"), (held_out, 21.0, "held-out")]
+    drawn = [_whisker(figure, scale, y, class_) for figure, y, class_ in rows if figure]
+    return svg(
+        f"{name}: {_spoken(training, held_out)}",
+        line(scale(0), 15, scale(1), 15, "grid"),
+        middle,
+        drawn,
+        width=SPARK[0],
+        height=SPARK[1],
+        class_="spark",
+    )
+
+
+def _spark_scale() -> Scale:
+    return Scale(0.0, 1.0, 8, SPARK[0] - 8)
+
+
+def _spoken(training: Figure | None, held_out: Figure | None) -> str:
+    sides = [("training", training), ("held out", held_out)]
+    return ", ".join(f"{side} {number(figure.value)}" for side, figure in sides if figure)
+
+
+def _whisker(figure: Figure, scale: Scale, y: float, class_: str) -> Markup:
+    if not known(figure.value):
+        return Markup()
+    mark = disc(scale(figure.value), y, class_)
+    if not (known(figure.low) and known(figure.high)):
+        return mark
+    return tag("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
+
+
+def share_bar(title: str, share: float) -> Markup:
+    """A share of 1 as a bar."""
+    return svg(
+        title,
+        rect(0, 2, 100, 8, "bar-rest"),
+        rect(0, 2, 100 * share, 8, "bar-share"),
+        width=100,
+        height=10,
+        class_="share",
+    )
+
+
+def mean_answers(means: MeanAnswer) -> Markup:
+    """Mean agreement of both classes on the scale from 0 to 10."""
+    scale = Scale(0.0, 10.0, 8, SPARK[0] - 8)
+    marks = [(means.positive, disc, "positive"), (means.negative, diamond, "negative")]
+    drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
+    spoken = f"Mean agreement: positive {number(means.positive, 1)}, negative {number(means.negative, 1)} of 10"
+    return svg(spoken, line(scale(0), 10, scale(10), 10, "grid"), drawn, width=SPARK[0], height=20, class_="spark")
+
+
+def score_range(rubrics: RubricSet, *sides: Scores) -> tuple[float, float]:
+    """From the lowest to the highest NetSAT of all sides, θ and window; a little wider, to round values."""
+    marks = [rubrics.theta, rubrics.window.lower, rubrics.window.upper]
+    values = np.concatenate([*(side.netsat for side in sides), [mark for mark in marks if mark is not None]])
+    low, high = float(values.min()), float(values.max())
+    step = nice_step((high - low) or 1.0, 12)
+    return float(np.floor(low / step) * step), float(np.ceil(high / step) * step) + (step if low == high else 0.0)
+
+
+def score_edges(xs: tuple[float, float], n: int) -> Floats:
+    """Edges of the bars of a histogram of `n` scores, at round values."""
+    bars = int(np.clip(round(2.5 * max(n, 1) ** (1 / 3)), 8, 28))
+    step = nice_step(xs[1] - xs[0], bars)
+    return np.arange(np.floor(xs[0] / step), np.ceil(xs[1] / step) + 1) * step
+
+
+def distribution(title: str, scores: Scores, rubrics: RubricSet, edges: Floats, most: int) -> Markup:
+    """Histogram of NetSAT: positive conversations upwards, negative ones downwards, θ and the window.
+
+    Args:
+        edges: Of the bars `[bar + 1]`, the same for all panels that are compared.
+        most: Conversations that a bar can show, the same for all panels.
+    """
+    frame = Frame.over((float(edges[0]), float(edges[-1])), (-most, most))
+    up, down = (np.histogram(scores.netsat[side], edges)[0] for side in (scores.positive, ~scores.positive))
+    step = nice_step(most, 3)
+    levels = np.arange(-np.floor(most / step), np.floor(most / step) + 1) * step
+    return svg(
+        title,
+        frame.y_axis(levels.tolist()),
+        _window(frame, rubrics),
+        _bars(frame, edges, up, 1, "positive"),
+        _bars(frame, edges, down, -1, "negative"),
+        frame.level(0, "axis"),
+        frame.upright(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
+        _corner(frame, frame.y.end + 12, disc, "positive", int(scores.positive.sum())),
+        _corner(frame, frame.y.start - 6, diamond, "negative", int((~scores.positive).sum())),
+        frame.x_axis("NetSAT"),
+    )
+
+
+def _bars(frame: Frame, edges: Floats, counts: Floats, sign: int, class_: str) -> list[Markup]:
+    spans = zip(edges[:-1].tolist(), edges[1:].tolist(), (sign * counts).tolist(), strict=True)
+    return [frame.bar(left, right, 0, height, class_) for left, right, height in spans if height]
+
+
+def _corner(frame: Frame, y: float, mark: object, class_: str, n: int) -> Markup:
+    x = frame.x.start + 8
+    shape = disc(x, y - 4, class_) if mark is disc else diamond(x, y - 4, class_)
+    return tag("g", shape, text(x + 9, y, f"{n} {class_}", f"label {class_}"))
+
+
+def _window(frame: Frame, rubrics: RubricSet) -> Markup:
+    return frame.band(rubrics.window.lower, rubrics.window.upper, "window")
+
+
+def most_in_a_bar(sides: Sequence[Scores], edges: Floats) -> int:
+    """The highest bar of all panels."""
+    counts = [
+        np.histogram(side.netsat[which], edges)[0].max(initial=1)
+        for side in sides
+        for which in (side.positive, ~side.positive)
+    ]
+    return int(max(counts, default=1))
+
+
+def precision_curves(title: str, scores: Scores, rubrics: RubricSet, xs: tuple[float, float]) -> Markup:
+    """Prec+ and Prec− against θ, the tanh curves that selection holds them against, the window.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    plot = precision_plot(scores.netsat, scores.positive)
+    frame = Frame.over(xs, (0.0, 1.0))
+    return svg(
+        title,
+        frame.y_axis(SHARES),
+        _window(frame, rubrics),
+        frame.level(rubrics.window.precision, "reference"),
+        frame.curve(plot.thresholds, plot.target_plus, "positive target"),
+        frame.curve(plot.thresholds, plot.target_minus, "negative target"),
+        frame.curve(plot.thresholds, plot.plus, "positive"),
+        frame.curve(plot.thresholds, plot.minus, "negative"),
+        frame.upright(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
+        frame.x_axis("threshold on NetSAT"),
+    )
+
+
+def probability_curve(title: str, scores: Scores, calibration: Calibration, xs: tuple[float, float]) -> Markup:
+    """P(positive) against NetSAT, and each conversation at its label: positive at 1, negative at 0."""
+    frame = Frame.over(xs, (0.0, 1.0))
+    grid = np.linspace(*xs, 73)
+    strokes = [
+        line(frame.x(score), frame.y(label), frame.x(score), frame.y(label) + (9 if label else -9), f"stroke {class_}")
+        for side, label, class_ in ((scores.positive, 1.0, "positive"), (~scores.positive, 0.0, "negative"))
+        for score in scores.netsat[side].tolist()
+    ]
+    return svg(
+        title,
+        frame.y_axis(SHARES),
+        strokes,
+        frame.curve(grid.tolist(), calibration.probability(grid).tolist(), "ink"),
+        frame.x_axis("NetSAT"),
+    )
+
+
+def reliability(title: str, bins: Sequence[Bin]) -> Markup:
+    """Observed share against predicted probability; on the diagonal the probabilities are right."""
+    frame = Frame.over((0.0, 1.0), (0.0, 1.0))
+    marks = [
+        tag(
+            "g",
+            tag(
+                "title",
+                f"{bin_.n} conversations: predicted {percent(bin_.predicted)}, observed {percent(bin_.observed)}",
+            ),
+            line(
+                frame.x(bin_.predicted), frame.y(bin_.low), frame.x(bin_.predicted), frame.y(bin_.high), "whisker ink"
+            ),
+            disc(frame.x(bin_.predicted), frame.y(bin_.observed), "ink", 4.5),
+            text(frame.x(bin_.predicted) + 7, frame.y(bin_.observed) + 4, str(bin_.n), "tick"),
+        )
+        for bin_ in bins
+    ]
+    return svg(
+        title,
+        frame.y_axis(SHARES),
+        frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
+        join(marks),
+        frame.x_axis("predicted probability of positive"),
+    )

@@ -1,0 +1,141 @@
+"""The report of `learn`: one HTML file that needs nothing else, without a script and without a web address."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.runs import LabelledScore
+from pollex.web.closing import accounts, colophon, commands, glossary
+from pollex.web.findings import baselines_table, figures_table, headline
+from pollex.web.markup import Markup, join, tag
+from pollex.web.material import MeanAnswer, Scores, Skipped
+from pollex.web.rubric_list import dropped_list, rubric_lists
+from pollex.web.score_plots import alphas_table, distributions, precisions, probabilities
+
+HERE = Path(__file__).parent
+
+
+class Section(NamedTuple):
+    """A part of the page.
+
+    Attributes:
+        lead: What is to be seen, in a sentence or two.
+    """
+
+    id: str
+    title: str
+    lead: str
+    content: Markup
+
+
+def render_report(
+    rubrics: RubricSet,
+    scores: Sequence[LabelledScore] = (),
+    skipped: Sequence[Skipped] = (),
+    *,
+    means: Mapping[str, MeanAnswer] | None = None,
+    path: str = "rubrics.json",
+) -> str:
+    """The whole page.
+
+    Args:
+        scores: Of the labelled conversations of both sides.
+        skipped: What was left out, and why.
+        means: By rubric id, how much it is agreed with in each class.
+        path: Where the rubric set lies, for the commands.
+
+    Returns:
+        HTML, the same for the same arguments. Write it as UTF-8.
+    """
+    parts = [
+        *_learnt(rubrics, means or {}),
+        *_scored(rubrics, scores),
+        *_told(rubrics, scores, skipped, path),
+    ]
+    body = [headline(rubrics), _contents(parts), tag("main", [_section(part) for part in parts]), colophon(rubrics)]
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = Template((HERE / "report.html").read_text(encoding="utf-8"))
+    return page.substitute(style=style, digest=digest, body=join(body, "\n"))
+
+
+def _section(part: Section) -> Markup:
+    lead = tag("p", part.lead, class_="lead") if part.lead else None
+    return tag("section", tag("h2", part.title), lead, part.content, id=part.id)
+
+
+def _contents(parts: Sequence[Section]) -> Markup:
+    links = [tag("li", tag("a", part.title, href=f"#{part.id}")) for part in parts]
+    return tag("nav", tag("ul", links), aria_label="On this page")
+
+
+def _table(content: Markup) -> Markup:
+    return tag("div", content, class_="wide")
+
+
+def _learnt(rubrics: RubricSet, means: Mapping[str, MeanAnswer]) -> list[Section]:
+    compared = tag("h3", "Against something simpler") + _table(baselines_table(rubrics))
+    return [
+        Section(
+            "figures",
+            "How well they tell good from bad",
+            "Training figures flatter: the rubrics were chosen on those conversations. Trust the held-out ones."
+            if rubrics.held_out
+            else "Nothing was held out, so there are training figures only, and they flatter.",
+            _table(figures_table(rubrics)) + compared,
+        ),
+        Section(
+            "rubrics",
+            "The rubrics",
+            "In the order of choice: the first separates the classes best, each next one adds most to those before it.",
+            rubric_lists(rubrics, means),
+        ),
+    ]
+
+
+def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section]:
+    sides = {"Training": Scores.of(scores, "training")}
+    if rubrics.held_out is not None:
+        sides["Held out"] = Scores.of(scores, "held_out")
+    return [
+        Section(
+            "scores",
+            "The scores",
+            "Each conversation's NetSAT. The less both classes overlap, the better.",
+            distributions(rubrics, sides),
+        ),
+        Section(
+            "precision",
+            "How precise the labels are",
+            "Where both curves are high, a label at that threshold can be relied on.",
+            precisions(rubrics, sides),
+        ),
+        Section(
+            "probability",
+            "How likely a conversation is positive",
+            "A logistic curve, fitted to training conversations, turns NetSAT into a probability.",
+            probabilities(rubrics, sides),
+        ),
+        Section(
+            "alpha",
+            "How much sharpness weighs",
+            "α weighs the sharpness of the precision curves against the distance of the classes. It was chosen by "
+            "cross-validation on training conversations.",
+            _table(alphas_table(rubrics)),
+        ),
+    ]
+
+
+def _told(rubrics: RubricSet, scores: Sequence[LabelledScore], skipped: Sequence[Skipped], path: str) -> list[Section]:
+    return [
+        Section("dropped", "What was not chosen", "", dropped_list(rubrics.dropped)),
+        Section("skipped", "What was skipped", "", accounts(rubrics.data, scores, skipped)),
+        Section("next", "How to go on", "", commands(rubrics, path)),
+        Section("words", "How to read this page", "", glossary()),
+    ]
