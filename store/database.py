@@ -14,7 +14,7 @@ import duckdb
 from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
 from pollex.store.journal import Entry, Mark
 from pollex.store.lock import busy
-from pollex.store.rows import JOURNALED
+from pollex.store.tables import JOURNALED
 
 FILE = "store.duckdb"
 CHUNK = 8 << 20
@@ -36,8 +36,8 @@ LOCKED_DOWN = {
 _ONCE = ("DISTINCT ON (r.text_hash) ", " WHERE r.text_hash NOT IN (SELECT text_hash FROM texts)")
 
 
-class Damaged(Exception):  # noqa: N818 - not an error of the user's: recovery catches it
-    """The database file, or its write-ahead log, can't be read."""
+class Damaged(StoreDamaged):
+    """The database file, or its write-ahead log, can't be read; recovery mends it."""
 
 
 class Database:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.gateway.ledger import StoredCall
-from pollex.store.rows import LedgerRow, now, packed
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
+from pollex.store.tables import LedgerRow, now, packed
 
 
 class StoreLedger:

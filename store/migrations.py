@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection
 
 from pollex.errors import WrongUse
 from pollex.store.database import Database
-from pollex.store.rows import now
+from pollex.store.tables import now
 
 Migration = Callable[[DuckDBPyConnection], None]
 

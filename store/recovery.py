@@ -50,8 +50,10 @@ class Recovery:
         """
         if self.path.exists():
             self._make_readable()
-        elif self.journal.has_entries:
-            self.notices.append(f"{self.path} was missing: rebuilt from the journal")
+        else:
+            self._set_aside(log_of(self.path), "it had no database")
+            if self.journal.has_entries:
+                self.notices.append(f"{self.path} was missing: rebuilt from the journal")
         try:
             return self._open_reconciled()
         except Damaged as damage:
@@ -67,9 +69,8 @@ class Recovery:
                 where=str(self.path),
                 remedy="restore a backup, or move the file away to begin with an empty store; it was left as it is",
             )
-        log = self.path.with_name(self.path.name + ".wal")
-        if damage and log.exists():
-            self._set_aside(log, damage)
+        if damage and log_of(self.path).exists():
+            self._set_aside(log_of(self.path), damage)
             damage = unreadable(self.path)
         if damage:
             self._set_aside(self.path, damage)
@@ -89,6 +90,11 @@ class Recovery:
         return database
 
     def _set_aside(self, path: Path, cause: str) -> None:
+        """A log without its file, or with another, would be taken for that file's own: the two go together."""
+        if path == self.path:
+            self._set_aside(log_of(path), cause)
+        if not path.exists():
+            return
         kept = corrupt_name(path)
         path.rename(kept)
         suspicion(self.path).unlink(missing_ok=True)
@@ -143,10 +149,15 @@ def suspicion(path: Path) -> Path:
     return path.with_name(path.name + ".suspect")
 
 
+def log_of(path: Path) -> Path:
+    """The write-ahead log that DuckDB keeps beside a file."""
+    return path.with_name(path.name + ".wal")
+
+
 def create(path: Path) -> None:
     """Makes an empty database. It gets its name when it is complete, so a kill leaves none or a whole one."""
     fresh = path.with_name(path.name + ".new")
-    for rest in (fresh, fresh.with_name(fresh.name + ".wal")):
+    for rest in (fresh, log_of(fresh)):
         rest.unlink(missing_ok=True)
     with closing(Database(fresh)) as database:
         migrate(database, list(MIGRATIONS))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pollex.store.rows import RunRow, packed
+from pollex.store.tables import RunRow, packed
 
 Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
 """`unfinished`: running now, or killed. `partial`: done, but some conversations could not be processed."""

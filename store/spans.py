@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from pollex.gateway.redaction import redacted
-from pollex.store.rows import SpanRow, now
 from pollex.store.store import Store
+from pollex.store.tables import SpanRow, now
 
 Kind = Literal["graph", "node", "role", "call"]
 

@@ -31,8 +31,8 @@ from pollex.store.database import Database, read_error, write_error
 from pollex.store.journal import Journal, write_failed
 from pollex.store.lock import FolderLock
 from pollex.store.recovery import Recovery, open_read_only, suspicion
-from pollex.store.rows import Row, RunEventRow, StepRow, now, packed
 from pollex.store.runs import Run, Status, run_row
+from pollex.store.tables import Row, RunEventRow, StepRow, now, packed
 from pollex.store.writer import Writer
 
 DEFAULT = Path(".pollex")

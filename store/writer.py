@@ -10,7 +10,7 @@ from pollex.errors import StoreFull
 from pollex.store.committer import Committer
 from pollex.store.database import Database, write_error
 from pollex.store.journal import Entry, Journal, Mark, Place
-from pollex.store.rows import Row
+from pollex.store.tables import Row
 
 LINGER = 0.2
 """Seconds that the database may lag behind while nobody waits for it."""

@@ -12,7 +12,7 @@ from pollex.store.store import Store
 WORK = """
 limit, what = int(sys.argv[2]), sys.argv[3]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from pollex.store.rows import ScoreRow
+from pollex.store.tables import ScoreRow
 
 async def work(store):
     for n in range(4000):
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_finds_no_room_stops_the_database_and_loses_nothing(fo
     Store.open(folder).close()
     ended = child("""
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from pollex.store.rows import ScoreRow
+from pollex.store.tables import ScoreRow
 store = Store.open(folder)
 
 def put(count):

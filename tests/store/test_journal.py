@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pollex.errors import StoreDamaged
 from pollex.store.journal import START, Entry, Journal, Mark, Place
-from pollex.store.rows import LedgerRow, packed
+from pollex.store.tables import LedgerRow, packed
 
 ENTRIES = [Entry("ledger", f'{{"key":"k{number}","kind":"result"}}') for number in range(4)]
 

@@ -102,7 +102,7 @@ def test_a_kill_around_a_checkpoint_loses_nothing(folder: Path, child) -> None:
         ended = child(
             """
 import threading, time
-from pollex.store.rows import ScoreRow
+from pollex.store.tables import ScoreRow
 store = Store.open(folder)
 store.put(ScoreRow(sys.argv[2], str(n) * 200, 1.0, None, None, None) for n in range(20_000))
 store.flush()
@@ -120,7 +120,7 @@ die()
 
 def test_what_was_acknowledged_before_a_kill_is_there_and_in_order(folder: Path, child) -> None:
     ended = child("""
-from pollex.store.rows import ScoreRow
+from pollex.store.tables import ScoreRow
 async def one(store, n):
     await store.write([ScoreRow("r", str(n), None, None, None, None)])
     print(n, flush=True)

@@ -13,8 +13,8 @@ import pytest
 from pollex.errors import StoreDamaged, WrongUse
 from pollex.store import database, migrations
 from pollex.store.ledger import StoreLedger
-from pollex.store.rows import ROWS
 from pollex.store.store import Store
+from pollex.store.tables import ROWS
 
 
 def m99_colours(connection: duckdb.DuckDBPyConnection) -> None:

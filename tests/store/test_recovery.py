@@ -149,6 +149,14 @@ def test_a_missing_file_is_rebuilt_and_said(killed: Path) -> None:
         assert store.notices == [f"{killed / 'store.duckdb'} was missing: rebuilt from the journal"]
 
 
+def test_a_log_without_its_file_is_kept_and_not_taken_for_that_of_the_new_one(killed: Path) -> None:
+    log = (killed / "store.duckdb.wal").read_bytes()
+    (killed / "store.duckdb").unlink()
+    with Store.open(killed) as store:
+        assert whole(store)
+    assert (killed / "store.duckdb.wal.corrupt.1").read_bytes() == log
+
+
 def test_rows_that_vanished_without_a_trace_are_missed(killed: Path) -> None:
     Store.open(killed).close()
     with duckdb.connect(str(killed / "store.duckdb")) as connection:

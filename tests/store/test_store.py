@@ -26,9 +26,10 @@ from pollex.store.resume import (
     runs,
     step,
 )
-from pollex.store.rows import ScoreRow, answer_rows, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.runs import Run, fingerprint_diff
 from pollex.store.store import Store
+from pollex.store.tables import ScoreRow
 
 
 def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
@@ -185,7 +186,7 @@ class TestReadingBack:
     def test_a_program_that_forgets_to_close_loses_nothing(self, folder: Path, child) -> None:
         ended = child(
             "store = Store.open(folder); store.begin('learn', arguments={}, fingerprint={}, versions={})\n"
-            "from pollex.store.rows import ScoreRow\nstore.put([ScoreRow('r', 'c', 1.0, None, None, None)])"
+            "from pollex.store.tables import ScoreRow\nstore.put([ScoreRow('r', 'c', 1.0, None, None, None)])"
         )
         assert (ended.returncode, ended.stderr) == (0, "")
         with Store.open(folder) as store:

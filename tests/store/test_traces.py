@@ -12,16 +12,10 @@ from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation
 from pollex.errors import WrongUse
-from pollex.store.rows import (
-    ScoreRow,
-    SpanRow,
-    answer_rows,
-    conversation_rows,
-    extraction_rows,
-    rubric_rows,
-)
+from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
+from pollex.store.tables import ScoreRow, SpanRow
 from pollex.store.traces import Branch, Score, conversation_trace, provenance, run_tree
 
 
