@@ -36,7 +36,7 @@ def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
 
     What stands before that, a greeting or the product's own instructions, is no part of what is judged.
     """
-    items = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
+    items: list[Item] = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
     first = next((i for i, item in enumerate(items) if item["role"] == "user"), len(items))
     return items[first:]
 

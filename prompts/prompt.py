@@ -152,8 +152,8 @@ def _turned(name: str, block: str, mark: re.Match[str]) -> str:
 
 def _check(prompt: Prompt) -> None:
     parts = [part for section in prompt.sections.values() for part in section]
-    used = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
-    if used != (prompt.variables, prompt.blocks):
+    gaps, blocks = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
+    if gaps != prompt.variables or blocks != prompt.blocks:
         raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {prompt.name}")
     if prompt.sections.keys() != {"system", "closing"}:
         raise WrongUse("the sections must be system, closing and perhaps schema", where=f"prompt {prompt.name}")

@@ -1,0 +1,146 @@
+"""From a prompt to an outcome: what all four roles share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.options import LlmOptions
+from pollex.agents.llm.reading import object_in
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed, Outcome, Truncated
+from pollex.gateway.probe import Capabilities
+from pollex.prompts.envelope import Item, conversation
+from pollex.prompts.messages import Layout, messages
+from pollex.prompts.profile import DomainProfile
+from pollex.prompts.prompt import Prompt
+
+VERSION = "1"
+"""Changes when the same model answer would be read differently."""
+
+
+class Door(Protocol):
+    """What the roles need of a gateway."""
+
+    async def ask(self, call: Call) -> Outcome:
+        """What became of the call."""
+
+
+class Talk(Protocol):
+    """What is sent of a conversation: its turns, and nothing of its id, label or metadata."""
+
+    @property
+    def turns(self) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks prompts of one model about one domain.
+
+    Attributes:
+        door: The gateway.
+        capabilities: What the endpoint can do; calls are cut down to it.
+    """
+
+    door: Door
+    capabilities: Capabilities
+    profile: DomainProfile
+    options: LlmOptions
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.capabilities.model
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """Settings of judging calls: chance only where its outcomes are counted."""
+        sampled = self.options.replicates(self.capabilities) > 1
+        return {"temperature": self.options.temperature if sampled else 0.0}
+
+    def layout(self, without: frozenset[str]) -> Layout:
+        """How prompts are put, less the blocks in `without`."""
+        inline = self.capabilities.form in {"json_object", "text"}
+        return Layout(self.options.salt, self.options.closing, inline, self.options.without | without)
+
+    def call(
+        self,
+        prompt: Prompt,
+        items: Sequence[Item],
+        values: Mapping[str, str],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        without: frozenset[str] = frozenset(),
+        **settings: Any,
+    ) -> Call:
+        """A call as this endpoint can take it.
+
+        Args:
+            items: The data.
+            values: For the prompt's gaps, beside the profile's.
+            schema: The answer's, where it isn't the prompt's own.
+            settings: Fields of `Call`: `stage` and `item`, and what differs from a deterministic answer.
+        """
+        schema = prompt.schema if schema is None else schema
+        said = messages(prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema)
+        defaults = {"temperature": 0.0, "seed": self.options.seed, "max_tokens": self.options.max_tokens}
+        call = Call(messages=said, schema=schema or None, schema_name=prompt.name, **(defaults | settings))
+        return self.capabilities.fit(call)
+
+    async def ask(self, call: Call) -> Outcome:
+        """The outcome; an answer that was cut is asked once more with room for twice as much."""
+        outcome = await self.door.ask(call)
+        return await self.door.ask(call.longer()) if isinstance(outcome, Truncated) else outcome
+
+    async def read(self, call: Call, fields: Mapping[str, type], judge: str) -> dict[str, Any] | Unanswered:
+        """The JSON object that is asked for, with `fields` of these types; asked for once more where it isn't there."""
+        for attempt in range(2):
+            outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
+            if not isinstance(outcome, Completed):
+                break
+            block = object_in(outcome.text)
+            if block and all(isinstance(block.value.get(name), kind) for name, kind in fields.items()):
+                return block.value
+        return failure(outcome, judge)
+
+    def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
+        """Hash of what a role's results depend on beside its arguments; not of the salt, which changes no meaning."""
+        facts = {
+            "version": VERSION,
+            "model": self.name,
+            "capabilities": {k: v for k, v in asdict(self.capabilities).items() if k not in {"calls", "window"}},
+            "closing": self.options.closing,
+            "seed": self.options.seed,
+            "max_tokens": self.options.max_tokens,
+            "without": sorted(self.options.without),
+            "profile": self.profile.model_dump(),
+            "prompts": {prompt.name: prompt.version for prompt in prompts},
+            **settings,
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def spoken(talk: Talk) -> list[Item]:
+    """A conversation's turns as data."""
+    return conversation((turn.role, turn.content) for turn in talk.turns)
+
+
+def signed(model: str, prompt: Prompt) -> str:
+    """Who answered: model, prompt and version."""
+    return f"{model} {source_of(prompt)}"
+
+
+def source_of(prompt: Prompt) -> str:
+    """Prompt and version, as records name where they come from."""
+    return f"{prompt.name}@{prompt.version}"
+
+
+def failure(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
+    """An outcome without an answer, in the agents' words; one that came but can't be used is unparsable."""
+    kind = "unparsable" if isinstance(outcome, Completed) else outcome.kind
+    detail = outcome.detail or "the answer is not in the form that was asked for"
+    return Unanswered(question_id=question_id, outcome=kind, detail=detail, judge=judge)

@@ -1,0 +1,129 @@
+"""RUBICON's way to ask: up to ten questions a call, each justified before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pollex.agents.answers import Answer, Option, Question, Unanswered
+from pollex.agents.llm.asking import Asker, failure, signed, spoken
+from pollex.agents.llm.canary import Canary, canary
+from pollex.agents.llm.reading import numbers
+from pollex.agents.llm.sampling import point, unlisted
+from pollex.agents.llm.sheet import Sheet
+from pollex.agents.llm.straightness import suspect
+from pollex.conversations.model import Conversation
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed
+from pollex.prompts.judging import batch_schema, listed, numbered
+from pollex.prompts.prompt import load
+
+Answers = list[Answer | Unanswered]
+
+
+@dataclass
+class Batched:
+    """Asks questions in batches of one polarity and one set of options.
+
+    Attributes:
+        tally: What was put right or left out: `asked again`, `unknown answers`, `failed canaries`.
+    """
+
+    asker: Asker
+    tally: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.prompt = load("judge_batch")
+        self.judge = signed(self.asker.name, self.prompt)
+
+    async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+        """One answer a question, in the questions' order."""
+        groups = self._groups(questions)
+        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in groups))
+        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        return [by_id[question.id] for question in questions]
+
+    def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
+        alike: defaultdict[tuple[str, tuple[Option, ...]], list[Question]] = defaultdict(list)
+        for question in questions:
+            alike[question.rubric.polarity if question.rubric else "", question.options].append(question)
+        size = self.asker.options.batch
+        return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
+
+    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+        """Answers to one batch; what an answered call left out is asked again, once."""
+        answers, missing = await self._ask(conversation, questions, replicate)
+        if not missing:
+            return answers
+        self.tally["asked again"] += len(missing)
+        # Another replicate: where all is missing the call would be the same, and its answer already known.
+        again, _ = await self._ask(conversation, missing, replicate + self.asker.options.samples)
+        second = {answer.question_id: answer for answer in again}
+        return [second.get(answer.question_id, answer) for answer in answers]
+
+    async def _ask(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> tuple[Answers, list[Question]]:
+        """Answers, and the questions that the model passed over."""
+        probe = canary(conversation, questions, self.asker.options.salt) if self.asker.options.canary else None
+        outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
+        if not isinstance(outcome, Completed):
+            return [failure(outcome, self.judge, question.id) for question in questions], []
+        count = len(questions) + (probe is not None)
+        sheet = Sheet.of(outcome, [option.text for option in questions[0].options], count)
+        self.tally["unknown answers"] += sheet.unknown
+        places = [place for place in range(1, count + 1) if probe is None or place != probe.place]
+        pairs = list(zip(questions, places, strict=True))
+        answers = [self._answer(sheet, place, question, conversation) for question, place in pairs]
+        missing = [question for question, place in pairs if sheet.missing(place)]
+        why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
+        return suspect(answers, why) if why else answers, missing
+
+    def _call(
+        self, conversation: Conversation, questions: Sequence[Question], probe: Canary | None, replicate: int
+    ) -> Call:
+        texts = [question.text for question in questions]
+        if probe:
+            texts.insert(probe.place - 1, probe.text)
+        labels = [option.text for option in questions[0].options]
+        return self.asker.call(
+            self.prompt,
+            spoken(conversation),
+            {"items": numbered(texts), "options": listed(labels)},
+            schema=batch_schema(self.prompt.schema, len(texts), labels),
+            stage="judge",
+            item=conversation.id,
+            replicate=replicate,
+            top_logprobs=self.asker.capabilities.logprobs or None,
+            **self.asker.sampling,
+        )
+
+    def _caught(self, sheet: Sheet, probe: Canary) -> str:
+        """What the canary was answered, where that is wrong."""
+        option = sheet.chosen(probe.place)
+        if option is not None and probe.passed(option):
+            return ""
+        self.tally["failed canaries"] += 1
+        said = "nothing" if option is None else sheet.labels[option]
+        return f"the canary was answered wrong: {said} to {probe.text}"
+
+    def _answer(self, sheet: Sheet, place: int, question: Question, conversation: Conversation) -> Answer | Unanswered:
+        option = sheet.chosen(place)
+        if option is None:
+            detail = sheet.fault(place)
+            return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=self.judge)
+        probabilities = sheet.probabilities(place)
+        if probabilities is None and self.asker.options.require == "logprobs":
+            return unlisted(question, self.judge)
+        entry = sheet.entry(place)
+        return Answer(
+            question_id=question.id,
+            probabilities=probabilities or point(option, len(sheet.labels)),
+            chosen=option,
+            source="logprobs" if probabilities else "point",
+            justification=str(entry.get("why") or ""),
+            turns=tuple(sorted({turn for turn in numbers(entry.get("turns")) if 0 <= turn < len(conversation.turns)})),
+            judge=self.judge,
+        )

@@ -1,0 +1,117 @@
+"""The deduplicator on a model: embeddings find who is near, the model decides who is the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.embedded.deduplicator import components, merge
+from pollex.agents.llm.asking import Asker, signed
+from pollex.agents.llm.reading import numbers
+from pollex.agents.roles import Deduplication
+from pollex.agents.rubrics import Rubric
+from pollex.prompts.prompt import load
+
+MOST_IN_A_GROUP = 30
+_TIGHTER = 0.03
+
+
+class Embedder(Protocol):
+    """Whatever turns texts into vectors of length 1."""
+
+    model: str
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Vectors [text, width]."""
+
+
+class LlmDeduplicator:
+    """Removes rubrics that the model finds the same as another; of these the best supported stays.
+
+    A group that the model gives no usable answer to stays whole: a duplicate does less harm than a lost idea.
+
+    Attributes:
+        tally: Groups that stayed whole for want of an answer, by outcome.
+    """
+
+    def __init__(self, asker: Asker, embedder: Embedder) -> None:
+        self.asker = asker
+        self.embedder = embedder
+        self.prompt = load("deduplicate")
+        self.tally: Counter[str] = Counter()
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        near = f"{self.asker.options.near:.6f}"
+        return self.asker.fingerprint(self.prompt, embedder=self.embedder.model, near=near)
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        """The rubrics that stay, in their order, with the reasons of those that went."""
+        found = await asyncio.gather(*(self._same(group) for group in self.groups(rubrics) if len(group) > 1))
+        kept = {rubric.id: rubric for rubric in rubrics}
+        merged: dict[str, str] = {}
+        for same in (same for sets in found for same in sets):
+            ranked = sorted(same, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+            kept[ranked[0].id] = merge(ranked)
+            merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+        return Deduplication(kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged)
+
+    def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
+        """Rubrics of one polarity that are near one another, at most `MOST_IN_A_GROUP` together."""
+        if not rubrics:
+            return []
+        vectors = self.embedder.embed([rubric.text for rubric in rubrics])
+        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.options.near)]
+
+    async def _same(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
+        items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
+        call = self.asker.call(self.prompt, items, {}, stage="deduplicate", item=group[0].id)
+        value = await self.asker.read(call, {"same": list}, signed(self.name, self.prompt))
+        if isinstance(value, Unanswered):
+            self.tally[value.outcome] += 1
+            return []
+        return [[group[i - 1] for i in same] for same in disjoint(value["same"], len(group))]
+
+
+def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float) -> list[list[int]]:
+    """Connected components of near pairs of one polarity; one that is too large is split by asking for more nearness.
+
+    Args:
+        vectors: [rubric, width], of length 1.
+    """
+    pending = [(list(range(len(rubrics))), near)]
+    groups: list[list[int]] = []
+    while pending:
+        members, at_least = pending.pop()
+        labels = components(vectors[members], [rubrics[i].polarity for i in members], at_least)
+        for label in range(labels.max() + 1):
+            group = [i for i, its in zip(members, labels, strict=True) if its == label]
+            if len(group) <= MOST_IN_A_GROUP:
+                groups.append(group)
+            elif at_least < 1:
+                pending.append((group, at_least + _TIGHTER))
+            else:
+                groups += [group[i : i + MOST_IN_A_GROUP] for i in range(0, len(group), MOST_IN_A_GROUP)]
+    return sorted(groups)
+
+
+def disjoint(sets: Sequence[Any], count: int) -> list[list[int]]:
+    """Sets of two or more of the numbers 1 to `count`; a number that is named again is passed over."""
+    taken: set[int] = set()
+    found = []
+    for named in sets:
+        fresh = [i for i in dict.fromkeys(numbers(named)) if 1 <= i <= count and i not in taken]
+        if len(fresh) > 1:
+            taken.update(fresh)
+            found.append(fresh)
+    return found

@@ -1,0 +1,98 @@
+"""The extractor on a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.asking import Asker, signed, source_of, spoken
+from pollex.agents.llm.reading import entries
+from pollex.agents.quotes import located, normalized
+from pollex.agents.roles import Extraction
+from pollex.agents.rubric_checks import copies, words, words_of
+from pollex.agents.rubrics import Polarity, Quote, Reason, content_id
+from pollex.conversations.model import Conversation, Label
+from pollex.prompts.prompt import Prompt, load
+
+MOST_REASONS = 3
+MOST_QUOTES = 3
+_POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
+
+
+class LlmExtractor:
+    """Finds why a labelled conversation was good or bad.
+
+    Attributes:
+        tally: Reasons left out, by cause: `without a quote` and `copies the conversation`.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.prompts: dict[Polarity, Prompt] = {"sat": load("extract_sat"), "dsat": load("extract_dsat")}
+        self.tally: Counter[str] = Counter()
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asker.fingerprint(*self.prompts.values())
+
+    async def study(self, training: Sequence[Conversation]) -> None:
+        """Nothing: each conversation is read by itself."""
+
+    async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        """At most three reasons, each with quotes that are in the conversation."""
+        polarity = _POLARITIES.get(conversation.label)
+        if polarity is None or conversation.not_scorable:
+            why = conversation.not_scorable or "no label"
+            return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
+        prompt = self.prompts[polarity]
+        call = self.asker.call(prompt, spoken(conversation), {}, stage="extract", item=conversation.id)
+        value = await self.asker.read(call, {"summary": str, "reasons": list}, signed(self.name, prompt))
+        return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
+
+    def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:
+        found = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
+        reasons = dict.fromkeys(reason for reason in found if reason)
+        return Extraction(
+            conversation_id=conversation.id,
+            summary=normalized(value["summary"]),
+            reasons=tuple(reasons)[:MOST_REASONS],
+            dropped=found.count(None),
+        )
+
+    def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:
+        """The reason that an entry gives, or none: it has no text or true quote, or its text is itself a long quote."""
+        text = normalized(str(entry.get("reason") or "")) if isinstance(entry, dict) else ""
+        quotes = self._quotes(conversation, entry) if text else ()
+        if not quotes:
+            self.tally["without a quote"] += 1
+            return None
+        if copies(words(text), [words_of(conversation)]):
+            # What was planted in a conversation would otherwise travel on, word for word, into rubrics.
+            self.tally["copies the conversation"] += 1
+            return None
+        source = source_of(self.prompts[polarity])
+        parts = [part for quote in quotes for part in (str(quote.turn), quote.text)]
+        return Reason(
+            id=content_id(conversation.id, conversation.text_hash, polarity, text, source, *parts),
+            conversation_id=conversation.id,
+            polarity=polarity,
+            text=text,
+            quotes=quotes,
+            source=source,
+        )
+
+    def _quotes(self, conversation: Conversation, entry: dict[str, Any]) -> tuple[Quote, ...]:
+        found = [_quote(conversation, given.get("text"), given.get("turn")) for given in entries(entry.get("quotes"))]
+        return tuple(dict.fromkeys(quote for quote in found if quote))[:MOST_QUOTES]
+
+
+def _quote(conversation: Conversation, text: Any, turn: Any) -> Quote | None:
+    if not isinstance(text, str):
+        return None
+    return located(conversation, text, turn if isinstance(turn, int) else 0)

@@ -1,0 +1,112 @@
+"""LLM-Rubric's way to ask: one question a call, answered by one letter, whose log-probabilities are the answer.
+
+Source: Hashemi et al. 2024, section 2; 10.18653/v1/2024.acl-long.745.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.llm.asking import Asker, failure, signed, spoken
+from pollex.agents.llm.canary import canary
+from pollex.agents.llm.reading import chosen
+from pollex.agents.llm.sampling import point, unlisted
+from pollex.agents.llm.straightness import suspect
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.gateway.calls import Call
+from pollex.gateway.logprobs import Tokens
+from pollex.gateway.outcomes import Completed
+from pollex.prompts.envelope import escaped
+from pollex.prompts.judging import lettered
+from pollex.prompts.prompt import load
+
+Answers = list[Answer | Unanswered]
+
+
+@dataclass
+class Independent:
+    """Asks each question by itself; a canary once for all questions of a polarity.
+
+    Attributes:
+        tally: Failed canaries.
+    """
+
+    asker: Asker
+    tally: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.prompt = load("judge_question")
+        self.judge = signed(self.asker.name, self.prompt)
+
+    async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+        """One answer a question, in the questions' order."""
+        alike: defaultdict[str, list[Question]] = defaultdict(list)
+        for question in questions:
+            alike[question.rubric.polarity if question.rubric else ""].append(question)
+        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in alike.values()))
+        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        return [by_id[question.id] for question in questions]
+
+    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+        probe = canary(conversation, questions, self.asker.options.salt) if self.asker.options.canary else None
+        # What has a rubric is asked as a statement, and so must be what stands among them.
+        rubric = Rubric(id="canary", text=probe.text, polarity="sat") if probe else None
+        asked = [*questions, Question.about(rubric)] if rubric else questions
+        answers = await asyncio.gather(*(self._ask(conversation, question, replicate) for question in asked))
+        if probe is None or not any(isinstance(answer, Answer) for answer in answers):
+            return answers[: len(questions)]
+        checked = answers.pop()
+        if isinstance(checked, Answer) and probe.passed(checked.chosen):
+            return answers
+        self.tally["failed canaries"] += 1
+        return suspect(answers, f"the canary was answered wrong: {probe.text}")
+
+    async def _ask(self, conversation: Conversation, question: Question, replicate: int) -> Answer | Unanswered:
+        outcome = await self.asker.ask(self._call(conversation, question, replicate))
+        if not isinstance(outcome, Completed):
+            return failure(outcome, self.judge, question.id)
+        option = chosen(outcome.text, ascii_uppercase[: len(question.options)])
+        if option is None:
+            return Unanswered(
+                question_id=question.id,
+                outcome="unparsable",
+                detail=f"not a letter of an option: {outcome.text.encode('utf-8', 'replace').decode()[:80]!r}",
+                judge=self.judge,
+            )
+        return self._answer(question, option, outcome)
+
+    def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
+        logprobs = self.asker.capabilities.logprobs
+        settings = self.asker.sampling | ({"max_tokens": 1} if logprobs else {})
+        return self.asker.call(
+            self.prompt,
+            spoken(conversation),
+            {"item": escaped(question.text), "options": lettered([option.text for option in question.options])},
+            without=frozenset() if question.rubric else frozenset({"statement"}),
+            stage="judge",
+            item=conversation.id,
+            replicate=replicate,
+            top_logprobs=logprobs or None,
+            **settings,
+        )
+
+    def _answer(self, question: Question, option: int, outcome: Completed) -> Answer | Unanswered:
+        letters = list(ascii_uppercase[: len(question.options)])
+        tokens = Tokens.of(outcome.logprobs, outcome.text)
+        found = tokens.distribution(0, letters) if tokens else None
+        listed = found is not None and any(found.probabilities)
+        if not listed and self.asker.options.require == "logprobs":
+            return unlisted(question, self.judge)
+        return Answer(
+            question_id=question.id,
+            probabilities=found.probabilities if found and listed else point(option, len(letters)),
+            chosen=option,
+            source="logprobs" if listed else "point",
+            judge=self.judge,
+        )

@@ -1,0 +1,80 @@
+"""The judge on a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.batched import Batched
+from pollex.agents.llm.independent import Independent
+from pollex.agents.llm.sampling import pooled
+from pollex.agents.llm.straightness import straight_lined, suspect
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+
+Answers = list[Answer | Unanswered]
+Elicitation = Batched | Independent
+ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
+_SETTINGS = {"samples", "require", "temperature", "canary", "straight_lining", "batch"}
+
+
+class LlmJudge:
+    """Answers questions about conversations, as distributions where the endpoint lets it.
+
+    Raises:
+        ModelRefused: Log-probabilities are required, and the endpoint gives none.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.elicitation: Elicitation = ELICITATIONS[asker.options.elicitation](asker)
+        self.replicates = asker.options.replicates(asker.capabilities)
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
+        return self.asker.fingerprint(self.elicitation.prompt, **settings)
+
+    @property
+    def tally(self) -> Counter[str]:
+        """What was put right or left out so far, by cause."""
+        return self.elicitation.tally
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        return {}
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Nothing: a model answers on the scale that it is given."""
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        """One answer a question, in the questions' order; no call for a conversation that can't be scored."""
+        if why := conversation.not_scorable:
+            return [self._unscorable(question, why) for question in questions]
+        samples = await asyncio.gather(*(self._sample(conversation, questions, r) for r in range(self.replicates)))
+        if self.replicates == 1:
+            return samples[0]
+        return [
+            pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
+        ]
+
+    async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+        answers = await self.elicitation.answers(conversation, questions, replicate)
+        why = straight_lined(questions, answers) if self.asker.options.straight_lining else ""
+        if not why:
+            return answers
+        self.tally["straight-lined"] += 1
+        return suspect(answers, why)
+
+    def _unscorable(self, question: Question, why: str) -> Unanswered:
+        judge = self.elicitation.judge
+        return Unanswered(question_id=question.id, outcome="not_scorable", detail=why, judge=judge)

@@ -1,0 +1,89 @@
+"""What a model wrote, as values that can be trusted to be what they seem."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pollex.gateway.structured import Block, last_object
+
+_THOUGHTS_END = "</think>"
+
+
+class Conflict:
+    """Stands for answers to one question that disagree."""
+
+
+CONFLICT: Final = Conflict()
+
+
+def object_in(text: str) -> Block | None:
+    """The last complete JSON object in `text`, its texts fit to be stored.
+
+    An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
+    """
+    block, whole = last_object(text), _with_repeats(text)
+    if whole and (block is None or whole.start < block.start < block.end <= whole.end):
+        block = whole
+    try:
+        return block and Block(_storable(block.value), block.start, block.end)
+    except RecursionError:
+        return None
+
+
+def chosen(answer: Any, options: Sequence[str]) -> int | None:
+    """Index of the option that `answer` names: the same after NFKC and trimming, and in no other spelling."""
+    if not isinstance(answer, str):
+        return None
+    labels = [unicodedata.normalize("NFKC", option).strip() for option in options]
+    label = unicodedata.normalize("NFKC", answer).strip()
+    return labels.index(label) if label in labels else None
+
+
+def numbers(value: Any) -> list[int]:
+    """The whole numbers in a list; empty for whatever else it is."""
+    return [item for item in value if type(item) is int] if isinstance(value, list) else []
+
+
+def entries(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; empty for whatever else it is."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _with_repeats(text: str) -> Block | None:
+    """The first object behind the thoughts, keys named twice and all."""
+    start = text.find("{", text.rfind(_THOUGHTS_END) + 1)
+    try:
+        value, end = _DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return None
+    return Block(value, start, end) if isinstance(value, dict) else None
+
+
+def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for key, value in pairs:
+        merged[key] = value if key not in merged or _agree(merged[key], value) else CONFLICT
+    return merged
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
+        return bool(one["answer"] == other.get("answer"))
+    return bool(one == other)
+
+
+def _storable(value: Any) -> Any:
+    """`value` with lone surrogates, which no store takes, as question marks."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_merged)

@@ -1,0 +1,39 @@
+"""The four roles on one model."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pollex.agents.llm.asking import Asker, Door
+from pollex.agents.llm.deduplicator import Embedder, LlmDeduplicator
+from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.options import LlmOptions
+from pollex.agents.llm.summarizer import LlmSummarizer
+from pollex.gateway.probe import Capabilities
+from pollex.prompts.profile import DomainProfile
+
+
+class LlmRoles(NamedTuple):
+    """Who does the work."""
+
+    extractor: LlmExtractor
+    summarizer: LlmSummarizer
+    deduplicator: LlmDeduplicator
+    judge: LlmJudge
+
+
+def build_llm_roles(
+    gateway: Door, capabilities: Capabilities, profile: DomainProfile, options: LlmOptions, embedder: Embedder
+) -> LlmRoles:
+    """The four roles.
+
+    Args:
+        capabilities: What the probe found; calls are cut down to it.
+        embedder: Finds candidates for the deduplicator.
+
+    Raises:
+        ModelRefused: Log-probabilities are required, and the endpoint gives none.
+    """
+    asker = Asker(gateway, capabilities, profile, options)
+    return LlmRoles(LlmExtractor(asker), LlmSummarizer(asker), LlmDeduplicator(asker, embedder), LlmJudge(asker))

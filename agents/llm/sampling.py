@@ -1,0 +1,39 @@
+"""Distributions without log-probabilities: from samples, or none at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pollex.agents.answers import Answer, Question, Unanswered
+
+
+def point(chosen: int, options: int) -> tuple[float, ...]:
+    """All on the option that was chosen."""
+    return tuple(float(i == chosen) for i in range(options))
+
+
+def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
+    """One answer from samples of the same question.
+
+    An option's probability is its share of the samples that came to an end; those that named no option are mass that is
+    missing, as with log-probabilities. Samples that no model ever answered (errors) count for nothing. The option
+    chosen is the most frequent, of equals the first; the words are those of the first sample that chose it.
+    """
+    answers = [sample for sample in samples if isinstance(sample, Answer)]
+    if not answers:
+        failures = [sample for sample in samples if isinstance(sample, Unanswered)]
+        usual = Counter(failure.outcome for failure in failures).most_common(1)[0][0]
+        return next(failure for failure in failures if failure.outcome == usual)
+    counts = Counter(answer.chosen for answer in answers)
+    ended = sum(isinstance(sample, Answer) or sample.outcome == "unparsable" for sample in samples)
+    most = min(counts, key=lambda option: (-counts[option], option))
+    return next(answer for answer in answers if answer.chosen == most).model_copy(
+        update={"probabilities": tuple(counts[i] / ended for i in range(options)), "source": "sampled"}
+    )
+
+
+def unlisted(question: Question, judge: str) -> Unanswered:
+    """The answer came without the log-probabilities that are required."""
+    detail = "no_logprobs: the answer came without log-probabilities, which --require asks for"
+    return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)

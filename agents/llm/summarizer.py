@@ -1,0 +1,97 @@
+"""The summariser on a model."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.asking import Asker, signed, source_of
+from pollex.agents.llm.reading import entries, numbers
+from pollex.agents.quotes import normalized
+from pollex.agents.roles import Summary
+from pollex.agents.rubric_checks import refusal, words
+from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.prompts.prompt import Prompt, load
+
+
+class LlmSummarizer:
+    """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.prompts: dict[Polarity, Prompt] = {"sat": load("summarize_sat"), "dsat": load("summarize_dsat")}
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asker.fingerprint(*self.prompts.values(), new_rubrics=self.asker.options.new_rubrics)
+
+    async def summarize(
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+    ) -> Summary | Unanswered:
+        """New rubrics with the reasons that they sum up, and reasons that say what a known rubric says."""
+        prompt, known = self.prompts[polarity], [rubric for rubric in known if rubric.polarity == polarity]
+        if not reasons:
+            return Summary(rubrics=())
+        items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
+        items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
+        most = str(self.asker.options.new_rubrics)
+        call = self.asker.call(prompt, items, {"most": most}, stage="summarize", item=polarity)
+        value = await self.asker.read(call, {"rubrics": list}, signed(self.name, prompt))
+        if isinstance(value, Unanswered):
+            return value
+        batch = _Batch(reasons, known, source_of(prompt), polarity)
+        batch.cover(entries(value.get("covered")))
+        for entry in entries(value["rubrics"]):
+            batch.add(entry, self.asker.options.new_rubrics)
+        return batch.summary()
+
+
+class _Batch:
+    """What comes of one answer: new rubrics, support for known ones, refusals."""
+
+    def __init__(self, reasons: Sequence[Reason], known: Sequence[Rubric], source: str, polarity: Polarity) -> None:
+        self._reasons, self._known, self._source, self._polarity = reasons, known, source, polarity
+        self._id_of = {rubric.text.casefold(): rubric.id for rubric in known}
+        self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
+        self._new: dict[str, Rubric] = {}
+        self._supported: defaultdict[str, list[Reason]] = defaultdict(list)
+        self._refused: Counter[str] = Counter()
+
+    def cover(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Gives reasons to the known rubrics that they are said to be covered by."""
+        for entry in entries:
+            number = entry.get("known")
+            if type(number) is int and 1 <= number <= len(self._known):
+                self._supported[self._known[number - 1].id] += self._of(entry)
+
+    def add(self, entry: dict[str, Any], most: int) -> None:
+        """Takes a new rubric, or refuses it and counts why."""
+        text, reasons = normalized(str(entry.get("text") or "")), self._of(entry)
+        if known := self._id_of.get(text.casefold()):
+            self._supported[known] += reasons
+        elif why := self._refusal(text, reasons, most):
+            self._refused[why] += 1
+        else:
+            id_ = content_id(self._polarity, text)
+            rubric = Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
+            self._new[id_] = with_reasons(self._new.get(id_, rubric), reasons)
+
+    def summary(self) -> Summary:
+        supported = {id_: tuple(dict.fromkeys(reasons)) for id_, reasons in self._supported.items() if reasons}
+        return Summary(rubrics=tuple(self._new.values()), supported=supported, refused=dict(self._refused))
+
+    def _refusal(self, text: str, reasons: Sequence[Reason], most: int) -> str:
+        if not reasons:
+            return "names no reason"
+        return "too many" if len(self._new) >= most else refusal(text, self._quoted)
+
+    def _of(self, entry: dict[str, Any]) -> list[Reason]:
+        """The reasons that an entry names; numbers that were not shown are passed over."""
+        named = dict.fromkeys(numbers(entry.get("reasons")))
+        return [self._reasons[i - 1] for i in named if 1 <= i <= len(self._reasons)]

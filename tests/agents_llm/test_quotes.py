@@ -1,0 +1,54 @@
+"""Quotes: what is not in the conversation is no quote."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pollex.agents.quotes import located, unescaped
+from pollex.conversations.model import Conversation, Turn
+
+TALK = Conversation(
+    id="c",
+    turns=(
+        Turn(role="user", content="My  List<int>\n\tis\u00a0empty."),
+        Turn(role="assistant", content='Print "x\\n" first. Thanks!'),
+        Turn(role="user", content="Thanks! It works."),
+    ),
+)
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "It never works.", "my list<int>", "is empty. Print", "Thanks It works"])
+def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
+    assert located(TALK, text, 0) is None
+
+
+def test_white_space_may_differ() -> None:
+    quote = located(TALK, "List<int> is\nempty.", 0)
+    assert quote is not None
+    assert (quote.turn, quote.text) == (0, "List<int> is empty.")
+
+
+@pytest.mark.parametrize(("claimed", "turn"), [(1, 1), (2, 2), (0, 1), (9, 2), (-5, 1)])
+def test_a_wrong_turn_is_set_right_by_the_nearest_that_has_the_words(claimed: int, turn: int) -> None:
+    quote = located(TALK, "Thanks!", claimed)
+    assert quote is not None
+    assert quote.turn == turn
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("List\\u003cint\\u003e", "List<int>"), ('Print \\"x', 'Print "x'), ('"x\\n"', '"x\\n"')],
+)
+def test_escapes_that_a_model_copied_from_the_prompt_are_resolved(text: str, found: str) -> None:
+    quote = located(TALK, text, 0)
+    assert quote is not None
+    assert quote.text == found
+
+
+@given(st.text(), st.integers(-3, 9))
+def test_no_text_whatever_breaks_the_check(text: str, turn: int) -> None:
+    quote = located(TALK, text, turn)
+    assert quote is None or 0 <= quote.turn < 3
+    assert isinstance(unescaped(text), str)
