@@ -2,7 +2,7 @@
 
 STOPWORDS = frozenset(
     """
-    a about above after again against all also am an and another any anything are as at back be because been before
+    a about above after again against all already also am an and another any anything are as at back be because been before
     being below between both but by came can cannot come could did do does doing done down during each either else
     enough ever every everything few first for from further gave get gets give given gives go goes going gone good
     got had has have having he her here hers him his how i if in instead into is it its itself just keep keeps kept

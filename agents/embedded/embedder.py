@@ -23,6 +23,19 @@ class Encoder(Protocol):
         """Vectors [text, width] of length 1, float32."""
 
 
+class Watcher(Protocol):
+    """Who is told how far a long encoding is."""
+
+    def start(self, stage: str, total: int) -> None:
+        """So many texts are to be encoded."""
+
+    def advance(self, stage: str, by: int) -> None:
+        """So many more are."""
+
+
+PORTION = 512
+
+
 class Embedder:
     """Embeds each text once.
 
@@ -36,6 +49,7 @@ class Embedder:
         self.vectors: dict[bytes, Array] = {}
         self.encoded = 0
         self._encoder: Encoder | None = None
+        self._progress: Watcher | None = None
         self._file = cache / f"{hashlib.sha256(model.encode()).hexdigest()[:16]}.vectors" if cache else None
         self._width = 0
         if self._file is not None and self._file.exists():
@@ -45,11 +59,25 @@ class Embedder:
         """Vectors [text, width] of length 1, float32; only texts never seen before are encoded."""
         keys = [key_of(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.vectors}
-        if new:
-            self._add(
-                list(new), self.encoder.encode([text.encode("utf-8", "replace").decode() for text in new.values()])
-            )
+        self._encode(new)
         return np.stack([self.vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+
+    def watch(self, progress: Watcher) -> None:
+        """Tells `progress` of long work, as the stage `embed`."""
+        self._progress = progress
+
+    def _encode(self, new: dict[bytes, str]) -> None:
+        """Encodes in portions, each cached when it is done: a kill costs one of them at most."""
+        keys = list(new)
+        watched = self._progress if len(keys) > PORTION else None
+        if watched:
+            watched.start("embed", len(keys))
+        for start in range(0, len(keys), PORTION):
+            portion = keys[start : start + PORTION]
+            texts = [new[key].encode("utf-8", "replace").decode() for key in portion]
+            self._add(portion, self.encoder.encode(texts))
+            if watched:
+                watched.advance("embed", len(portion))
 
     @property
     def encoder(self) -> Encoder:

@@ -1,0 +1,31 @@
+"""`pollex evaluate`: how well rubrics do on labelled conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+
+if TYPE_CHECKING:
+    from pollex.conversations.options import ReadOptions
+
+
+@click.command("evaluate")
+@logs_argument
+@rubrics_option
+@with_reading
+@with_run
+def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: RunOptions) -> int:
+    """Measure a rubric set on labelled conversations, with 95 % intervals.
+
+    \b
+    Examples
+      pollex evaluate labelled.jsonl --rubrics rubrics.json
+      pollex evaluate labelled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
+    """
+    from pollex.scoring import evaluate_command
+
+    return evaluate_command(logs, rubrics, reading, run)

@@ -1,0 +1,46 @@
+"""`pollex learn`: rubrics from conversations with thumbs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollex.terminal.options import RunOptions, logs_argument, with_reading, with_run
+
+if TYPE_CHECKING:
+    from pollex.conversations.options import ReadOptions
+
+
+@click.command("learn")
+@logs_argument
+@click.option("--out", type=click.Path(path_type=Path), default=Path("rubrics.json"), show_default=True)
+@click.option(
+    "--domain", type=click.Path(path_type=Path), help="Domain profile (TOML); `pollex domain new` writes one."
+)
+@click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
+@click.option("--budget", default=10, show_default=True, help="Rubrics of each kind, at most.")
+@click.option("--policy", default="greedy", show_default=True, help="How rubrics are chosen.")
+@click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
+@click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
+@click.option("--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path.")
+@with_reading
+@with_run
+def command(logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, **given: Any) -> int:
+    """Learn rubrics from conversations with thumbs up and down.
+
+    Writes the rubric set and, beside it, report.html: what was learnt, how well it does on conversations that were held
+    out, and why each rubric was kept or dropped.
+
+    \b
+    Examples
+      pollex learn logs.jsonl
+      pollex learn 'logs/*.parquet' --domain support.toml --out support.json
+      pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
+      pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
+      pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
+    """
+    from pollex.learning import learn_command  # what learns is not needed for --help
+
+    return learn_command(logs, out, reading, run, **given)

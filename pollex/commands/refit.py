@@ -1,0 +1,38 @@
+"""`pollex refit`: after a person edited the rubrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+
+if TYPE_CHECKING:
+    from pollex.conversations.options import ReadOptions
+
+
+@click.command("refit")
+@logs_argument
+@rubrics_option
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
+@click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
+@click.option("--seed", default=0, show_default=True, help="Of the split.")
+@with_reading
+@with_run
+def command(
+    logs: tuple[str, ...], rubrics: Path, out: Path | None, reading: ReadOptions, run: RunOptions, **given: Any
+) -> int:
+    """Judge edited rubrics again, and fit θ, window and probability again.
+
+    Re-word, add or remove rubrics in the file by hand. A new rubric needs "text" and "polarity" ("sat" or "dsat").
+
+    \b
+    Examples
+      pollex refit logs.jsonl --rubrics rubrics.json
+      pollex refit logs.jsonl --rubrics edited.json --out refitted.json
+    """
+    from pollex.learning import refit_command
+
+    return refit_command(logs, rubrics, out, reading, run, **given)

@@ -1,0 +1,41 @@
+"""`pollex score`: new conversations, scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+
+if TYPE_CHECKING:
+    from pollex.conversations.options import ReadOptions
+
+
+@click.command("score")
+@logs_argument
+@rubrics_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("scores.parquet"),
+    show_default=True,
+    help="Ends in .parquet, .jsonl or .csv.",
+)
+@with_reading
+@with_run
+def command(logs: tuple[str, ...], rubrics: Path, out: Path, reading: ReadOptions, run: RunOptions) -> int:
+    """Score conversations with a rubric set, one row a conversation.
+
+    A row has id, netsat, label, confident (outside the uncertainty window), probability and the answers. A conversation
+    that could not be scored has its outcome in place of figures, and the exit code is 3.
+
+    \b
+    Examples
+      pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
+    """
+    from pollex.scoring import score_command
+
+    return score_command(logs, rubrics, out, reading, run)

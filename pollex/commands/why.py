@@ -1,0 +1,26 @@
+"""`pollex why`: where a rubric came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pollex.terminal.options import RunOptions, with_store
+
+
+@click.command("why")
+@click.argument("rubrics", type=click.Path(path_type=Path))
+@click.argument("rubric_id")
+@with_store
+def command(rubrics: Path, rubric_id: str, run: RunOptions) -> None:
+    """Show a rubric's reasons, their quotes, and the conversations that they are from.
+
+    \b
+    Examples
+      pollex why rubrics.json 815baeb75b41
+      pollex why rubrics.json 815b                         the beginning of an id will do
+    """
+    from pollex.terminal.looking import show_why
+
+    show_why(run, rubrics, rubric_id)

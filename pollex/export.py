@@ -1,0 +1,129 @@
+"""Scores as a file: Parquet, JSON lines or CSV, one row a conversation. A file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.answers import Answer, Unanswered
+from pollex.errors import WrongUse
+from pollex.graphs.rubric_set import RubricSet, Score, value_of
+
+Export = Callable[[Path, Iterable[Score], RubricSet], None]
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
+"""A cell that begins with one of these is run by spreadsheets. Source: OWASP ASVS 1.2.10."""
+
+FIELDS = ("id", "netsat", "label", "confident", "probability", "outcome", "judge", "answers")
+
+PARQUET_COLUMNS = """{
+    id: 'VARCHAR', netsat: 'DOUBLE', label: 'VARCHAR', confident: 'BOOLEAN', probability: 'DOUBLE',
+    outcome: 'VARCHAR', judge: 'VARCHAR',
+    answers: 'STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
+              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]'
+}"""
+
+
+def exporter_for(path: Path) -> Export:
+    """What writes the format that the name ends in.
+
+    Raises:
+        WrongUse: It ends in none that is known, or the folder isn't there.
+    """
+    formats: dict[str, Export] = {".parquet": write_parquet, ".jsonl": write_jsonl, ".csv": write_csv}
+    if path.suffix not in formats:
+        raise WrongUse(
+            f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(formats)}"
+        )
+    if not path.absolute().parent.is_dir():
+        raise WrongUse("the folder isn't there", where=str(path), remedy=f"make it: mkdir -p {path.parent}")
+    return formats[path.suffix]
+
+
+def write_jsonl(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+    """One JSON object a line."""
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
+        for row in rows(scores, rubrics):
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+
+
+def write_csv(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+    """RFC 4180; cells that a spreadsheet would run are guarded by an apostrophe; answers are JSON."""
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(FIELDS)
+        for row in rows(scores, rubrics):
+            row["answers"] = json.dumps(row["answers"])
+            writer.writerow([guarded(row[field]) for field in FIELDS])
+
+
+def write_parquet(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+    """By DuckDB, from JSON lines with every type given: nothing is inferred."""
+    import duckdb  # other formats don't need it
+
+    with draft_of(path) as draft:
+        lines = draft.with_name(f"{draft.name}.jsonl")
+        try:
+            write_jsonl(lines, scores, rubrics)
+            with duckdb.connect() as database:
+                source = f"read_json(?, format = 'newline_delimited', columns = {PARQUET_COLUMNS})"
+                target = str(draft).replace("'", "''")
+                database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
+        finally:
+            lines.unlink(missing_ok=True)
+
+
+def rows(scores: Iterable[Score], rubrics: RubricSet) -> Iterator[dict[str, Any]]:
+    """Scores as plain values; None where a conversation has no figure."""
+    for score in scores:
+        yield {
+            "id": score.conversation_id,
+            "netsat": score.netsat,
+            "label": score.label,
+            "confident": score.confident,
+            "probability": score.probability,
+            "outcome": score.outcome,
+            "judge": rubrics.judge.name,
+            "answers": [answer_row(answer, rubrics) for answer in score.answers],
+        }
+
+
+def answer_row(answer: Answer | Unanswered, rubrics: RubricSet) -> dict[str, Any]:
+    """One rubric's answer, or why there is none."""
+    question = next(q for q in rubrics.questions if q.id == answer.question_id)
+    assert question.rubric is not None, "a set asks nothing but rubrics"
+    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": question.rubric.polarity}
+    if isinstance(answer, Unanswered):
+        return row | {"outcome": answer.outcome, "detail": answer.detail}
+    return row | {
+        "option": question.options[answer.chosen].text,
+        "value": value_of(answer, rubrics.judge.value),
+        "probabilities": list(answer.probabilities),
+        "source": answer.source,
+        "justification": answer.justification,
+        "turns": list(answer.turns),
+        "outcome": "answered",
+    }
+
+
+def guarded(value: Any) -> Any:
+    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are."""
+    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA):
+        return f"'{value}"
+    return value
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its name when all went well, and is gone when not."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,152 @@
+"""What `pollex learn` and `pollex refit` do around their graphs: read, run, write, tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Label
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.sufficiency import check_learnable
+from pollex.errors import WrongUse
+from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.runs import Learned, learn, refit
+from pollex.selection.policies import policy_named
+from pollex.terminal.options import RunOptions
+from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.show import figures_json, not_scorable, show_figures, show_logs, show_rubrics, told
+from pollex.web.material import MeanAnswer, Skipped
+from pollex.web.report import render_report
+from pollex.workers import embedded_record, embedded_roles, embedder_for, model_of, profile_at
+
+REPORT = "report.html"
+DONE, PARTLY = 0, 3
+
+
+def learn_command(
+    sources: Sequence[str],
+    out: Path,
+    reading: ReadOptions,
+    options: RunOptions,
+    *,
+    domain: Path | None = None,
+    test_fraction: float = 0.5,
+    budget: int = 10,
+    policy: str = "greedy",
+    alpha: float | None = None,
+    seed: int = 0,
+    embedding_model: str | None = None,
+) -> int:
+    """Reads logs, learns, writes rubric set and report, tells; the exit code."""
+    policy_named(policy)
+    if budget < 1:
+        raise WrongUse(f"a budget of {budget}", remedy="give 1 or more rubrics a kind")
+    profile = profile_at(domain)
+    settings = LearnSettings(
+        test_fraction=test_fraction, budget=(budget, budget), policy=policy, alpha=alpha, seed=seed
+    )
+    logs = read_logs(sources, options=reading)
+    check_learnable(logs.learnable, settings.minimum)
+    with session(options) as opened:
+        show_logs(opened, logs)
+        opened.say("Roles: embedded (no LLM, no network)")
+        embedder = embedder_for(options.store, embedding_model or DEFAULT_MODEL)
+        embedder.watch(opened.bars)
+        learned = opened.run(
+            learn(
+                logs,
+                roles=embedded_roles(profile, embedder, seed),
+                judge_record=embedded_record(embedder),
+                profile=profile,
+                settings=settings,
+                setting=opened.setting({"logs": list(sources), "out": str(out)}),
+            )
+        )
+        return told_and_written(opened, logs, learned, out)
+
+
+def refit_command(
+    sources: Sequence[str],
+    rubrics: Path,
+    out: Path | None,
+    reading: ReadOptions,
+    options: RunOptions,
+    *,
+    test_fraction: float = 0.5,
+    seed: int = 0,
+) -> int:
+    """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code."""
+    rubric_set = RubricSet.load(rubrics)
+    logs = read_logs(sources, options=reading)
+    with session(options) as opened:
+        show_logs(opened, logs)
+        opened.say("Roles: embedded (no LLM, no network)")
+        embedder = embedder_for(options.store, model_of(rubric_set.judge.options))
+        embedder.watch(opened.bars)
+        learned = opened.run(
+            refit(
+                logs,
+                rubric_set,
+                roles=embedded_roles(rubric_set.domain, embedder, seed),
+                settings=LearnSettings(test_fraction=test_fraction, seed=seed),
+                setting=opened.setting({"logs": list(sources), "rubrics": str(rubrics)}),
+            )
+        )
+        return told_and_written(opened, logs, learned, out or rubrics)
+
+
+def told_and_written(opened: Session, logs: Logs, learned: Learned, out: Path) -> int:
+    """Writes the rubric set and the report, and says what came of it."""
+    rubrics = learned.rubric_set
+    left_out = skipped(logs, learned)
+    rubrics.save(out)
+    means = {id_: MeanAnswer(*mean) for id_, mean in learned.means.items()}
+    page = render_report(rubrics, learned.scores, left_out, means=means, path=str(out))
+    report = out.with_name(REPORT)
+    report.write_text(page, encoding="utf-8")
+    show_rubrics(opened, rubrics)
+    show_figures(opened, {"held out": rubrics.held_out, "training": rubrics.training})
+    for baseline in rubrics.baselines:
+        if baseline.held_out and baseline.advantage:
+            auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
+            opened.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC less that: {ahead}")
+    for note in rubrics.notes:
+        opened.say(f"Note: {note}", style="yellow")
+    opened.say(f"Wrote {out} and {report} ({', '.join(sorted(set(rubrics.roles.values())))}; run {learned.run})")
+    failed = [score for score in learned.scores if score.netsat is None]
+    if opened.options.as_json:
+        print_json(learned_json(learned, out, report, left_out))
+    return PARTLY if failed or logs.bad_rows or not_scorable(logs) else DONE
+
+
+def learned_json(learned: Learned, out: Path, report: Path, left_out: Sequence[Skipped]) -> dict[str, Any]:
+    """The outcome for scripts."""
+    rubrics = learned.rubric_set
+    return {
+        "run": learned.run,
+        "rubrics": str(out),
+        "report": str(report),
+        "roles": rubrics.roles,
+        "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
+        "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
+        "theta": rubrics.theta,
+        "window": [rubrics.window.lower, rubrics.window.upper],
+        "alpha": rubrics.alpha,
+        "training": figures_json(rubrics.training),
+        "held_out": figures_json(rubrics.held_out) or None,
+        "notes": list(rubrics.notes),
+        "skipped": [{"where": s.where, "reason": s.reason} for s in left_out],
+    }
+
+
+def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
+    """Everything that was read and not learnt from, with its reason."""
+    rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
+    odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
+    unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
+    failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
+    return [*rows, *odd, *failed, *unlabelled]

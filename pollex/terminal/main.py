@@ -1,0 +1,87 @@
+"""The command `pollex`: finds its verbs, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import click
+
+from pollex.errors import Interrupted, PollexError
+
+VERBS = "pollex.commands"
+RESUMABLE = ("learn", "refit", "score", "evaluate")
+
+
+class Verbs(click.Group):
+    """One module of `pollex.commands` a verb, imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
+        folder = Path(__file__).parent.parent / "commands"
+        return sorted(module.name for module in iter_modules([str(folder)]))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"{VERBS}.{name}").command
+        return command
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="pollex")
+def pollex() -> None:
+    """Learn the rubrics behind your users' thumbs, and score conversations with them.
+
+    \b
+    Begin with
+      pollex demo                                          on the bundled sample log
+      pollex learn logs.jsonl --out rubrics.json           from conversations with thumbs
+      pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex runs                                          what ran, and how it went
+
+    Without --model the embedded roles work: no LLM, no network, no key.
+    """
+
+
+def main() -> None:
+    """Entry point. Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted."""
+    try:
+        code = pollex.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except PollexError as error:
+        fail(error)
+    except (click.Abort, KeyboardInterrupt):
+        fail(Interrupted("interrupted"))
+    except BrokenPipeError:  # `pollex runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(error: PollexError) -> None:
+    """Says what was wrong and what to do, and ends the process."""
+    from pollex.conversations.display import printable  # not needed where nothing fails
+
+    message = printable(str(error), keep_lines=True)
+    click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
+    if error.exit_code == Interrupted.exit_code and (command := resume_command()):
+        click.echo(f"Go on with: {command}", err=True)
+    if os.environ.get("POLLEX_DEBUG"):
+        raise error
+    sys.exit(error.exit_code)
+
+
+def resume_command() -> str:
+    """What the user has to type to go on; empty for verbs that have nothing to go on with."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in RESUMABLE:
+        return ""
+    from pollex.gateway.redaction import redacted
+
+    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume"), "--resume"]))

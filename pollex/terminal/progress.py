@@ -1,0 +1,65 @@
+"""Progress bars on a terminal; silence elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+NAMES = {
+    "embed": "Embedding turns",
+    "extract": "Extracting reasons",
+    "summarize_sat": "Writing SAT rubrics",
+    "summarize_dsat": "Writing DSAT rubrics",
+    "judge the pool": "Judging the pool",
+    "select": "Selecting rubrics",
+    "stability": "Resampling for stability",
+    "judge held-out": "Judging held-out",
+    "assess": "Assessing",
+    "score": "Scoring",
+}
+
+
+class Bars:
+    """One bar a stage, on standard error."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description:<26}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self._tasks: dict[str, TaskID] = {}
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """A bar for a stage, or a new total for the one that is there."""
+        if stage in self._tasks:
+            self._bars.update(self._tasks[stage], total=total, completed=done)
+        else:
+            self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Moves a stage's bar."""
+        self._bars.advance(self._tasks[stage], by)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()

@@ -1,0 +1,97 @@
+"""A command's session: an open store, progress, and one asyncio run that Ctrl-C ends in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from pollex.conversations.display import printable
+from pollex.errors import Interrupted
+from pollex.gateway.tracing import tracing_off
+from pollex.graphs.runs import Setting
+from pollex.store.store import Store
+from pollex.terminal.options import RunOptions
+from pollex.terminal.progress import Bars
+
+T = TypeVar("T")
+
+
+@dataclass
+class Session:
+    """What a verb works with.
+
+    Attributes:
+        console: For people. Standard output, or standard error where the last line of output is JSON.
+        on_stop: Called at the first Ctrl-C, where the work can end by itself; else the work is cancelled.
+    """
+
+    store: Store
+    bars: Bars
+    console: Console
+    options: RunOptions
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def setting(self, arguments: dict[str, Any], secrets: tuple[str, ...] = ()) -> Setting:
+        """The setting of a run that this session makes."""
+        return Setting(
+            store=self.store,
+            progress=self.bars,
+            arguments=arguments,
+            resume=self.options.resume,
+            secrets=secrets,
+        )
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` to its end. Ctrl-C, SIGTERM and SIGHUP end it in good order; a second one ends it at once."""
+        return asyncio.run(self._interruptible(work))
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        task, loop, asked = asyncio.ensure_future(work), asyncio.get_running_loop(), 0
+
+        def stop() -> None:
+            nonlocal asked
+            asked += 1
+            if asked > 1:
+                os._exit(Interrupted.exit_code)
+            click.echo("Stopping: answers on their way are still kept. Ctrl-C again ends at once.", err=True)
+            if self.on_stop:
+                for each in self.on_stop:
+                    each()
+            else:
+                task.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, stop)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise Interrupted("interrupted; what was done is kept") from None
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """A line for people; control characters of foreign text are made visible."""
+        self.console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def session(options: RunOptions, *, read_only: bool = False) -> Iterator[Session]:
+    """An open store with all that a verb needs."""
+    tracing_off()
+    with Store.open(options.store, read_only=read_only) as store, Bars(Console(stderr=True)) as bars:
+        opened = Session(store, bars, Console(stderr=options.as_json), options)
+        for notice in store.notices:
+            opened.say(f"Note: {notice}")
+        yield opened
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """One JSON object on the last line of standard output."""
+    click.echo(json.dumps(values, ensure_ascii=True, allow_nan=False))

@@ -1,0 +1,128 @@
+"""What verbs print: figures, rubrics, outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from pollex.conversations.display import printable
+from pollex.conversations.logs import Logs
+from pollex.conversations.model import Conversation, Label
+from pollex.graphs.rubric_set import Figure, Figures, RubricSet
+from pollex.terminal.session import Session
+
+FIGURES = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "delta_netsat": "ΔNetSAT",
+    "yield_at_90": "yield at 90 %",
+    "confident_accuracy": "accuracy outside the window",
+}
+LISTED = 10
+
+
+def table(*columns: str) -> Table:
+    """A quiet table."""
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        made.add_column(column)
+    return made
+
+
+def cell(text: str, limit: int = 200) -> Text:
+    """Foreign text as a cell: no markup, no control characters."""
+    return Text(printable(text, limit))
+
+
+def told(figure: Figure | None) -> str:
+    """A figure with its interval, or why there is none."""
+    if figure is None:
+        return ""
+    if figure.value is None:
+        return f"undefined: {figure.undefined}"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.3f}  (n = {figure.n}: too few for an interval)"
+    return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
+
+
+def show_figures(session: Session, sides: Mapping[str, Figures | None]) -> None:
+    """Metrics with 95 % intervals, one column a side."""
+    shown = {name: figures for name, figures in sides.items() if figures is not None}
+    made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
+    for key, name in FIGURES.items():
+        made.add_row(name, *(told(getattr(figures, key)) for figures in shown.values()))
+    session.console.print(made)
+
+
+def show_rubrics(session: Session, rubrics: RubricSet) -> None:
+    """The rubrics in the order of choice."""
+    made = table("id", "kind", "rubric", "reasons", "chosen in resamples")
+    for rubric in rubrics.rubrics:
+        stability = rubric.choice.stability if rubric.choice else None
+        share = "" if stability is None else f"{stability:.0%}"
+        made.add_row(rubric.id, rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
+    session.console.print(made)
+
+
+def show_logs(session: Session, logs: Logs) -> None:
+    """What was read, and what was left out, in a few lines."""
+    up, down, none = (logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE))
+    session.say(f"{len(logs)} conversations: {up} up, {down} down, {none} without a label")
+    if logs.duplicates:
+        session.say(f"{logs.duplicates} identical duplicates count once")
+    if logs.overruled:
+        session.say(f"{logs.overruled} conversations gave way to another of the same id")
+    for note in logs.notes:
+        session.say(f"Note: {note}")
+    for flag, ids in logs.flags.items():
+        session.say(f"Note: {len(ids)} conversations hold odd text ({flag}): {shortened(ids)}")
+    list_some(session, "bad rows were left out", [str(row) for row in logs.bad_rows])
+    list_some(session, "conversations can't be judged", [f"{id_}: {why}" for id_, why in not_scorable(logs)])
+
+
+def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
+    """Conversations that no judge can be asked about, and why."""
+    return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
+
+
+def list_some(session: Session, what: str, lines: Sequence[str]) -> None:
+    """A count and the first lines."""
+    if not lines:
+        return
+    session.say(f"{len(lines)} {what}:", style="yellow")
+    for line in lines[:LISTED]:
+        session.say(f"  {line}")
+    if len(lines) > LISTED:
+        session.say(f"  and {len(lines) - LISTED} more")
+
+
+def shortened(ids: Sequence[str], most: int = 3) -> str:
+    """The first ids of many."""
+    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
+
+
+def show_outcomes(session: Session, counts: Mapping[str, int]) -> None:
+    """How many conversations came to what."""
+    session.say(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items()))
+
+
+def figures_json(figures: Figures | None) -> dict[str, Any]:
+    """Figures as scripts want them: values by name, intervals beside them, null where undefined."""
+    if figures is None:
+        return {}
+    found: dict[str, Figure] = {name: getattr(figures, name) for name in FIGURES}
+    return {
+        "n": figures.n,
+        "positives": figures.positives,
+        "negatives": figures.negatives,
+        **{name: figure.value for name, figure in found.items()},
+        "intervals": {name: [figure.low, figure.high] for name, figure in found.items() if figure.low is not None},
+        "undefined": {name: figure.undefined for name, figure in found.items() if figure.undefined},
+    }
