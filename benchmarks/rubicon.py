@@ -1,0 +1,238 @@
+"""How well learnt rubrics tell good conversations from bad ones they were not learnt from.
+
+    python benchmarks/rubicon.py --data LOG [LOG …] [--splits 10] [--seed 0] [--json]
+
+Learns with the whole `learn` graph and the embedded roles on stratified 50:50 splits (each split's seed is its number)
+and prints mean ± standard deviation over the splits of the held-out figures, beside TF-IDF and thirteen counts with
+logistic regression on the same splits.
+
+Splits share conversations, so the deviation over splits is no independent standard error. The intervals of the paired
+differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from counts import count_scores
+from scipy.stats import t as student
+
+from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Label
+from pollex.conversations.splits import split
+from pollex.graphs import runs
+from pollex.graphs.figures import figures
+from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.rubric_set import Figures, JudgeRecord, RubricSet
+from pollex.graphs.runtime import Roles
+from pollex.prompts.profile import DomainProfile
+from pollex.selection.metrics import assess
+from pollex.selection.threshold import Window
+from pollex.store.store import Store
+
+SHOWN = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "delta_netsat": "ΔNetSAT",
+    "yield_at_90": "YR@90",
+}
+BASELINES = ("TF-IDF", "13 counts")
+COMPARABLE = ("auc", "accuracy", "f1")
+"""A baseline's scores are log-odds and have no window."""
+
+Table = dict[str, dict[str, list[float | None]]]
+"""By who scored and metric: one value a split."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One learning run, 200 resamples for stability included."""
+
+    seconds: float
+    encoded: int
+
+
+def main() -> None:
+    """Print the figures of every log."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
+    parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the first split; the others follow")
+    parser.add_argument("--budget", type=int, nargs=2, default=(10, 10), metavar=("SAT", "DSAT"))
+    parser.add_argument("--test-fraction", type=float, default=0.5)
+    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
+    parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the tables")
+    arguments = parser.parse_args()
+    profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
+    settings = LearnSettings(test_fraction=arguments.test_fraction, budget=tuple(arguments.budget))
+    with tempfile.TemporaryDirectory() as scratch:
+        embeddings = Path(arguments.embeddings or scratch)
+        for path in arguments.data:
+            report = measured(
+                path, profile, settings, range(arguments.seed, arguments.seed + arguments.splits), embeddings
+            )
+            print(json.dumps(report, ensure_ascii=False) if arguments.json else in_words(report))
+
+
+def measured(
+    path: str, profile: DomainProfile, settings: LearnSettings, seeds: Sequence[int], embeddings: Path
+) -> dict[str, Any]:
+    """All figures of one log, as JSON values."""
+    logs = read_logs(path)
+    timings = [learned(logs, profile, settings, embeddings)[1] for _ in ("first", "cached")]
+    table: Table = {}
+    for seed in seeds:
+        drawn = LearnSettings(**vars(settings) | {"seed": seed, "resamples": 0})
+        rubrics, _ = learned(logs, profile, drawn, embeddings)
+        for name, found in compared(logs, drawn, rubrics).items():
+            for metric in SHOWN:
+                table.setdefault(name, {}).setdefault(metric, []).append(getattr(found, metric).value)
+    ratio = rubrics.data.held_out / rubrics.data.training
+    return {
+        "log": Path(path).name,
+        "positives": sum(c.label is Label.POSITIVE for c in logs.learnable),
+        "negatives": sum(c.label is Label.NEGATIVE for c in logs.learnable),
+        "training": rubrics.data.training,
+        "held_out": rubrics.data.held_out,
+        "splits": list(seeds),
+        "budget": list(settings.budget),
+        "values": table,
+        "advantage": {name: advantage(table["held-out"]["auc"], table[name]["auc"], ratio) for name in BASELINES},
+        "learn_first": vars(timings[0]),
+        "learn_cached": vars(timings[1]),
+        "load": os.getloadavg()[0],
+    }
+
+
+def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddings: Path) -> tuple[RubricSet, Timing]:
+    """One run of the `learn` graph in a store of its own."""
+    start = time.perf_counter()
+    embedder = Embedder(cache=embeddings)
+    judge = EmbeddedJudge(embedder)
+    roles = Roles(
+        EmbeddedExtractor(embedder), EmbeddedSummarizer(profile.words()), EmbeddedDeduplicator(embedder), judge
+    )
+    record = JudgeRecord(kind="embedded", name=judge.name, fingerprint=judge.fingerprint)
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
+        found = asyncio.run(
+            runs.learn(
+                logs,
+                roles=roles,
+                judge_record=record,
+                profile=profile,
+                settings=settings,
+                setting=runs.Setting.of(store),
+            )
+        )
+    return found.rubric_set, Timing(time.perf_counter() - start, embedder.encoded)
+
+
+def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping[str, Figures]:
+    """Figures of one split by who scored it."""
+    assert rubrics.held_out is not None
+    tfidf = rubrics.baselines[0].held_out
+    assert tfidf is not None
+    # The same call, and so the same sides, as in `runs.learn`.
+    sides = split(logs.learnable, settings.test_fraction, settings.seed)
+    positive, truth = (np.array([c.label is Label.POSITIVE for c in side]) for side in (sides.train, sides.test))
+    counts = count_scores(sides.train, positive, sides.test)
+    rng = np.random.default_rng(settings.seed)
+    return {
+        "held-out": rubrics.held_out,
+        "training": rubrics.training,
+        "TF-IDF": tfidf,
+        "13 counts": figures(assess(counts, truth, 0.0, Window(None, None), rng, resamples=2)),
+    }
+
+
+def advantage(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> dict[str, float]:
+    """Mean of the paired differences with its 95 % interval; see `resampled_interval`."""
+    differences = np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)
+    low, high = resampled_interval(differences, ratio)
+    return {"mean": float(differences.mean()), "low": low, "high": high}
+
+
+def resampled_interval(differences: npt.NDArray[np.float64], ratio: float, level: float = 0.95) -> tuple[float, float]:
+    """t-interval of the mean over random splits, widened for what the splits share.
+
+    The variance of the mean is (1/k + n_test/n_train)·s² in place of s²/k.
+    Source: Nadeau and Bengio 2003, equation 9, doi:10.1023/A:1024068626366.
+
+    Args:
+        differences: One a split, [k].
+        ratio: n_test / n_train.
+    """
+    k = len(differences)
+    if k < 2:
+        return -np.inf, np.inf
+    half = student.ppf((1 + level) / 2, k - 1) * np.sqrt((1 / k + ratio) * differences.var(ddof=1))
+    return float(differences.mean() - half), float(differences.mean() + half)
+
+
+def in_words(report: Mapping[str, Any]) -> str:
+    """The tables of one log."""
+    lines = [heading(report), f"{'mean ± sd over splits':<24}" + "".join(f"{title:>16}" for title in SHOWN.values())]
+    for name, metrics in report["values"].items():
+        known = SHOWN if name in ("held-out", "training") else COMPARABLE
+        cells = [spread(values) if metric in known else "–" for metric, values in metrics.items()]
+        lines.append(f"{ROWS[name]:<24}" + "".join(f"{cell:>16}" for cell in cells))
+    for name, gap in report["advantage"].items():
+        lines.append(
+            f"AUC of NetSAT less that of {name}, paired: {gap['mean']:+.3f}, "
+            f"95 % interval {gap['low']:+.3f} to {gap['high']:+.3f} (t, corrected for what the splits share)"
+        )
+    first, cached = report["learn_first"], report["learn_cached"]
+    lines.append(
+        f"One `learn`, stability included: {first['seconds']:.1f} s with {first['encoded']} texts to embed, "
+        f"{cached['seconds']:.1f} s with {cached['encoded']} (load average {report['load']:.1f})"
+    )
+    return "\n".join(lines)
+
+
+def heading(report: Mapping[str, Any]) -> str:
+    """What was learnt from, and how much of it."""
+    return (
+        f"\n{report['log']}: {report['positives']} positive, {report['negatives']} negative; "
+        f"{len(report['splits'])} splits of {report['training']} to learn from and {report['held_out']} held out; "
+        f"{' + '.join(map(str, report['budget']))} rubrics, embedded roles"
+    )
+
+
+ROWS = {
+    "held-out": "NetSAT",
+    "training": "NetSAT, on training",
+    "TF-IDF": "TF-IDF + log. regr.",
+    "13 counts": "13 counts + log. regr.",
+}
+
+
+def spread(values: Sequence[float | None]) -> str:
+    """Mean ± standard deviation; undefined ones are left out and counted."""
+    defined = np.array([value for value in values if value is not None])
+    if not len(defined):
+        return "undefined"
+    deviation = f" ± {defined.std(ddof=1):.3f}" if len(defined) > 1 else ""
+    missing = f" ({len(values) - len(defined)} undef.)" if len(defined) < len(values) else ""
+    return f"{defined.mean():.3f}{deviation}{missing}"
+
+
+if __name__ == "__main__":
+    main()
