@@ -217,26 +217,25 @@ class Gateway:
         self, session: _Session, request: Request, flight: Flight, patience: Patience, number: int
     ) -> Outcome | Fault:
         """Sends once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
-        await session.limiter.acquire(first=number > 1)
+        given_at = await session.limiter.acquire(first=number > 1)
         flight.sent = True
         try:
-            reply, sent_at = await self._exchange(session, request, number)
+            reply = await self._exchange(session, request, number)
             meaning = read(reply, request.call)
-            self._adapt(session.limiter, meaning, sent_at, patience)
+            self._adapt(session.limiter, meaning, given_at, patience)
             self._bill(request.call, reply, meaning)
             return meaning
         finally:
             flight.sent = False
             session.limiter.release()
 
-    async def _exchange(self, session: _Session, request: Request, number: int) -> tuple[Reply, float]:
+    async def _exchange(self, session: _Session, request: Request, number: int) -> Reply:
         """Intent, call, record; a ledger that fails ends the run."""
         call = request.call
         try:
             self._budget.take()
             await self._ledger.intend(request.key, number, {"stage": call.stage, "item": call.item})
             self.used.send(call.stage)
-            sent_at = asyncio.get_running_loop().time()
             reply = await session.wire.send(request, self.limits.deadline)
             await self._ledger.record(request.key, number, reply.facts(number), reply.body)
         except PollexError as error:
@@ -245,15 +244,15 @@ class Gateway:
         except Exception as error:
             self.stop(PollexError(f"the ledger failed: {error}", remedy="free space or mend the store, then resume"))
             raise
-        return reply, sent_at
+        return reply
 
-    def _adapt(self, limiter: Limiter, meaning: Outcome | Fault, sent_at: float, patience: Patience) -> None:
+    def _adapt(self, limiter: Limiter, meaning: Outcome | Fault, given_at: float, patience: Patience) -> None:
         fault = meaning if isinstance(meaning, Fault) else None
         if fault is not None and (error := self._health.of_fault(fault)):
             self.stop(error)
             raise self._error()
         if fault is not None and fault.action == "wait":
-            limiter.reject(sent_at, patience.rejection(fault, asyncio.get_running_loop().time()))
+            limiter.reject(given_at, patience.rejection(fault, asyncio.get_running_loop().time()))
         elif fault is None:
             limiter.accept()
 

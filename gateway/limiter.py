@@ -37,6 +37,7 @@ class Limiter:
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._ready_at = self._loop.time()
+        self._resume_at = self._ready_at
         self._spacing = 0.0
         self._episode_at: float | None = None
         self._counted_from = self._ready_at
@@ -54,8 +55,8 @@ class Limiter:
         """Slots taken now."""
         return self._out
 
-    async def acquire(self, *, first: bool = False) -> None:
-        """Takes a slot, waiting for it.
+    async def acquire(self, *, first: bool = False) -> float:
+        """Takes a slot, waiting for it, and tells when it was given.
 
         Args:
             first: Ahead of all who wait, for a call that had its turn already.
@@ -63,20 +64,16 @@ class Limiter:
         Raises:
             Exception: What `close` was given.
         """
-        if self._closed is not None:
-            raise self._closed()
-        if not self._waiting and self._may_go():
+        if not self._waiting and self._closed is None and self._may_go():
             self._take()
-            return
-        turn: asyncio.Future[None] = self._loop.create_future()
-        (self._waiting.appendleft if first else self._waiting.append)(turn)
-        self._pump()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.release()
-            raise
+            return self._loop.time()
+        while True:
+            await self._turn(first=first)
+            now = self._loop.time()
+            if now >= self._resume_at:
+                return now
+            first = True  # a 429 came in between
+            self._out -= 1
 
     def release(self) -> None:
         """Gives a slot back."""
@@ -93,11 +90,12 @@ class Limiter:
             self._grow_at = now + 1
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
 
-    def reject(self, sent_at: float, wait: float) -> None:
-        """Notes a 429 to a call that was sent at `sent_at`; nothing is sent for `wait` seconds."""
+    def reject(self, given_at: float, wait: float) -> None:
+        """Notes a 429 to a call that got its slot at `given_at`; nothing is sent for `wait` seconds."""
         now = self._loop.time()
-        self._ready_at = max(self._ready_at, now + wait)
-        if self._episode_at is None or sent_at > self._episode_at:
+        self._resume_at = max(self._resume_at, now + wait)
+        self._ready_at = max(self._ready_at, self._resume_at)
+        if self._episode_at is None or given_at > self._episode_at:
             self._begin_episode(now)
 
     def close(self, error: Callable[[], Exception]) -> None:
@@ -108,12 +106,25 @@ class Limiter:
             if not turn.done():
                 turn.set_exception(error())
 
+    async def _turn(self, *, first: bool) -> None:
+        if self._closed is not None:
+            raise self._closed()
+        turn: asyncio.Future[None] = self._loop.create_future()
+        (self._waiting.appendleft if first else self._waiting.append)(turn)
+        self._pump()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.release()
+            raise
+
     def _begin_episode(self, now: float) -> None:
-        rate = max(self._accepted, 1) / max(self._ready_at - self._counted_from, 0.001)
+        rate = max(self._accepted, 1) / max(self._resume_at - self._counted_from, 0.001)
         self._spacing = 1.0 / (rate * _KEPT_RATE)
         self._limit = max(1.0, self._limit * _CUT)
         self._episode_at, self._grow_at = now, now + _HOLD
-        self._counted_from, self._accepted = self._ready_at, 0
+        self._counted_from, self._accepted = self._resume_at, 0
 
     def _may_go(self) -> bool:
         return self._out < int(self._limit) and self._loop.time() >= self._ready_at

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from protocol_server.replies import Rule, Sending, honest, spoiled, whole
 
+_TLS_HANDSHAKE = 0x16
 _LENGTH = re.compile(rb"content-length:\s*(\d+)", re.IGNORECASE)
 _MODELS = {"object": "list", "data": [{"id": "honest", "object": "model", "max_model_len": 32768}]}
 
@@ -98,7 +99,11 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        self._next_request()
+        if self._buffer[0] == _TLS_HANDSHAKE:
+            self._transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            self._transport.close()
+        else:
+            self._next_request()
 
     def _next_request(self) -> None:
         end = self._buffer.find(b"\r\n\r\n")
@@ -198,6 +203,7 @@ class ProtocolServer:
         self._loop.call_soon_threadsafe(self._server.close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+        self._loop.close()
 
     def counts(self) -> dict[str, Any]:
         """See the package."""
@@ -205,6 +211,8 @@ class ProtocolServer:
         async def read() -> dict[str, Any]:
             return self._state.counts()
 
+        if not self._thread.is_alive():
+            return self._state.counts()
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
 
     def script(self, rules: Sequence[Rule]) -> None:
