@@ -1,0 +1,76 @@
+# Everything a person types here works on a fresh clone; what it needs is installed into .venv once.
+#
+#   make demo     learn, score and report on the bundled sample log
+#   make test     the test suite
+#   make check    format, lint, types, then the tests: what has to pass before a change goes in
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types docs lock clean
+
+# The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,$(shell \
+	$(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+
+venv := .venv
+python := $(venv)/bin/python
+pip := $(python) -m pip --disable-pip-version-check --no-input
+
+# A stamp's name says what was installed, so a changed lock installs again and a touched or checked-out one doesn't.
+# Entry points and the editable install hold absolute paths: a moved folder counts as a change.
+checksum = $(shell { pwd -P; cat $(1); } | cksum | tr -s ' \t' -)
+locked := $(venv)/locked-$(call checksum,requirements.lock)
+installed := $(venv)/installed-$(call checksum,requirements.lock pyproject.toml)
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(installed)
+	$(venv)/bin/pollex demo
+
+test: $(installed)
+	$(python) -m pytest
+
+check: format lint types test
+
+format: $(installed)
+	$(venv)/bin/ruff format --check .
+
+lint: $(installed)
+	$(venv)/bin/ruff check .
+
+# mypy doesn't read the mapping of folders to packages, so it is shown a tree that has the packages' shape.
+rooms = $(shell sed -n 's/^"pollex\.\([a-z]*\)" = "\1"$$/\1/p' pyproject.toml)
+types: $(installed)
+	@rm -rf build/types && mkdir -p build/types/pollex
+	@ln -s "$(CURDIR)"/pollex/* build/types/pollex/
+	@for room in $(rooms); do ln -s "$(CURDIR)/$$room" build/types/pollex/; done
+	cd build/types && ../../$(python) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p pollex
+
+docs: $(installed)
+	$(python) docs/drawings.py
+
+# Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own.
+lock:
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet '.[dev]'
+	{ sed '/^[^#]/,$$d' requirements.lock; build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | \
+		sed 's/+[^ ]*//'; } > build/requirements.lock
+	mv build/requirements.lock requirements.lock
+
+clean:
+	rm -rf $(venv) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+$(installed): $(locked)
+	@$(pip) install --quiet --no-index --no-deps --no-build-isolation --editable .
+	@rm -f $(venv)/installed-* && touch $@
+
+$(locked):
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "pollex needs Python 3.11 or newer; $(or $(PYTHON),no python3 on the PATH) is not." \
+		"Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2
+	@echo "Installing into $(venv); this happens once and takes some minutes."
+	@$(PYTHON) -m venv $(venv)
+	@$(pip) install --quiet --requirement requirements.lock
+	@rm -f $(venv)/locked-* && touch $@

@@ -1,0 +1,54 @@
+"""What holds for every test: no network beyond this machine, and nothing of the caller's environment."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+class NetworkRefused(OSError):
+    """A test reached for a host that is not this machine."""
+
+
+def refuse_strangers(event: str, arguments: tuple[object, ...]) -> None:
+    """An audit hook: whatever opens the connection, Python or a library in C that calls Python's sockets, it ends here."""
+    if event in ("socket.connect", "socket.sendto"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else None  # a path is a Unix socket
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        host = arguments[0]
+    else:
+        return
+    if not stays_here(host):
+        raise NetworkRefused(f"a test may only talk to this machine, not to {host!r}")
+
+
+def stays_here(host: object) -> bool:
+    """Whether an address or a name can only be this machine; a name is never looked up to find out."""
+    text = host.decode(errors="replace") if isinstance(host, bytes) else host
+    if not isinstance(text, str) or text in ("", "localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_from_outside() -> Iterator[None]:
+    """Refuses the network, and takes keys, settings and proxies out of the environment; children inherit that."""
+    sys.addaudithook(refuse_strangers)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(PRIVATE) or name.lower() in PROXIES:
+                patch.delenv(name)
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
