@@ -107,6 +107,9 @@ class Judge(Agent, Protocol):
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learns the scale on which the rubrics are answered."""
 
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Told which conversations come next: what is quicker for many at once may be done here."""
+
     @property
     def learned(self) -> Mapping[str, Any]:
         """What `study` learnt, as JSON values, for the rubric set; empty when nothing was."""

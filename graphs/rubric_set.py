@@ -48,7 +48,7 @@ class ChosenRubric(Rubric):
     """A rubric of the set. A person who adds one gives text and polarity; the rest has defaults.
 
     Attributes:
-        written: The text that θ was fitted for; differs from `text` once a person has re-worded it; empty for a new one.
+        written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
         choice: None for a rubric that a person added.
     """
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -48,11 +48,17 @@ class LabelledScore:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a learning run came to."""
+    """What a learning run came to.
+
+    Attributes:
+        means: By rubric of the set, how much it is agreed with on average among positive and among negative
+            conversations, 0 … 10; None where none of them has an answer.
+    """
 
     run: str
     rubric_set: RubricSet
     scores: tuple[LabelledScore, ...]
+    means: dict[str, tuple[float | None, float | None]]
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ async def refit(
         "dropped": rubric_set.dropped,
         "roles": rubric_set.roles | {"judge": roles.judge.name},
     }
-    return Learned(learned.run, learned.rubric_set.model_copy(update=kept), learned.scores)
+    return replace(learned, rubric_set=learned.rubric_set.model_copy(update=kept))
 
 
 async def _learn(
@@ -192,7 +198,8 @@ async def _learn(
             await graph.ainvoke({}, context=context, config=config(len(learnable), setting.wave))
         assert work.rubric_set is not None, "the graph ends with `assess`"
         finished(setting.store, run.id, roles.names, work.failures, {"rubrics": work.rubric_set.rubrics_digest})
-    return Learned(run.id, work.rubric_set, tuple(labelled_scores(work, sides.train, sides.test)))
+    scores = tuple(labelled_scores(work, sides.train, sides.test))
+    return Learned(run.id, work.rubric_set, scores, mean_answers(work, learnable))
 
 
 async def score(
@@ -325,6 +332,17 @@ def labelled_scores(
             yield LabelledScore(c.id, side, c.label is Label.POSITIVE, float(row.sum()) if complete else None, outcome)
 
 
+def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
+    """By rubric of the set, the mean answer among positive and among negative conversations."""
+
+    def mean(rubric_id: str, label: Label) -> float | None:
+        answers = (work.answers.get(c.id, {}).get(rubric_id) for c in conversations if c.label is label)
+        values = [value for value in answers if value is not None]
+        return sum(values) / len(values) if values else None
+
+    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in work.chosen}
+
+
 def fingerprint_of(
     logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
 ) -> dict[str, str]:
@@ -348,5 +366,5 @@ def versions() -> dict[str, str]:
 
 
 def config(items: int, wave: int) -> dict[str, Any]:
-    """LangGraph's own settings: a recursion limit that fits, since its default of 10,007 would let a loop bug run on."""
+    """LangGraph's settings: a recursion limit that fits, since its default of 10,007 would let a loop bug run on."""
     return {"recursion_limit": waves_needed(2 * items, wave)}

@@ -13,9 +13,10 @@ from langgraph.types import Send
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Polarity
+from pollex.graphs.asking import ask
 from pollex.graphs.rubric_set import NetSat, Score
 from pollex.graphs.runtime import Context, Shelf
-from pollex.store.rows import ScoreRow, answer_rows
+from pollex.store.rows import ScoreRow
 
 
 class ScoreState(TypedDict, total=False):
@@ -59,6 +60,7 @@ async def plan_wave(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreS
     """The next wave of conversations."""
     context, begun = runtime.context, state.get("begun", 0)
     wave = list(context.pending[begun : begun + context.wave])
+    await context.judge.prepare([context.shelf[id_] for id_ in wave])
     return {"begun": begun + len(wave), "wave": wave}
 
 
@@ -84,15 +86,8 @@ async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext
     questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
     if not questions:
         return
-    conversation = context.shelf[conversation_id]
-    with context.tracer.span("judge", kind="role", item=conversation_id, inputs=[polarity]) as span:
-        answers = await context.judge.judge(conversation, questions)
-        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
-        span.outputs([f"{len(answers) - len(failed)} answered"])
-        if failed:
-            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
+    answers = await ask(context, context.judge, context.shelf[conversation_id], questions)
     context.answers.setdefault(conversation_id, []).extend(answers)
-    context.store.put(answer_rows(context.run, conversation, questions, answers, context.judge.fingerprint))
 
 
 async def add_up(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:

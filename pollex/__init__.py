@@ -1,1 +1,55 @@
-"""pollex learns the rubrics behind your users' thumbs."""
+"""pollex learns the rubrics behind your users' thumbs, and scores conversations with them.
+
+import pollex
+
+logs = pollex.read_logs("logs.jsonl")
+rubrics = pollex.learn(logs, domain="debugging.toml")
+rubrics.save("rubrics.json")
+score = pollex.Scorer.load("rubrics.json").score(conversation)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pollex.api import Scorer, learn, read_logs
+    from pollex.conversations.model import Conversation, Label, Turn
+    from pollex.errors import PollexError
+    from pollex.graphs.rubric_set import RubricSet, Score
+
+__all__ = [
+    "Conversation",
+    "Label",
+    "PollexError",
+    "RubricSet",
+    "Score",
+    "Scorer",
+    "Turn",
+    "learn",
+    "read_logs",
+]
+
+_HOMES = {
+    "Conversation": "conversations.model",
+    "Label": "conversations.model",
+    "PollexError": "errors",
+    "RubricSet": "graphs.rubric_set",
+    "Score": "graphs.rubric_set",
+    "Scorer": "api",
+    "Turn": "conversations.model",
+    "learn": "api",
+    "read_logs": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name when it is first used: `import pollex` alone stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pollex' has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

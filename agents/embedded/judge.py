@@ -67,6 +67,11 @@ class EmbeddedJudge:
             scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)
         ]
 
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Embeds all turns at once."""
+        views = [View(conversation, self.embedder) for conversation in conversations if not conversation.not_scorable]
+        self.embedder.embed([text for view in views for text in view.texts])
+
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """One answer a question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:

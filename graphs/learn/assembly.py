@@ -84,7 +84,7 @@ def judged_rubrics(context: LearnContext) -> tuple[list[Rubric], dict[str, Any]]
             unjudged[rubric.id] = {"loss": None, "beaten_by": None, "stability": None, "answered": float(share)}
     if not kept:
         raise BadRubrics(
-            f"no rubric to choose from: of {len(context.work.kept)} written, none was answered on half of the conversations",
+            f"no rubric to choose from: of {len(context.work.kept)} written, none has answers on half the conversations",
             remedy="see `pollex trace` of this run for what went wrong",
         )
     return kept, unjudged

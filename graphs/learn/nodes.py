@@ -16,10 +16,13 @@ from langgraph.types import Send
 from pollex.agents.answers import Unanswered
 from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Rubric, with_reasons
+from pollex.graphs.asking import ask
 from pollex.graphs.learn.assembly import assemble, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.store.resume import step
-from pollex.store.rows import RubricSetRow, answer_rows, extraction_rows, packed, rubric_rows
+from pollex.store.rows import RubricSetRow, extraction_rows, packed, rubric_rows
+
+STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
 
 async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
@@ -36,6 +39,7 @@ async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> 
     context = runtime.context
     left = [c.id for c in context.training if c.id not in context.work.extractions]
     context.progress.start("extract", len(context.training), len(context.training) - len(left))
+    await context.store.settle()  # the wave before is durable: a kill costs one wave at most
     return {"wave": left[: context.wave]}
 
 
@@ -134,21 +138,23 @@ async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> Learn
 
 async def plan_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """The next wave of training conversations to be judged on the whole pool."""
-    return _plan("pool", runtime.context)
+    return await _plan("pool", runtime.context)
 
 
 async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """The next wave of held-out conversations to be judged on the chosen rubrics."""
-    return _plan("held_out", runtime.context)
+    return await _plan("held_out", runtime.context)
 
 
-def _plan(stage: Stage, context: LearnContext) -> LearnState:
+async def _plan(stage: Stage, context: LearnContext) -> LearnState:
     asked = [rubric.id for rubric in context.rubrics_asked(stage)]
     conversations = context.asked_of(stage)
     left = [c.id for c in conversations if not context.work.answers.get(c.id, {}).keys() >= set(asked)]
-    name = {"pool": "judge the pool", "held_out": "judge held-out"}[stage]
-    context.progress.start(name, len(conversations), len(conversations) - len(left))
-    return {"wave": left[: context.wave]}
+    context.progress.start(STAGES[stage], len(conversations), len(conversations) - len(left))
+    await context.store.settle()  # the wave before is durable: a kill costs one wave at most
+    wave = left[: context.wave]
+    await context.roles.judge.prepare([context.by_id[id_] for id_ in wave])
+    return {"wave": wave}
 
 
 def fan_out_pool(state: LearnState) -> list[Send] | str:
@@ -170,17 +176,9 @@ async def judge(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
     context, stage = runtime.context, state["stage"]
     conversation, questions = context.by_id[state["conversation_id"]], context.questions(stage)
     sides = [[q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")]
-    with context.tracer.span("judge", kind="role", item=conversation.id, inputs=[q.id for q in questions]) as span:
-        found = await asyncio.gather(*(context.roles.judge.judge(conversation, side) for side in sides if side))
-        answers = [answer for side in found for answer in side]
-        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
-        span.outputs([f"{len(answers) - len(failed)} answered"])
-        if failed:
-            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
-    asked = [question for side in sides for question in side]
-    context.work.take(conversation.id, answers, context.judge_record.value)
-    context.store.put(answer_rows(context.run, conversation, asked, answers, context.roles.judge.fingerprint))
-    context.progress.advance({"pool": "judge the pool", "held_out": "judge held-out"}[stage])
+    found = await asyncio.gather(*(ask(context, context.roles.judge, conversation, side) for side in sides if side))
+    context.work.take(conversation.id, [answer for side in found for answer in side], context.judge_record.value)
+    context.progress.advance(STAGES[stage])
     return {}
 
 
