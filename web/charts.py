@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -79,29 +79,24 @@ def share_bar(title: str, share: float) -> Markup:
     )
 
 
-def mean_answers(means: MeanAnswer) -> Markup:
-    """Mean agreement of both classes on the scale from 0 to 10."""
-    scale = Scale(0.0, 10.0, 8, SPARK[0] - 8)
-    marks = [(means.positive, disc, "positive"), (means.negative, diamond, "negative")]
+def mean_answers(means: MeanAnswer, piece: tuple[float, float]) -> Markup:
+    """Mean agreement of both classes on a piece of the scale from 0 to 10."""
+    scale = Scale(*piece, 8, SPARK[0] - 8)
+    marks = [(means.negative, diamond, "negative"), (means.positive, disc, "positive")]
     drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
     spoken = f"Mean agreement: positive {number(means.positive, 1)}, negative {number(means.negative, 1)} of 10"
-    return svg(spoken, line(scale(0), 10, scale(10), 10, "grid"), drawn, width=SPARK[0], height=20, class_="spark")
+    return svg(spoken, line(scale.start, 10, scale.end, 10, "grid"), drawn, width=SPARK[0], height=20, class_="spark")
 
 
-def score_range(rubrics: RubricSet, *sides: Scores) -> tuple[float, float]:
-    """From the lowest to the highest NetSAT of all sides, θ and window; a little wider, to round values."""
+def score_edges(rubrics: RubricSet, sides: Iterable[Scores]) -> Floats:
+    """Edges of histogram bars at round values, wide enough for all scores, θ and the window: `[bar + 1]`."""
+    netsat = [side.netsat for side in sides]
     marks = [rubrics.theta, rubrics.window.lower, rubrics.window.upper]
-    values = np.concatenate([*(side.netsat for side in sides), [mark for mark in marks if mark is not None]])
-    low, high = float(values.min()), float(values.max())
-    step = nice_step((high - low) or 1.0, 12)
-    return float(np.floor(low / step) * step), float(np.ceil(high / step) * step) + (step if low == high else 0.0)
-
-
-def score_edges(xs: tuple[float, float], n: int) -> Floats:
-    """Edges of the bars of a histogram of `n` scores, at round values."""
-    bars = int(np.clip(round(2.5 * max(n, 1) ** (1 / 3)), 8, 28))
-    step = nice_step(xs[1] - xs[0], bars)
-    return np.arange(np.floor(xs[0] / step), np.ceil(xs[1] / step) + 1) * step
+    values = np.concatenate([*netsat, [mark for mark in marks if known(mark)]])
+    bars = int(np.clip(4 * max(map(len, netsat)) ** (1 / 3), 8, 32))
+    step = nice_step(float(np.ptp(values)), bars)
+    first, last = int(np.floor(values.min() / step)), int(np.floor(values.max() / step)) + 1
+    return step * np.arange(first, last + 1, dtype=float)
 
 
 def distribution(title: str, scores: Scores, rubrics: RubricSet, edges: Floats, most: int) -> Markup:
@@ -111,7 +106,8 @@ def distribution(title: str, scores: Scores, rubrics: RubricSet, edges: Floats, 
         edges: Of the bars `[bar + 1]`, the same for all panels that are compared.
         most: Conversations that a bar can show, the same for all panels.
     """
-    frame = Frame.over((float(edges[0]), float(edges[-1])), (-most, most))
+    room = 1.25 * most  # for the names in the corners
+    frame = Frame.over(ends(edges), (-room, room))
     up, down = (np.histogram(scores.netsat[side], edges)[0] for side in (scores.positive, ~scores.positive))
     step = nice_step(most, 3)
     levels = np.arange(-np.floor(most / step), np.floor(most / step) + 1) * step
@@ -142,6 +138,11 @@ def _corner(frame: Frame, y: float, mark: object, class_: str, n: int) -> Markup
 
 def _window(frame: Frame, rubrics: RubricSet) -> Markup:
     return frame.band(rubrics.window.lower, rubrics.window.upper, "window")
+
+
+def ends(edges: Floats) -> tuple[float, float]:
+    """The first and the last."""
+    return float(edges[0]), float(edges[-1])
 
 
 def most_in_a_bar(sides: Sequence[Scores], edges: Floats) -> int:
@@ -208,7 +209,6 @@ def reliability(title: str, bins: Sequence[Bin]) -> Markup:
                 frame.x(bin_.predicted), frame.y(bin_.low), frame.x(bin_.predicted), frame.y(bin_.high), "whisker ink"
             ),
             disc(frame.x(bin_.predicted), frame.y(bin_.observed), "ink", 4.5),
-            text(frame.x(bin_.predicted) + 7, frame.y(bin_.observed) + 4, str(bin_.n), "tick"),
         )
         for bin_ in bins
     ]

@@ -54,7 +54,7 @@ def accounts(data: DataRecord, scores: Sequence[LabelledScore], skipped: Sequenc
     """Where every conversation went, and what was skipped by reason."""
     unscored = [Skipped(s.conversation_id, f"no score: {s.outcome}") for s in scores if not has_score(s)]
     rows = [
-        ("read", data.conversations),
+        ("in the log", data.conversations),
         ("labelled positive", data.positives),
         ("labelled negative", data.negatives),
         ("without a label", data.unlabelled),
@@ -63,7 +63,7 @@ def accounts(data: DataRecord, scores: Sequence[LabelledScore], skipped: Sequenc
         ("held out", data.held_out),
     ]
     table = tag("table", tag("tbody", [_account(*row) for row in rows]), class_="plain")
-    return table + _skipped([*skipped, *unscored])
+    return tag("div", table, class_="wide") + _skipped([*skipped, *unscored])
 
 
 def _account(name: str, n: int) -> Markup:
@@ -123,7 +123,7 @@ def colophon(rubrics: RubricSet) -> Markup:
         "made": rubrics.created,
         "run": rubrics.run,
         "roles": listed([f"{role}: {who}" for role, who in rubrics.roles.items()]),
-        "judge": f"{rubrics.judge.name} ({rubrics.judge.kind}), fingerprint {rubrics.judge.fingerprint}",
+        "judge": f"{rubrics.judge.name}, fingerprint {rubrics.judge.fingerprint}",
         "data": f"fingerprint {rubrics.data.fingerprint}, seed {rubrics.data.seed}",
         "prompts": listed([f"{name} {version}" for name, version in rubrics.prompts.items()]),
         "size": f"{count(len(rubrics.rubrics), 'rubric')}, {count(len(rubrics.reasons), 'reason')}",

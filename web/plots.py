@@ -37,7 +37,7 @@ def nice_step(span: float, count: int) -> float:
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power * count >= span * (1 - 1e-9))
 
 
-def ticks(low: float, high: float, count: int = 6) -> list[float]:
+def ticks(low: float, high: float, count: int = 8) -> list[float]:
     """Round values within `low` … `high`, about `count` of them."""
     step = nice_step(high - low, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import LabelledScore
 from pollex.web.closing import accounts, colophon, commands, glossary
-from pollex.web.findings import baselines_table, figures_table, headline
+from pollex.web.figure_tables import baselines_table, figures_table
+from pollex.web.headline import headline
 from pollex.web.markup import Markup, join, tag
 from pollex.web.material import MeanAnswer, Scores, Skipped
 from pollex.web.rubric_list import dropped_list, rubric_lists
@@ -93,7 +94,8 @@ def _learnt(rubrics: RubricSet, means: Mapping[str, MeanAnswer]) -> list[Section
         Section(
             "rubrics",
             "The rubrics",
-            "In the order of choice: the first separates the classes best, each next one adds most to those before it.",
+            "The number is the step at which a rubric was chosen, over both kinds: the first one separates the classes "
+            "best, each next one adds most to those before it.",
             rubric_lists(rubrics, means),
         ),
     ]
@@ -134,8 +136,18 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
 
 def _told(rubrics: RubricSet, scores: Sequence[LabelledScore], skipped: Sequence[Skipped], path: str) -> list[Section]:
     return [
-        Section("dropped", "What was not chosen", "", dropped_list(rubrics.dropped)),
-        Section("skipped", "What was skipped", "", accounts(rubrics.data, scores, skipped)),
+        Section(
+            "dropped",
+            "What was not chosen",
+            "Rubrics of the pool that are not in the set, and why.",
+            dropped_list(rubrics.dropped),
+        ),
+        Section(
+            "skipped",
+            "What was skipped",
+            "Where every conversation went, and what could not be used.",
+            accounts(rubrics.data, scores, skipped),
+        ),
         Section("next", "How to go on", "", commands(rubrics, path)),
         Section("words", "How to read this page", "", glossary()),
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from pollex.agents.rubrics import Quote, Reason
 from pollex.graphs.rubric_set import ChosenRubric, DroppedRubric, RubricSet
@@ -24,17 +25,37 @@ KINDS = {
 
 def rubric_lists(rubrics: RubricSet, means: Mapping[str, MeanAnswer]) -> Markup:
     """Both kinds side by side, each in the order of choice; rubrics that a person added come last."""
-    reasons = {reason.id: reason for reason in rubrics.reasons}
-    return tag("div", [_column(kind, rubrics, reasons, means) for kind in KINDS], class_="kinds")
+    reasons, scale = {reason.id: reason for reason in rubrics.reasons}, agreement_scale(means.values())
+    kinds = tag("div", [_column(kind, rubrics, reasons, means, scale) for kind in KINDS], class_="kinds")
+    return _about_agreement(scale) + kinds if means else kinds
 
 
-def _column(kind: str, rubrics: RubricSet, reasons: Mapping[str, Reason], means: Mapping[str, MeanAnswer]) -> Markup:
+def _about_agreement(scale: tuple[float, float]) -> Markup:
+    low, high = (number(end, 0) for end in scale)
+    return tag(
+        "p",
+        "Agreement is the judge's mean answer in ",
+        tag("span", "positive", class_="mean positive"),
+        " and in ",
+        tag("span", "negative", class_="mean negative"),
+        f" training conversations, from 0 (strongly disagree) to 10; drawn from {low} to {high}.",
+        class_="note",
+    )
+
+
+def _column(
+    kind: str,
+    rubrics: RubricSet,
+    reasons: Mapping[str, Reason],
+    means: Mapping[str, MeanAnswer],
+    scale: tuple[float, float],
+) -> Markup:
     title, meaning = KINDS[kind]
     own = sorted(
         (rubric for rubric in rubrics.rubrics if rubric.polarity == kind),
         key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics.rubrics) + 1,
     )
-    cards = tag("ol", [_card(rubric, reasons, means.get(rubric.id)) for rubric in own], class_="rubrics")
+    cards = tag("ol", [_card(rubric, reasons, means.get(rubric.id), scale) for rubric in own], class_="rubrics")
     return tag(
         "section",
         tag("h3", title),
@@ -44,13 +65,17 @@ def _column(kind: str, rubrics: RubricSet, reasons: Mapping[str, Reason], means:
     )
 
 
-def _card(rubric: ChosenRubric, reasons: Mapping[str, Reason], means: MeanAnswer | None) -> Markup:
+def _card(
+    rubric: ChosenRubric, reasons: Mapping[str, Reason], means: MeanAnswer | None, scale: tuple[float, float]
+) -> Markup:
+    step = str(rubric.choice.step) if rubric.choice else "+"
     return tag(
         "li",
+        tag("span", step, class_="step"),
         tag("p", escape(rubric.text, TEXT), class_="rubric", dir="auto"),
-        tag("dl", _choice(rubric), _support(rubric, reasons), _separation(means), class_="facts"),
+        tag("dl", _choice(rubric), _support(rubric, reasons), _separation(means, scale), class_="facts"),
+        tag("code", escape(rubric.id, NAME), class_="id"),
         _quotes(rubric.quotes),
-        tag("p", tag("code", escape(rubric.id, NAME)), class_="id"),
     )
 
 
@@ -61,13 +86,13 @@ def _fact(name: str, *value: Child) -> Markup:
 def _choice(rubric: ChosenRubric) -> list[Markup]:
     choice = rubric.choice
     if choice is None:
-        return [_fact("Chosen", "written by a person")]
-    chosen = _fact("Chosen", f"at step {choice.step}, loss {number(choice.loss, 3)}")
+        return [_fact("Chosen", "by a person")]
+    chosen = _fact("Loss", number(choice.loss, 3), " with it in the set")
     if not known(choice.stability):
         return [chosen, _fact("Stability", "not measured")]
     share = percent(choice.stability)
     spoken = f"chosen in {share} of the resamples"
-    return [chosen, _fact("Stability", share_bar(spoken, choice.stability), f" in {share} of resamples")]
+    return [chosen, _fact("Stability", share_bar(spoken, choice.stability), f" chosen in {share}")]
 
 
 def _support(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> Markup:
@@ -78,11 +103,18 @@ def _support(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> Markup:
     return _fact("Rests on", f"{count(len(rubric.reason_ids), 'reason')}{shared}")
 
 
-def _separation(means: MeanAnswer | None) -> Markup | None:
+def _separation(means: MeanAnswer | None, scale: tuple[float, float]) -> Markup | None:
     if means is None:
         return None
-    positive, negative = number(means.positive, 1), number(means.negative, 1)
-    return _fact("Agreement", mean_answers(means), f" {positive} in positive, {negative} in negative")
+    sides = (("positive", means.positive), ("negative", means.negative))
+    values = [tag("span", number(value, 1), class_=f"mean {class_}") for class_, value in sides]
+    return _fact("Agreement", mean_answers(means, scale), values)
+
+
+def agreement_scale(means: Iterable[MeanAnswer]) -> tuple[float, float]:
+    """Whole answers that all means lie between: on all of 0 … 10 nobody could tell them apart."""
+    values = [value for mean in means for value in (mean.positive, mean.negative) if known(value)]
+    return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
 
 
 def _quotes(quotes: Sequence[Quote]) -> Markup | None:

@@ -8,12 +8,12 @@ from pollex.graphs.rubric_set import AlphaRow, RubricSet, WindowRecord
 from pollex.selection.probability import Calibration
 from pollex.web.charts import (
     distribution,
+    ends,
     most_in_a_bar,
     precision_curves,
     probability_curve,
     reliability,
     score_edges,
-    score_range,
 )
 from pollex.web.markup import Markup, tag
 from pollex.web.material import Scores
@@ -29,8 +29,7 @@ Sides = Mapping[str, Scores]
 
 def distributions(rubrics: RubricSet, sides: Sides) -> Markup:
     """How the scores of both classes lie, around θ and the window."""
-    xs = score_range(rubrics, *sides.values())
-    edges = score_edges(xs, max(len(side.netsat) for side in sides.values()))
+    edges = score_edges(rubrics, sides.values())
     most = most_in_a_bar(list(sides.values()), edges)
 
     def draw(name: str, scores: Scores) -> Markup | str:
@@ -42,7 +41,7 @@ def distributions(rubrics: RubricSet, sides: Sides) -> Markup:
 
 def precisions(rubrics: RubricSet, sides: Sides) -> Markup:
     """Both precision curves of both sides, with what selection holds them against."""
-    xs = score_range(rubrics, *sides.values())
+    xs = ends(score_edges(rubrics, sides.values()))
 
     def draw(name: str, scores: Scores) -> Markup | str:
         if not scores.both_classes:
@@ -61,6 +60,7 @@ CURVES = [
     ("positive", "Prec+: positive, of those over the threshold"),
     ("negative", "Prec−: negative, of those at or under it"),
     ("target", "the tanh curves that selection aims at"),
+    ("reference", "the precision that the window promises"),
     ("window", "uncertainty window"),
 ]
 
@@ -69,7 +69,7 @@ def probabilities(rubrics: RubricSet, sides: Sides) -> Markup:
     """Whether probabilities come true on held-out conversations, and the curve that they come from."""
     name, scores = list(sides.items())[-1]
     calibration = Calibration(**rubrics.calibration.model_dump())
-    xs = score_range(rubrics, *sides.values())
+    xs = ends(score_edges(rubrics, sides.values()))
     title = f"Probability of positive against NetSAT; strokes are the {name.lower()} conversations"
     curve = _panel(f"From NetSAT to a probability ({name.lower()})", probability_curve(title, scores, calibration, xs))
     return tag("div", _reliability_panel(rubrics, sides, calibration), curve, class_="panels")
@@ -86,9 +86,9 @@ def _reliability_panel(rubrics: RubricSet, sides: Sides, calibration: Calibratio
     bins = bins_of(predicted, scores.positive)
     base = brier(scores.positive.mean().repeat(n), scores.positive)
     note = (
-        f"{count(n, 'conversation')} in {count(len(bins), 'bin')}; the number beside a mark says how many. Mean "
-        f"squared error (Brier) {number(brier(predicted, scores.positive), 3)}; the base rate alone has "
-        f"{number(base, 3)}."
+        f"{count(n, 'conversation')} in {count(len(bins), 'bin')} of about {round(n / len(bins))}, with "
+        f"95\N{NO-BREAK SPACE}% intervals. Mean squared error (Brier) {number(brier(predicted, scores.positive), 3)}; the "
+        f"base rate alone has {number(base, 3)}."
     )
     drawing = reliability(f"Observed share of positive against predicted probability, {n} conversations", bins)
     return _panel(name, drawing, note)

@@ -22,7 +22,7 @@ def number(value: float | None, digits: int = 2, *, signed: bool = False) -> str
     if not known(value):
         return "undefined"
     rounded = round(value, digits) + 0.0  # no −0.00
-    return f"{rounded:{'+' if signed else ''}.{digits}f}".replace("-", MINUS)
+    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}".replace("-", MINUS)
 
 
 def percent(value: float | None) -> str:
