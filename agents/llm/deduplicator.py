@@ -98,7 +98,7 @@ def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], nea
             group = [i for i, its in zip(members, labels, strict=True) if its == label]
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
-            elif at_least < 1:
+            elif at_least + _TIGHTER < 1:
                 pending.append((group, at_least + _TIGHTER))
             else:
                 groups += [group[i : i + MOST_IN_A_GROUP] for i in range(0, len(group), MOST_IN_A_GROUP)]

@@ -88,7 +88,7 @@ class LlmExtractor:
         )
 
     def _quotes(self, conversation: Conversation, entry: dict[str, Any]) -> tuple[Quote, ...]:
-        found = [_quote(conversation, given.get("text"), given.get("turn")) for given in entries(entry.get("quotes"))]
+        found = [_quote(conversation, given.get("quote"), given.get("turn")) for given in entries(entry.get("quotes"))]
         return tuple(dict.fromkeys(quote for quote in found if quote))[:MOST_QUOTES]
 
 

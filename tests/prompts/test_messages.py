@@ -43,14 +43,14 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
 @pytest.mark.parametrize("without", ["", "ds", "cdp", "ds,cdp,domain"])
 @pytest.mark.parametrize("name", names())
 def test_every_prompt_is_as_it_was_reviewed(name: str, without: str) -> None:
-    """To take a change over: POLLEX_SNAPSHOTS=write pytest tests/prompts, and read the diff."""
+    """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/prompts, and read the diff."""
     off = frozenset(without.split(",")) - {""}
     if off and not off & load(name).blocks:
         return
     layout = Layout(b"salt", without=off, inline_schema=True)
     text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in sent(name, layout)) + "\n"
     file = SNAPSHOTS / f"{'-'.join([name, *(['without'] if off else []), *sorted(off)])}.txt"
-    if os.environ.get("POLLEX_SNAPSHOTS") == "write":
+    if os.environ.get("WRITE_SNAPSHOTS"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
 

@@ -1,0 +1,100 @@
+"""The deduplicator on a model: it decides among near rubrics, and can lose none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import Scripted, asker, rubric
+
+from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
+from pollex.agents.rubrics import Rubric
+from pollex.gateway.outcomes import Refused
+
+
+class Angles:
+    """Embeds a text by the number that it ends in, as an angle in degrees."""
+
+    model = "angles"
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        angles = np.radians([float(text.split()[-1]) for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def supported(text: str, *reasons: str) -> Rubric:
+    return rubric(text).model_copy(update={"reason_ids": reasons})
+
+
+POOL = [
+    supported("A 0", "r1"),
+    supported("B 10", "r2", "r3"),
+    supported("C 20", "r3", "r4"),
+    supported("D 180", "r5"),
+    rubric("E 5", "dsat"),
+]
+
+
+def role(door: Scripted) -> LlmDeduplicator:
+    return LlmDeduplicator(asker(door, near=0.9), Angles())
+
+
+@pytest.mark.parametrize("reply", [Refused(detail="no"), "no idea", '{"same": "all"}', '{"same": [1, "2", null, [3]]}'])
+async def test_without_a_usable_answer_nothing_is_merged(reply: str | Refused) -> None:
+    found = await role(Scripted(otherwise=reply)).deduplicate(POOL)
+    assert found.kept == tuple(POOL)
+    assert found.merged == {}
+
+
+async def test_a_group_without_an_answer_is_counted() -> None:
+    deduplicator = role(Scripted(otherwise=Refused(detail="no")))
+    await deduplicator.deduplicate(POOL)
+    assert deduplicator.tally == {"refused": 1}
+
+
+async def test_only_near_rubrics_of_one_polarity_are_shown_to_the_model() -> None:
+    door = Scripted(otherwise='{"same": []}')
+    await role(door).deduplicate(POOL)
+    data = [call.messages[1]["content"] for call in door.history]
+    assert len(data) == 1
+    assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [True, True, True, False, False]
+
+
+async def test_the_best_supported_stays_and_inherits_the_reasons() -> None:
+    found = await role(Scripted(otherwise=json.dumps({"same": [[3, 1, 2]]}))).deduplicate(POOL)
+    assert [kept.text for kept in found.kept] == ["B 10", "D 180", "E 5"]
+    assert found.merged == {"sat-A 0": "sat-B 10", "sat-C 20": "sat-B 10"}
+    assert set(found.kept[0].reason_ids) == {"r1", "r2", "r3", "r4"}
+
+
+async def test_no_rubrics_need_no_call() -> None:
+    door = Scripted()
+    assert (await role(door).deduplicate([])).kept == ()
+    assert door.history == []
+
+
+def test_a_large_group_is_split_until_it_fits() -> None:
+    pool = [rubric(f"X {i}") for i in [*range(40), *range(100, 140)]]
+    groups = near_groups(Angles().embed([r.text for r in pool]), pool, 0.5)
+    assert sorted(i for group in groups for i in group) == list(range(80))
+    assert all(len(group) <= MOST_IN_A_GROUP for group in groups)
+    same = [rubric(f"X{i} 7") for i in range(70)]
+    groups = near_groups(Angles().embed([r.text for r in same]), same, 0.5)
+    assert [len(group) for group in groups] == [30, 30, 10]
+
+
+def test_sets_that_overlap_are_taken_apart() -> None:
+    assert disjoint([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]
+
+
+@given(st.lists(st.lists(st.integers(-2, 12)) | st.integers()))
+def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> None:
+    found = disjoint(sets, 10)
+    flat = [i for numbers in found for i in numbers]
+    assert len(flat) == len(set(flat))
+    assert set(flat) <= set(range(1, 11))

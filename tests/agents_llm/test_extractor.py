@@ -1,0 +1,134 @@
+"""The extractor on a model: a reason stands on quotes, or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from scripted import TALK, Scripted, asker
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.roles import Extraction
+from pollex.conversations.model import Label
+from pollex.gateway.outcomes import Failed, Refused
+
+NEGATIVE = TALK.model_copy(update={"label": Label.NEGATIVE})
+
+
+def reason(text: str, *quotes: tuple[Any, Any]) -> dict[str, Any]:
+    return {"quotes": [{"turn": turn, "quote": quote} for turn, quote in quotes], "reason": text}
+
+
+def wrote(*reasons: Any, summary: str = "It was fixed at turn 1.") -> str:
+    return json.dumps({"summary": summary, "reasons": list(reasons)})
+
+
+async def extracted(text: str) -> tuple[Extraction, LlmExtractor]:
+    role = LlmExtractor(asker(Scripted(otherwise=text)))
+    found = await role.extract(TALK)
+    assert isinstance(found, Extraction)
+    return found, role
+
+
+async def test_a_conversation_without_a_label_is_not_sent() -> None:
+    door = Scripted()
+    found = await LlmExtractor(asker(door)).extract(TALK.model_copy(update={"label": Label.NONE}))
+    assert isinstance(found, Unanswered)
+    assert (found.outcome, found.detail) == ("not_scorable", "no label")
+    assert door.history == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"), [(Refused(detail="no"), "refused"), (Failed(fault="server", detail="server: 500"), "error")]
+)
+async def test_a_call_without_an_answer_is_unanswered(outcome: Any, word: str) -> None:
+    found = await LlmExtractor(asker(Scripted(otherwise=outcome))).extract(TALK)
+    assert isinstance(found, Unanswered)
+    assert (found.outcome, found.detail) == (word, outcome.detail)
+
+
+@pytest.mark.parametrize(
+    "text", ["NONE", '{"reasons": []}', '{"summary": 1, "reasons": []}', '{"summary": "", "reasons']
+)
+async def test_an_answer_in_another_form_is_asked_for_once_more(text: str) -> None:
+    door = Scripted([text], wrote())
+    assert isinstance(await LlmExtractor(asker(door)).extract(TALK), Extraction)
+    assert [call.replicate for call in door.history] == [0, 1]
+    found = await LlmExtractor(asker(again := Scripted(otherwise=text))).extract(TALK)
+    assert isinstance(found, Unanswered)
+    assert found.outcome == "unparsable"
+    assert len(again.history) == 2
+
+
+async def test_a_reason_without_a_true_quote_is_dropped_and_counted() -> None:
+    found, role = await extracted(
+        wrote(
+            reason("The assistant names the line.", (1, "Replace .Result"), (1, "Replace it all")),
+            reason("The user is happy.", (2, "I am so happy")),
+            reason("The user says so."),
+            reason("", (2, "thanks!")),
+            "no object",
+            {"reason": "The user agrees.", "quotes": "thanks!"},
+            {"reason": "The user agrees.", "quotes": [{"turn": 2, "quote": 7}, "thanks!"]},
+        )
+    )
+    assert [kept.text for kept in found.reasons] == ["The assistant names the line."]
+    assert [quote.text for quote in found.reasons[0].quotes] == ["Replace .Result"]
+    assert found.dropped == role.tally["without a quote"] == 6
+
+
+async def test_a_reason_that_copies_the_conversation_is_dropped() -> None:
+    copied = "The user heard: the deadlock is back, see List."
+    found, role = await extracted(wrote(reason(copied, (0, "deadlock")), reason("The deadlock is back.", (0, "back"))))
+    assert [kept.text for kept in found.reasons] == [copied, "The deadlock is back."]
+    long_copy = "The user heard: see List<int>. Replace .Result by await in time."
+    found, role = await extracted(wrote(reason(long_copy, (1, "await"))))
+    assert (found.reasons, found.dropped) == ((), 1)
+    assert role.tally["copies the conversation"] == 1
+
+
+async def test_a_quote_is_found_behind_white_space_escapes_and_a_wrong_turn() -> None:
+    found, _ = await extracted(wrote(reason("The user shows code.", (2, "see\n List\\u003cint\\u003e."))))
+    assert [(quote.turn, quote.text) for quote in found.reasons[0].quotes] == [(0, "see List<int>.")]
+
+
+async def test_at_most_three_reasons_with_at_most_three_quotes_are_kept() -> None:
+    quotes = [(0, word) for word in ["deadlock", "back", "see", "List"]]
+    found, _ = await extracted(wrote(*(reason(f"Reason {i}.", *quotes) for i in [1, 1, 2, 3, 4])))
+    assert [kept.text for kept in found.reasons] == ["Reason 1.", "Reason 2.", "Reason 3."]
+    assert all(len(kept.quotes) == 3 for kept in found.reasons)
+    assert found.dropped == 0
+
+
+async def test_reasons_carry_their_prompt_and_the_conversations_side() -> None:
+    door = Scripted(otherwise=wrote(reason("The user thanks.", (2, "thanks!"))))
+    role = LlmExtractor(asker(door))
+    good, bad = await role.extract(TALK), await role.extract(NEGATIVE)
+    assert isinstance(good, Extraction)
+    assert isinstance(bad, Extraction)
+    assert (good.reasons[0].polarity, bad.reasons[0].polarity) == ("sat", "dsat")
+    assert good.reasons[0].source == f"extract_sat@{role.prompts['sat'].version}"
+    assert bad.reasons[0].source == f"extract_dsat@{role.prompts['dsat'].version}"
+    assert good.reasons[0].id != bad.reasons[0].id
+    tasks = [call.messages[-1]["content"] for call in door.history]
+    assert "thumbs up" in tasks[0]
+    assert "thumbs down" in tasks[1]
+
+
+async def test_nothing_of_a_conversation_but_its_turns_is_sent() -> None:
+    door = Scripted(otherwise=wrote())
+    await LlmExtractor(asker(door)).extract(TALK)
+    assert "secret" not in json.dumps(list(door.history[0].messages))
+
+
+async def test_parts_of_the_prompt_can_be_left_out_and_change_the_fingerprint() -> None:
+    door = Scripted(otherwise=wrote())
+    whole, bare = LlmExtractor(asker(door)), LlmExtractor(asker(door, without=frozenset({"ds", "cdp"})))
+    await whole.extract(TALK)
+    await bare.extract(TALK)
+    texts = [json.dumps(list(call.messages)) for call in door.history]
+    assert ["The domain" in text for text in texts] == [True, False]
+    assert ["Both parties" in text for text in texts] == [True, False]
+    assert whole.fingerprint != bare.fingerprint

@@ -1,0 +1,137 @@
+"""Canaries, straight-lining and options: what keeps a judge honest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import ABLE, LISTING, SALT, TALK, questions
+
+from pollex.agents.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.agents.llm.canary import canary
+from pollex.agents.llm.options import LlmOptions
+from pollex.agents.llm.reading import object_in
+from pollex.agents.llm.straightness import straight_lined
+from pollex.conversations.model import Conversation, Turn
+from pollex.errors import ModelRefused, WrongUse
+
+
+def talk(text: str) -> Conversation:
+    return Conversation(id="c", turns=(Turn(role="user", content=text), Turn(role="assistant", content="Yes.")))
+
+
+@given(st.text(max_size=400), st.sampled_from(["sat", "dsat"]), st.binary(min_size=1, max_size=8))
+def test_a_canary_is_known_right_whatever_the_conversation_says(text: str, polarity: Any, salt: bytes) -> None:
+    conversation = talk(text)
+    probe = canary(conversation, questions("one", "two", polarity=polarity), salt)
+    assert probe is not None
+    assert 1 <= probe.place <= 3
+    word = probe.text.removeprefix('The first USER turn contains "').removesuffix('".')
+    if word == probe.text:
+        assert probe.true
+    else:
+        assert (word in text) == probe.true == (polarity == "dsat")
+    assert "\n" not in probe.text
+
+
+def test_a_canary_takes_the_side_that_a_planted_order_would_not() -> None:
+    good, bad = (canary(TALK, questions("one", polarity=p), SALT) for p in ("sat", "dsat"))
+    assert good is not None
+    assert bad is not None
+    assert [good.passed(option) for option in range(5)] == [True, True, False, False, False]
+    assert [bad.passed(option) for option in range(5)] == [False, False, False, True, True]
+
+
+def test_the_same_call_has_the_same_canary_and_another_salt_another() -> None:
+    asked = questions("one", "two", "three")
+    assert canary(TALK, asked, SALT) == canary(TALK, asked, SALT)
+    assert len({canary(TALK, asked, bytes([i])) for i in range(20)}) > 10
+
+
+def test_among_other_options_than_likerts_there_is_no_canary() -> None:
+    odd = Question(id="q", text="?", options=(Option(text="Yes", value=1), Option(text="No", value=0)))
+    assert canary(TALK, [*questions("one"), odd], SALT) is None
+
+
+def answered(option: int, why: str = "", count: int = 5) -> list[Answer | Unanswered]:
+    probabilities = tuple(float(i == option) for i in range(5))
+    return [
+        Answer(
+            question_id=str(i), probabilities=probabilities, chosen=option, source="point", justification=why or str(i)
+        )
+        for i in range(count)
+    ]
+
+
+GOOD, BAD = questions(*"abcde"), questions(*"abcde", polarity="dsat")
+MIXED = [*questions("a", "b", "c"), *questions("d", "e", polarity="dsat")]
+
+
+@pytest.mark.parametrize("option", [0, 1, 3, 4])
+def test_one_option_for_good_and_bad_alike_is_straight_lining(option: int) -> None:
+    assert LIKERT[option].text in straight_lined(MIXED, answered(option))
+
+
+@pytest.mark.parametrize("asked", [GOOD, BAD])
+def test_one_option_with_one_reason_for_all_is_straight_lining(asked: list[Question]) -> None:
+    assert "same reason" in straight_lined(asked, answered(4, "Because."))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers"),
+    [
+        (BAD, answered(0)),
+        (GOOD, answered(4)),
+        (MIXED, answered(2, "Not applicable.")),
+        (MIXED[1:], answered(4, count=4)),
+        ([*questions("a", "b", "c", "d"), *questions("e", polarity="dsat")], answered(4)),
+        (MIXED, [*answered(4, count=4), Unanswered(question_id="4", outcome="unparsable")]),
+        (MIXED, [*answered(4, count=4), *answered(0, count=1)]),
+    ],
+)
+def test_what_a_conversation_can_explain_is_no_straight_lining(asked: list[Question], answers: Any) -> None:
+    assert straight_lined(asked, answers) == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "clause"),
+    [
+        ({"without": frozenset({"gricean"})}, "no such part"),
+        ({"salt": b""}, "no salt"),
+        ({"batch": 11}, "11 questions a call"),
+        ({"batch": 0}, "0 questions a call"),
+        ({"samples": 0}, "must be at least 1"),
+    ],
+)
+def test_options_that_cannot_be_met_are_wrong_use(wrong: dict[str, Any], clause: str) -> None:
+    with pytest.raises(WrongUse, match=clause):
+        LlmOptions(**({"salt": SALT} | wrong))
+
+
+def test_log_probabilities_make_samples_needless_and_can_be_required() -> None:
+    assert LlmOptions(salt=SALT, samples=5).replicates(ABLE) == 5
+    assert LlmOptions(salt=SALT, samples=5, require="logprobs").replicates(LISTING) == 1
+    with pytest.raises(ModelRefused, match="scripted"):
+        LlmOptions(salt=SALT, samples=5, require="logprobs").replicates(ABLE)
+
+
+def test_the_salt_is_not_in_what_options_show() -> None:
+    assert "secret" not in repr(LlmOptions(salt=SALT))
+
+
+@given(st.text(st.characters(categories=["L", "P", "Cs"], include_characters='{}[]":,1\\u d')))
+def test_no_text_whatever_breaks_the_reading(text: str) -> None:
+    block = object_in(text)
+    assert block is None or isinstance(block.value, dict)
+
+
+def test_a_deep_answer_is_no_answer() -> None:
+    assert object_in('{"1":' * 50_000 + "1" + "}" * 50_000) is None
+
+
+def test_the_last_object_counts_also_where_an_earlier_one_repeats_a_key() -> None:
+    block = object_in('{"1": 1, "1": 2} no, rather {"1": 3}')
+    assert block is not None
+    assert block.value == {"1": 3}

@@ -1,0 +1,377 @@
+"""The judge on a model: what goes wrong first, then what an answer is taken to mean."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scripted import ABLE, LISTING, TALK, Scripted, asker, honest, is_canary, items_of, questions, rubric, sheet, tokens
+
+from pollex.agents.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.agents.llm.judge import LlmJudge
+from pollex.conversations.model import Conversation, Turn
+from pollex.errors import ModelRefused
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import (
+    Completed,
+    ContextExceeded,
+    Failed,
+    Malformed,
+    Outcome,
+    Refused,
+    SilentlyTruncated,
+    Truncated,
+)
+
+TWO = questions("one", "two")
+
+
+def outcomes(answers: list[Answer | Unanswered]) -> list[str]:
+    return [a.outcome if isinstance(a, Unanswered) else LIKERT[a.chosen].text for a in answers]
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+@pytest.mark.parametrize(
+    ("outcome", "word"),
+    [
+        (Refused(detail="content filter"), "refused"),
+        (ContextExceeded(detail="9,000 of 8,192 tokens"), "context_exceeded"),
+        (SilentlyTruncated(detail="read 2,050 of 9,000"), "silently_truncated"),
+        (Malformed(detail="not a chat completion"), "unparsable"),
+        (Failed(fault="timeout", detail="timeout: 120 s"), "error"),
+        (Truncated(detail="stopped at the token limit"), "truncated"),
+    ],
+)
+async def test_a_call_without_an_answer_leaves_every_question_unanswered(
+    outcome: Outcome, word: str, elicitation: str
+) -> None:
+    judge = LlmJudge(asker(Scripted(otherwise=outcome), elicitation=elicitation))
+    answers = await judge.judge(TALK, TWO)
+    assert outcomes(answers) == [word, word]
+    assert [answer.question_id for answer in answers] == [question.id for question in TWO]
+    assert all(isinstance(answer, Unanswered) and answer.detail == outcome.detail for answer in answers)
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+async def test_no_call_is_made_for_a_conversation_that_cannot_be_scored(elicitation: str) -> None:
+    door = Scripted()
+    alone = Conversation(id="c", turns=(Turn(role="user", content="Hello?"),))
+    answers = await LlmJudge(asker(door, elicitation=elicitation)).judge(alone, TWO)
+    assert outcomes(answers) == ["not_scorable", "not_scorable"]
+    assert door.history == []
+
+
+async def test_an_answer_that_was_cut_is_asked_once_more_with_twice_the_room() -> None:
+    door = Scripted([Truncated(text='{"1": {"why"')], honest({"one": "Agree"}))
+    answers = await LlmJudge(asker(door, max_tokens=100)).judge(TALK, TWO)
+    assert outcomes(answers) == ["Agree", "Neutral"]
+    assert [call.max_tokens for call in door.history] == [100, 200]
+
+
+async def test_only_what_is_missing_is_asked_again() -> None:
+    door = Scripted([honest({"one": "Agree", "two": None})], honest({"two": "Disagree"}))
+    judge = LlmJudge(asker(door))
+    assert outcomes(await judge.judge(TALK, TWO)) == ["Agree", "Disagree"]
+    asked = [{text for text in items_of(call).values() if not is_canary(text)} for call in door.history]
+    assert asked == [{"one", "two"}, {"two"}]
+    assert judge.tally["asked again"] == 1
+
+
+async def test_what_stays_missing_is_unparsable_after_the_second_call() -> None:
+    door = Scripted(otherwise=honest({"one": "Agree", "two": None}))
+    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
+    assert outcomes(answers) == ["Agree", "unparsable"]
+    assert len(door.history) == 2
+
+
+@pytest.mark.parametrize("text", ["I like it.", '{"1": {"why": "cut', "[]", "<think>{}"])
+async def test_an_answer_without_an_object_is_asked_again_as_another_call(text: str) -> None:
+    door = Scripted([text], honest({"one": "Agree"}))
+    answers = await LlmJudge(asker(door, samples=1)).judge(TALK, TWO)
+    assert outcomes(answers) == ["Agree", "Neutral"]
+    assert [call.replicate for call in door.history] == [0, 1]
+    assert door.history[0].messages == door.history[1].messages
+
+
+async def test_answers_that_nobody_asked_for_are_dropped_and_counted() -> None:
+    def generous(call: Call) -> Outcome:
+        extra = {"99": {"why": "", "turns": [], "answer": "Agree"}, "note": 1}
+        return Completed(text=json.dumps(dict(reversed((sheet(call, {"one": "Agree"}) | extra).items()))))
+
+    judge = LlmJudge(asker(Scripted(otherwise=generous)))
+    assert outcomes(await judge.judge(TALK, TWO)) == ["Agree", "Neutral"]
+    assert judge.tally["unknown answers"] == 2
+
+
+@pytest.mark.parametrize(("second", "outcome"), [("Agree", "Agree"), ("Disagree", "unparsable")])
+async def test_a_question_answered_twice_counts_once_if_the_answers_agree(second: str, outcome: str) -> None:
+    def stuttering(call: Call) -> Outcome:
+        text = json.dumps(sheet(call, {"one": "Agree"}))
+        place = next(number for number, item in items_of(call).items() if item == "one")
+        return Completed(text=f'{text[:-1]}, "{place}": {{"why": "again", "turns": [], "answer": "{second}"}}}}')
+
+    door = Scripted(otherwise=stuttering)
+    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
+    assert outcomes(answers) == [outcome, "Neutral"]
+    assert len(door.history) == 1
+
+
+@pytest.mark.parametrize(
+    "label", ["Strongly Agreee", "agree", "6", 6, "N/A", "", "Ich stimme zu", "Agree\u200b", "Agree.", ["Agree"], True]
+)
+async def test_a_label_that_is_not_exact_is_no_answer(label: Any) -> None:
+    door = Scripted(otherwise=honest({"one": label, "two": "Agree"}))
+    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
+    assert outcomes(answers) == ["unparsable", "Agree"]
+    assert len(door.history) == 1
+
+
+@pytest.mark.parametrize("label", ["Agree", " Agree\n", "Ａｇｒｅｅ", "\u00a0Agree"])
+async def test_white_space_around_and_unicode_forms_of_a_label_do_not_matter(label: str) -> None:
+    answers = await LlmJudge(asker(Scripted(otherwise=honest({"one": label})))).judge(TALK, TWO)
+    assert outcomes(answers) == ["Agree", "Neutral"]
+
+
+@pytest.mark.parametrize(
+    "wrapping",
+    ["```json\n{}\n```", "Here it is:\n{}", '{{"1": {{"why": "", "turns": [], "answer": "Disagree"}}}}\nNo:\n{}',
+     "<think>Hmm {{</think>{}", "{}\n<end>"],
+)  # fmt: skip
+async def test_a_wrapped_answer_is_read(wrapping: str) -> None:
+    def wrapped(call: Call) -> Outcome:
+        return Completed(text=wrapping.format(json.dumps(sheet(call, {"one": "Agree"}))))
+
+    assert outcomes(await LlmJudge(asker(Scripted(otherwise=wrapped))).judge(TALK, TWO)) == ["Agree", "Neutral"]
+
+
+async def test_one_wrong_canary_makes_its_call_suspect_and_no_other() -> None:
+    def half_obedient(call: Call) -> Outcome:
+        asked = items_of(call).values()
+        return honest({} if "fine" in asked else dict.fromkeys(asked, "Strongly Agree"))(call)
+
+    door = Scripted(otherwise=half_obedient)
+    judge = LlmJudge(asker(door))
+    answers = await judge.judge(TALK, [*TWO, *questions("fine", polarity="dsat")])
+    assert outcomes(answers) == ["suspect", "suspect", "Neutral"]
+    assert "Strongly Agree to The first USER turn contains" in answers[0].detail  # type: ignore[union-attr]
+    assert judge.tally["failed canaries"] == 1
+
+
+async def test_a_canary_that_is_passed_over_makes_its_call_suspect() -> None:
+    def blind(call: Call) -> Outcome:
+        return honest({text: "Agree" if not is_canary(text) else None for text in items_of(call).values()})(call)
+
+    assert outcomes(await LlmJudge(asker(Scripted(otherwise=blind))).judge(TALK, TWO)) == ["suspect", "suspect"]
+
+
+async def test_without_canaries_none_is_asked() -> None:
+    door = Scripted(otherwise=honest({}))
+    await LlmJudge(asker(door, canary=False)).judge(TALK, TWO)
+    assert list(items_of(door.history[0]).values()) == ["one", "two"]
+
+
+BOTH = [*questions("a", "b", "c"), *questions("d", "e", "f", polarity="dsat")]
+
+
+@pytest.mark.parametrize(("on", "word"), [(True, "suspect"), (False, "Agree")])
+async def test_one_answer_to_good_and_bad_alike_is_straight_lining(on: bool, word: str) -> None:
+    door = Scripted(otherwise=honest({}, "Agree"))
+    answers = await LlmJudge(asker(door, straight_lining=on)).judge(TALK, BOTH)
+    assert outcomes(answers) == [word] * 6
+
+
+async def test_an_injected_order_to_agree_is_caught_by_the_canary_even_among_one_polarity() -> None:
+    def obedient(call: Call) -> Outcome:
+        return honest(dict.fromkeys(items_of(call).values(), "Strongly Agree"))(call)
+
+    assert outcomes(await LlmJudge(asker(Scripted(otherwise=obedient))).judge(TALK, TWO)) == ["suspect", "suspect"]
+
+
+async def test_up_to_ten_questions_go_in_a_call_and_good_and_bad_apart() -> None:
+    door = Scripted(otherwise=honest({}))
+    good, bad = [f"good {i}" for i in range(12)], [f"bad {i}" for i in range(10)]
+    asked = [*questions(*good), *questions(*bad, polarity="dsat")]
+    answers = await LlmJudge(asker(door)).judge(TALK, asked)
+    assert [answer.question_id for answer in answers] == [question.id for question in asked]
+    batches = [[text for text in items_of(call).values() if not is_canary(text)] for call in door.history]
+    assert batches == [good[:10], good[10:], bad]
+    assert all(len(items_of(call)) == len(batch) + 1 for call, batch in zip(door.history, batches, strict=True))
+    assert len({json.dumps(call.messages[:2]) for call in door.history}) == 1
+
+
+async def test_questions_with_other_options_are_asked_with_those_and_without_a_canary() -> None:
+    options = (Option(text="Yes", value=1), Option(text="No", value=0))
+    door = Scripted(otherwise=honest({"Solved?": "Yes"}))
+    answers = await LlmJudge(asker(door)).judge(TALK, [*TWO, Question(id="q", text="Solved?", options=options)])
+    assert isinstance(answers[2], Answer)
+    assert answers[2].probabilities == (1.0, 0.0)
+    assert door.history[1].schema["$defs"]["a"]["properties"]["answer"] == {"enum": ["Yes", "No"]}  # type: ignore[index]
+    assert list(items_of(door.history[1]).values()) == ["Solved?"]
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+async def test_nothing_of_a_conversation_but_its_turns_is_sent(elicitation: str) -> None:
+    door = Scripted(otherwise=honest({}))
+    await LlmJudge(asker(door, elicitation=elicitation)).judge(TALK, TWO)
+    sent = json.dumps([list(call.messages) for call in door.history])
+    assert "secret" not in sent
+    assert "positive" not in sent
+
+
+async def test_an_answer_keeps_words_turns_and_who_gave_it() -> None:
+    def talkative(call: Call) -> Outcome:
+        said = sheet(call, {"one": "Agree"})
+        place = next(number for number, item in items_of(call).items() if item == "one")
+        said[place] |= {"why": "Broken \ud83d.", "turns": [2, 0, 2, 9, -1, "1", True]}
+        return Completed(text=json.dumps(said))
+
+    answer = (await LlmJudge(asker(Scripted(otherwise=talkative))).judge(TALK, TWO))[0]
+    assert isinstance(answer, Answer)
+    assert (answer.justification, answer.turns, answer.source) == ("Broken ?.", (0, 2), "point")
+    assert answer.judge.startswith("scripted judge_batch@")
+    assert answer.value() == 7.5
+
+
+def listing(call: Call) -> Outcome:
+    """Says Agree to `one` with probability 0.6; Neutral has 0.3, something else the rest; and Neutral to all others."""
+    alternatives = {"Agree": math.log(0.6), "Neutral": math.log(0.3), "Maybe": math.log(0.1)}
+    pieces: list[tuple[str, dict[str, float]]] = [("{", {})]
+    for number, said in sheet(call, {"one": "Agree"}).items():
+        comma = "," if len(pieces) > 1 else ""
+        pieces.append((f'{comma}"{number}":{{"why":"{said["why"].replace(chr(34), "")}","turns":[0],"answer":"', {}))
+        pieces.append((said["answer"], alternatives if items_of(call)[number] == "one" else {said["answer"]: 0.0}))
+        pieces.append(('"}', {}))
+    pieces.append(("}", {}))
+    return Completed(text="".join(token for token, _ in pieces), logprobs=tokens(pieces))
+
+
+async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_not_renormalised() -> None:
+    door = Scripted(otherwise=listing)
+    answer = (await LlmJudge(asker(door, LISTING, samples=5)).judge(TALK, TWO))[0]
+    assert isinstance(answer, Answer)
+    assert answer.source == "logprobs"
+    assert answer.probabilities == pytest.approx((0, 0, 0.3, 0.6, 0))
+    assert answer.mass == pytest.approx(0.9)
+    assert answer.value() == pytest.approx((0.3 * 5 + 0.6 * 7.5) / 0.9)
+    assert [(call.top_logprobs, call.temperature) for call in door.history] == [(20, 0.0)]
+
+
+def test_required_log_probabilities_that_the_endpoint_has_not_are_refused_at_once() -> None:
+    with pytest.raises(ModelRefused, match="gives no log-probabilities"):
+        LlmJudge(asker(Scripted(), ABLE, require="logprobs"))
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+@pytest.mark.parametrize(("require", "word"), [("logprobs", "error"), (None, "Neutral")])
+async def test_an_answer_that_came_without_log_probabilities_falls_back_only_if_it_may(
+    require: Any, word: str, elicitation: str
+) -> None:
+    reply = honest({}) if elicitation == "batched" else Completed(text="C")
+    judge = LlmJudge(asker(Scripted(otherwise=reply), LISTING, require=require, elicitation=elicitation, canary=False))
+    answers = await judge.judge(TALK, TWO)
+    assert outcomes(answers) == [word, word]
+    if require:
+        assert answers[0].detail.startswith("no_logprobs")  # type: ignore[union-attr]
+    else:
+        assert answers[0].source == "point"  # type: ignore[union-attr]
+
+
+async def test_samples_are_separate_calls_and_their_shares_the_distribution() -> None:
+    replies = [honest({"one": answer}) for answer in ["Agree", "Disagree", "Agree", "Whatever"]]
+    door = Scripted(list(replies))
+    answer = (await LlmJudge(asker(door, samples=4, temperature=0.7)).judge(TALK, TWO))[0]
+    assert isinstance(answer, Answer)
+    assert answer.source == "sampled"
+    assert answer.probabilities == (0, 0.25, 0, 0.5, 0)
+    assert answer.chosen == 3
+    assert [(call.replicate, call.temperature) for call in door.history] == [(i, 0.7) for i in range(4)]
+    assert len({json.dumps(list(call.messages)) for call in door.history}) == 1
+
+
+async def test_a_sample_that_never_came_is_no_missing_mass() -> None:
+    door = Scripted([Failed(fault="timeout", detail="timeout")], honest({"one": "Agree"}))
+    answer = (await LlmJudge(asker(door, samples=3)).judge(TALK, TWO))[0]
+    assert isinstance(answer, Answer)
+    assert answer.probabilities == (0, 0, 0, 1.0, 0)
+
+
+async def test_samples_that_all_fail_give_the_most_frequent_cause() -> None:
+    door = Scripted([Refused(detail="no"), Failed(fault="timeout", detail="t"), Refused(detail="no")])
+    assert outcomes(await LlmJudge(asker(door, samples=3)).judge(TALK, TWO)) == ["refused", "refused"]
+
+
+async def test_an_endpoint_that_cannot_keep_to_a_schema_is_shown_it() -> None:
+    door = Scripted(otherwise=honest({}))
+    poor = replace(ABLE, json_schema=False, tools=False, seed=False, temperature=False)
+    await LlmJudge(asker(door, poor, seed=7)).judge(TALK, TWO)
+    call = door.history[0]
+    assert (call.form, call.seed, call.temperature) == ("json_object", None, None)
+    assert '"required":["1","2","3"]' in call.messages[-1]["content"]
+
+
+def test_the_fingerprint_hangs_on_model_settings_and_profile_and_not_on_the_salt() -> None:
+    base = asker(Scripted())
+    first = LlmJudge(base).fingerprint
+    assert LlmJudge(replace(base, options=replace(base.options, salt=b"other"))).fingerprint == first
+    others = [
+        replace(base, options=replace(base.options, batch=5)),
+        replace(base, options=replace(base.options, elicitation="independent")),
+        replace(base, capabilities=replace(ABLE, model="other")),
+        replace(base, profile=base.profile.model_copy(update={"user": "a pilot"})),
+    ]
+    assert len({first, *(LlmJudge(other).fingerprint for other in others)}) == 5
+
+
+class TestIndependent:
+    """One question, one letter."""
+
+    @staticmethod
+    def letter(call: Call) -> Outcome:
+        """C, with probabilities for C, D and something else; canaries are answered right."""
+        text = call.messages[-1]["content"].splitlines()[1]
+        if is_canary(json.loads(text)):
+            from scripted import truth
+
+            return Completed(text="D" if truth(call, json.loads(text)) else "B")
+        listed = {"C": math.log(0.5), "D": math.log(0.25), " C": math.log(0.125), "The": math.log(0.1)}
+        return Completed(text="C", logprobs=tokens([("C", listed)]))
+
+    async def test_one_token_a_question_and_its_distribution(self) -> None:
+        door = Scripted(otherwise=self.letter)
+        answers = await LlmJudge(asker(door, LISTING, elicitation="independent")).judge(TALK, TWO)
+        for answer in answers:
+            assert isinstance(answer, Answer)
+            assert answer.source == "logprobs"
+            assert answer.probabilities == pytest.approx((0, 0, 0.625, 0.25, 0))
+        assert [call.max_tokens for call in door.history] == [1, 1, 1]
+        assert all(call.schema is None for call in door.history)
+
+    @pytest.mark.parametrize("text", ["The", "F", "c", "C.", "3", ""])
+    async def test_what_is_no_letter_of_an_option_is_unparsable(self, text: str) -> None:
+        door = Scripted(otherwise=Completed(text=text))
+        answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(TALK, TWO)
+        assert outcomes(answers) == ["unparsable", "unparsable"]
+        assert len(door.history) == 2
+
+    async def test_a_wrong_canary_makes_the_questions_of_its_polarity_suspect(self) -> None:
+        door = Scripted(otherwise=Completed(text="E"))
+        judge = LlmJudge(asker(door, elicitation="independent"))
+        answers = await judge.judge(TALK, [*TWO, *questions("three", polarity="dsat")])
+        assert outcomes(answers) == ["suspect", "suspect", "Strongly Agree"]
+        assert len(door.history) == 5
+
+    async def test_a_question_that_is_no_rubric_is_asked_as_it_stands(self) -> None:
+        options = tuple(Option(text=str(i), value=i) for i in range(1, 11))
+        door = Scripted(otherwise=Completed(text="J"))
+        question = Question(id="q", text="How good, 1 to 10?", options=options)
+        answer = (await LlmJudge(asker(door, elicitation="independent")).judge(TALK, [question]))[0]
+        assert isinstance(answer, Answer)
+        assert answer.chosen == 9
+        task = door.history[0].messages[-1]["content"]
+        assert "How far do you agree" not in task
+        assert '"How good, 1 to 10?"\nA. 1\n' in task
+        await LlmJudge(asker(door, elicitation="independent")).judge(TALK, [Question.about(rubric("It works."))])
+        assert "How far do you agree" in door.history[1].messages[-1]["content"]
