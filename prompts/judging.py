@@ -20,15 +20,23 @@ def listed(options: Sequence[str]) -> str:
     return ", ".join(map(plain, options))
 
 
-def lettered(options: Sequence[str]) -> str:
-    """One option a line behind its letter.
+def coded(options: Sequence[str]) -> list[str]:
+    """Each option behind a letter: `A. Strongly Disagree`.
+
+    An answer's first token then tells the options apart. Without the letter two that begin alike share it, and the
+    log-probabilities of an answer that begins otherwise say nothing of either.
 
     Raises:
         WrongUse: There are more options than letters.
     """
     if len(options) > len(ascii_uppercase):
         raise WrongUse(f"{len(options)} options for one question", remedy=f"use at most {len(ascii_uppercase)}")
-    return "\n".join(f"{letter}. {plain(option)}" for letter, option in zip(ascii_uppercase, options, strict=False))
+    return [f"{letter}. {plain(option)}" for letter, option in zip(ascii_uppercase, options, strict=False)]
+
+
+def lettered(options: Sequence[str]) -> str:
+    """The coded options, one a line."""
+    return "\n".join(coded(options))
 
 
 def plain(option: str) -> str:

@@ -17,7 +17,7 @@ from pollex.agents.llm.straightness import suspect
 from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
-from pollex.prompts.judging import batch_schema, listed, numbered
+from pollex.prompts.judging import batch_schema, coded, listed, numbered
 from pollex.prompts.prompt import load
 
 Answers = list[Answer | Unanswered]
@@ -72,7 +72,7 @@ class Batched:
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
         count = len(questions) + (probe is not None)
-        sheet = Sheet.of(outcome, [option.text for option in questions[0].options], count)
+        sheet = Sheet.of(outcome, self._labels(questions), count)
         self.tally["unknown answers"] += sheet.unknown
         places = [place for place in range(1, count + 1) if probe is None or place != probe.place]
         pairs = list(zip(questions, places, strict=True))
@@ -87,7 +87,7 @@ class Batched:
         texts = [question.text for question in questions]
         if probe:
             texts.insert(probe.place - 1, probe.text)
-        labels = [option.text for option in questions[0].options]
+        labels = self._labels(questions)[0]
         return self.asker.call(
             self.prompt,
             spoken(conversation),
@@ -100,13 +100,18 @@ class Batched:
             **self.asker.sampling,
         )
 
+    def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
+        """What the options are called, first as they are listed; where tokens are looked at, behind letters."""
+        texts = [option.text for option in questions[0].options]
+        return [coded(texts), texts] if self.asker.capabilities.logprobs else [texts]
+
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """What the canary was answered, where that is wrong."""
         option = sheet.chosen(probe.place)
         if option is not None and probe.passed(option):
             return ""
         self.tally["failed canaries"] += 1
-        said = "nothing" if option is None else sheet.labels[option]
+        said = "nothing" if option is None else sheet.spellings[-1][option]
         return f"the canary was answered wrong: {said} to {probe.text}"
 
     def _answer(self, sheet: Sheet, place: int, question: Question, conversation: Conversation) -> Answer | Unanswered:
@@ -120,7 +125,7 @@ class Batched:
         entry = sheet.entry(place)
         return Answer(
             question_id=question.id,
-            probabilities=probabilities or point(option, len(sheet.labels)),
+            probabilities=probabilities or point(option, len(question.options)),
             chosen=option,
             source="logprobs" if probabilities else "point",
             justification=str(entry.get("why") or ""),

@@ -18,27 +18,28 @@ class Sheet:
     """See the module.
 
     Attributes:
+        spellings: Ways to write the options, each with all of them; an answer may be in any.
         unknown: Answers to numbers that were not asked.
     """
 
     block: Block | None
-    labels: Sequence[str]
+    spellings: Sequence[Sequence[str]]
     tokens: Tokens | None
     text: str
     unknown: int
 
     @classmethod
-    def of(cls, outcome: Completed, labels: Sequence[str], count: int) -> Sheet:
+    def of(cls, outcome: Completed, spellings: Sequence[Sequence[str]], count: int) -> Sheet:
         """Reads what came back.
 
         Args:
-            labels: The options' texts.
+            spellings: As in the attributes.
             count: How many questions were asked.
         """
         block = object_in(outcome.text)
         asked = {str(i) for i in range(1, count + 1)}
         unknown = len(block.value.keys() - asked) if block else 0
-        return cls(block, labels, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown)
+        return cls(block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown)
 
     def __post_init__(self) -> None:
         self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
@@ -50,7 +51,8 @@ class Sheet:
 
     def chosen(self, place: int) -> int | None:
         """Index of the option chosen at `place`."""
-        return chosen(self.entry(place).get("answer"), self.labels)
+        match = self._match(place)
+        return match[0] if match else None
 
     def missing(self, place: int) -> bool:
         """Whether nothing at all was said to the question at `place`."""
@@ -68,9 +70,15 @@ class Sheet:
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
-        span = self._spans.get((str(place), "answer"))
-        if self.tokens is None or span is None:
+        span, match = self._spans.get((str(place), "answer")), self._match(place)
+        if self.tokens is None or span is None or match is None:
             return None
-        written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in self.labels]
+        written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
         found = self.tokens.distribution(span[0], written)
         return found.probabilities if found and any(found.probabilities) else None
+
+    def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
+        """The option chosen at `place`, and the spelling that names it."""
+        answer = self.entry(place).get("answer")
+        tried = ((chosen(answer, spelling), spelling) for spelling in self.spellings)
+        return next(((option, spelling) for option, spelling in tried if option is not None), None)

@@ -236,14 +236,16 @@ async def test_an_answer_keeps_words_turns_and_who_gave_it() -> None:
 
 
 def listing(call: Call) -> Outcome:
-    """Says Agree to `one` with probability 0.6; Neutral has 0.3, something else the rest; and Neutral to all others."""
-    alternatives = {"Agree": math.log(0.6), "Neutral": math.log(0.3), "Maybe": math.log(0.1)}
+    """Says Agree to `one` with probability 0.6; Neutral has 0.2, Strongly Agree 0.1, no option the rest."""
+    alternatives = {"D": math.log(0.6), "C": math.log(0.2), "E": math.log(0.1), "Maybe": math.log(0.1)}
+    letters = dict(zip([option.text for option in LIKERT], "ABCDE", strict=True))
     pieces: list[tuple[str, dict[str, float]]] = [("{", {})]
     for number, said in sheet(call, {"one": "Agree"}).items():
         comma = "," if len(pieces) > 1 else ""
         pieces.append((f'{comma}"{number}":{{"why":"{said["why"].replace(chr(34), "")}","turns":[0],"answer":"', {}))
-        pieces.append((said["answer"], alternatives if items_of(call)[number] == "one" else {said["answer"]: 0.0}))
-        pieces.append(('"}', {}))
+        letter = letters[said["answer"]]
+        pieces.append((letter, alternatives if items_of(call)[number] == "one" else {letter: 0.0}))
+        pieces.append((f'. {said["answer"]}"}}', {}))
     pieces.append(("}", {}))
     return Completed(text="".join(token for token, _ in pieces), logprobs=tokens(pieces))
 
@@ -253,9 +255,9 @@ async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_n
     answer = (await LlmJudge(asker(door, LISTING, samples=5)).judge(TALK, TWO))[0]
     assert isinstance(answer, Answer)
     assert answer.source == "logprobs"
-    assert answer.probabilities == pytest.approx((0, 0, 0.3, 0.6, 0))
+    assert answer.probabilities == pytest.approx((0, 0, 0.2, 0.6, 0.1))
     assert answer.mass == pytest.approx(0.9)
-    assert answer.value() == pytest.approx((0.3 * 5 + 0.6 * 7.5) / 0.9)
+    assert answer.value() == pytest.approx((0.2 * 5 + 0.6 * 7.5 + 0.1 * 10) / 0.9)
     assert [(call.top_logprobs, call.temperature) for call in door.history] == [(20, 0.0)]
 
 

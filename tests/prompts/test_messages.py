@@ -10,7 +10,7 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.prompts.envelope import conversation
-from pollex.prompts.judging import batch_schema, lettered, listed, numbered
+from pollex.prompts.judging import batch_schema, coded, lettered, listed, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load, names
@@ -83,8 +83,8 @@ def test_calls_about_one_conversation_share_all_but_their_task(closing: Closing)
 def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
-    schema = batch_schema(prompt.schema, len(rubrics), LIKERT)
-    values = profile.values() | {"items": numbered(rubrics), "options": listed(LIKERT)}
+    schema = batch_schema(prompt.schema, len(rubrics), coded(LIKERT))
+    values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT))}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
     characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
     assert 2 * characters / 4 <= 1200
