@@ -12,7 +12,6 @@ from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncate
 from pollex.gateway.redaction import redacted
 
 _MOST_MALFORMED = 3
-_FIRST_BACKOFF = 0.5
 _LONGEST_BACKOFF = 30.0
 _SHORTEST_WAIT = 0.1
 
@@ -57,7 +56,7 @@ class Patience:
         return self._rejected_at if self._rejected else now
 
     def _spread(self, number: int) -> float:
-        longest = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2.0 ** (number - 1))
+        longest = min(_LONGEST_BACKOFF, self._limits.backoff * 2.0 ** (number - 1))
         return longest * self._jitter.uniform(0.5, 1.5)
 
 

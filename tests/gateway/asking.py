@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
+
+from protocol_server import ProtocolServer
 
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import Ledger, MemoryLedger, StoredCall
+from pollex.gateway.ledger import Ledger, MemoryLedger
 from pollex.gateway.limits import Limits
 from pollex.gateway.outcomes import Outcome
 
@@ -28,8 +27,12 @@ def question(number: int = 0, **settings: Any) -> Call:
 
 
 def gateway(url: str, ledger: Ledger | None = None, **limits: Any) -> Gateway:
-    """A gateway to the protocol server."""
-    return Gateway(Endpoint("any-model", url, KEY), ledger or MemoryLedger(), Limits(**limits))
+    """A gateway to the protocol server, quick to try again."""
+    return Gateway(
+        Endpoint("any-model", url, KEY),
+        MemoryLedger() if ledger is None else ledger,
+        Limits(**{"backoff": 0.03, **limits}),
+    )
 
 
 async def ask_all(door: Gateway, calls: Sequence[Call]) -> list[Outcome | BaseException]:
@@ -43,30 +46,7 @@ async def ask_once(url: str, call: Call | None = None, **limits: Any) -> Outcome
         return await door.ask(call or question())
 
 
-class FileLedger:
-    """A ledger of JSON lines, each on disk before the next call: the least that a kill test needs."""
-
-    def __init__(self, path: Path) -> None:
-        self._calls: dict[str, StoredCall] = {}
-        whole = path.read_bytes() if path.exists() else b""
-        whole = whole[: whole.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            entry = json.loads(line)
-            self._calls[entry["key"]] = StoredCall(**entry)
-        path.write_bytes(whole)
-        self._file = path.open("ab", buffering=0)
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    async def lookup(self, key: str) -> StoredCall | None:
-        return self._calls.get(key)
-
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        return None
-
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
-        line = json.dumps({"key": key, "outcome": dict(outcome), "raw": raw}).encode() + b"\n"
-        self._file.write(line)
-        os.fdatasync(self._file.fileno())
-        self._calls[key] = StoredCall(key, dict(outcome), raw)
+async def received(server: ProtocolServer, number: int) -> None:
+    """Waits until the server has got that many requests."""
+    while server.counts()["received"] < number:  # noqa: ASYNC110 - the server is on another thread
+        await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from asking import KEY, ask_all, ask_once, gateway, question
+from asking import KEY, ask_all, ask_once, gateway, question, received
 from protocol_server import ProtocolServer
 
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
@@ -30,7 +30,7 @@ from pollex.gateway.outcomes import (
     Truncated,
 )
 
-QUICK = {"deadline": 10.0, "max_wait": 5.0}
+QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.5}
 
 
 def kinds(results: list[Outcome | BaseException]) -> set[str]:
@@ -90,7 +90,7 @@ async def test_a_wait_beyond_the_limit_pauses_the_run_at_once(wait: str) -> None
 async def test_endless_429_without_a_wait_pauses_the_run_and_never_spins() -> None:
     with ProtocolServer(script=[{"do": "status", "code": 429}]) as server:
         with pytest.raises(ModelUnavailable, match="nothing but HTTP 429"):
-            await ask_once(server.url, deadline=5, max_wait=2)
+            await ask_once(server.url, max_wait=2, backoff=0.5)
         assert server.counts()["received"] <= 6
 
 
@@ -144,6 +144,13 @@ async def test_a_burst_of_server_errors_is_outlived(code: int) -> None:
         outcome = await ask_once(server.url)
     assert isinstance(outcome, Completed)
     assert outcome.attempts == 3
+
+
+async def test_attempts_are_spaced_wider_each_time() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 503, "count": 3}]) as server:
+        began = time.monotonic()
+        await ask_once(server.url, backoff=0.2)
+    assert 0.5 * (0.2 + 0.4 + 0.8) <= time.monotonic() - began < 1.5 * (0.2 + 0.4 + 0.8) + 1
 
 
 async def test_a_persistent_500_is_sent_four_times_and_then_is_an_error_of_its_item() -> None:
@@ -419,13 +426,13 @@ async def test_stopping_sends_nothing_more_and_keeps_what_is_in_flight() -> None
     with ProtocolServer(latency=0.3) as server:
         async with gateway(server.url, ledger, concurrency=8) as door:
             asking = asyncio.ensure_future(ask_all(door, calls))
-            await asyncio.sleep(0.45)
+            await received(server, 16)
             await door.drain()
             results = await asking
-            received = server.counts()["received"]
+            stored = len(ledger.calls)
             with pytest.raises(Interrupted):
                 await door.ask(question(1000))
-        assert received == len(ledger.calls) == 16
+        assert 16 <= stored == len(ledger.calls) == server.counts()["received"] <= 16 + 8
         assert kinds(results) == {"Completed", "Interrupted"}
         async with gateway(server.url, ledger, concurrency=64) as door:
             assert kinds(await ask_all(door, calls)) == {"Completed"}
@@ -438,7 +445,7 @@ async def test_a_cancelled_asker_leaves_a_sent_call_to_be_recorded_and_takes_an_
     with ProtocolServer(latency=0.3) as server:
         async with gateway(server.url, ledger, concurrency=1) as door:
             sent, unsent = (asyncio.ensure_future(door.ask(question(number))) for number in (1, 2))
-            await asyncio.sleep(0.1)
+            await received(server, 1)
             sent.cancel()
             unsent.cancel()
             await asyncio.gather(sent, unsent, return_exceptions=True)
