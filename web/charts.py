@@ -182,9 +182,9 @@ def probability_curve(title: str, scores: Scores, calibration: Calibration, xs: 
     frame = Frame.over(xs, (0.0, 1.0))
     grid = np.linspace(*xs, 73)
     strokes = [
-        line(frame.x(score), frame.y(label), frame.x(score), frame.y(label) + (9 if label else -9), f"stroke {class_}")
+        line(x, frame.y(label), x, frame.y(label) + (9 if label else -9), f"stroke {class_}")
         for side, label, class_ in ((scores.positive, 1.0, "positive"), (~scores.positive, 0.0, "negative"))
-        for score in scores.netsat[side].tolist()
+        for x in sorted({round(2 * frame.x(score)) / 2 for score in scores.netsat[side].tolist()})  # one a half pixel
     ]
     return svg(
         title,

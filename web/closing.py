@@ -52,7 +52,9 @@ GLOSSARY = [
 
 def accounts(data: DataRecord, scores: Sequence[LabelledScore], skipped: Sequence[Skipped]) -> Markup:
     """Where every conversation went, and what was skipped by reason."""
-    unscored = [Skipped(s.conversation_id, f"no score: {s.outcome}") for s in scores if not has_score(s)]
+    told = {item.where for item in skipped}
+    silent = [score for score in scores if not has_score(score) and score.conversation_id not in told]
+    unscored = [Skipped(score.conversation_id, f"no score: {score.outcome}") for score in silent]
     rows = [
         ("in the log", data.conversations),
         ("labelled positive", data.positives),
@@ -76,7 +78,7 @@ def _skipped(skipped: Sequence[Skipped]) -> Markup:
     groups: dict[tuple[str, str], list[str]] = {}
     for item in skipped:
         groups.setdefault((item.reason, item.remedy), []).append(item.where)
-    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tag("div", [_skipped_group(*cause, places) for cause, places in ranked])
 
 

@@ -37,10 +37,10 @@ def figures_table(rubrics: RubricSet) -> Markup:
 
 def _key(held_out: bool) -> Markup:
     ring, disc = tag("span", class_="key training"), tag("span", class_="key held-out")
-    parts: list[Child] = [ring, " training"]
-    if held_out:
-        parts += [", ", disc, " held out"]
-    return join([*parts, "; lines are 95\N{NO-BREAK SPACE}% intervals. Optimism is training less held out."])
+    lines = "lines are 95\N{NO-BREAK SPACE}% intervals."
+    if not held_out:
+        return join([ring, " training; ", lines])
+    return join([ring, " training, ", disc, " held out; ", lines, " Optimism is training less held out."])
 
 
 def _head(names: list[Child]) -> Markup:

@@ -87,8 +87,8 @@ def _reliability_panel(rubrics: RubricSet, sides: Sides, calibration: Calibratio
     base = brier(scores.positive.mean().repeat(n), scores.positive)
     note = (
         f"{count(n, 'conversation')} in {count(len(bins), 'bin')} of about {round(n / len(bins))}, with "
-        f"95\N{NO-BREAK SPACE}% intervals. Mean squared error (Brier) {number(brier(predicted, scores.positive), 3)}; the "
-        f"base rate alone has {number(base, 3)}."
+        f"95\N{NO-BREAK SPACE}% intervals. Mean squared error (Brier) {number(brier(predicted, scores.positive), 3)}; "
+        f"the base rate alone has {number(base, 3)}."
     )
     drawing = reliability(f"Observed share of positive against predicted probability, {n} conversations", bins)
     return _panel(name, drawing, note)
