@@ -56,7 +56,7 @@ def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) 
     """
     numbers = [str(i) for i in range(1, count + 1)]
     answer = schema["$defs"]["a"]
-    narrowed = answer["properties"] | {"answer": {"enum": list(options)}}
+    narrowed = answer["properties"] | {"answer": {"type": "string", "enum": list(options)}}
     return {
         **schema,
         "properties": {number: {"$ref": "#/$defs/a"} for number in numbers},

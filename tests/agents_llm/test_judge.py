@@ -208,7 +208,7 @@ async def test_questions_with_other_options_are_asked_with_those_and_without_a_c
     answers = await LlmJudge(asker(door)).judge(TALK, [*TWO, Question(id="q", text="Solved?", options=options)])
     assert isinstance(answers[2], Answer)
     assert answers[2].probabilities == (1.0, 0.0)
-    assert door.history[1].schema["$defs"]["a"]["properties"]["answer"] == {"enum": ["Yes", "No"]}  # type: ignore[index]
+    assert door.history[1].schema["$defs"]["a"]["properties"]["answer"]["enum"] == ["Yes", "No"]  # type: ignore[index]
     assert list(items_of(door.history[1]).values()) == ["Solved?"]
 
 

@@ -87,7 +87,7 @@ def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile
     values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT))}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
     characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
-    assert 2 * characters / 4 <= 1200
+    assert 2 * characters / 4 <= 1200, characters
 
 
 def test_more_options_than_letters_is_wrong_use() -> None:
@@ -105,5 +105,5 @@ def test_the_schema_of_a_batch_names_every_answer_once() -> None:
     base = load("judge_batch").schema
     schema = batch_schema(base, 2, ["Yes", "No"])
     assert schema["required"] == list(schema["properties"]) == ["1", "2"]
-    assert schema["$defs"]["a"]["properties"]["answer"] == {"enum": ["Yes", "No"]}
-    assert base["$defs"]["a"]["properties"]["answer"] == {"enum": []}
+    assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
+    assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pollex.errors import WrongUse
@@ -78,9 +80,10 @@ def test_every_schema_is_closed_and_asks_for_all_its_properties(name: str) -> No
     for part in found:
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
+        assert all("type" in its for its in part["properties"].values())
 
 
-def objects(schema: object) -> list[dict[str, object]]:
+def objects(schema: object) -> list[dict[str, Any]]:
     if isinstance(schema, list):
         return [found for part in schema for found in objects(part)]
     if not isinstance(schema, dict):
