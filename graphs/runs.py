@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.splits import split
 from pollex.conversations.sufficiency import check_learnable
-from pollex.errors import PollexError
+from pollex.errors import Interrupted, PollexError
 from pollex.graphs import refit as refit_graph
 from pollex.graphs import score as score_graph
 from pollex.graphs.learn import graph as learn_graph
@@ -77,6 +77,7 @@ class Setting:
         arguments: As given by the user, for `pollex runs`.
         resume: Go on with the last unfinished run of the same fingerprint.
         secrets: Keys that must not be written anywhere.
+        traced: Told the run's tracer when the run begins.
     """
 
     store: Store
@@ -85,6 +86,13 @@ class Setting:
     resume: bool = False
     secrets: Collection[str] = ()
     wave: int = WAVE
+    traced: Callable[[Tracer], None] = lambda _tracer: None
+
+    def tracer(self, run: str) -> Tracer:
+        """The run's tracer, told to whom it concerns."""
+        tracer = Tracer(self.store, run, self.secrets)
+        self.traced(tracer)
+        return tracer
 
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
@@ -179,7 +187,7 @@ async def _learn(
         context = LearnContext(
             store=setting.store,
             run=run.id,
-            tracer=Tracer(setting.store, run.id, setting.secrets),
+            tracer=setting.tracer(run.id),
             progress=setting.progress,
             wave=setting.wave,
             logs=logs,
@@ -226,7 +234,7 @@ async def score(
         context = ScoreContext(
             store=store,
             run=run.id,
-            tracer=Tracer(store, run.id, setting.secrets),
+            tracer=setting.tracer(run.id),
             progress=setting.progress,
             wave=setting.wave,
             shelf=shelf,
@@ -287,7 +295,7 @@ async def running(
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
     try:
         yield run
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         store.finish(run.id, "interrupted", roles=roles)
         raise
     except PollexError as error:

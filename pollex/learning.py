@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
@@ -15,13 +14,23 @@ from pollex.errors import WrongUse
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import Learned, learn, refit
+from pollex.prompts.profile import DomainProfile
 from pollex.selection.policies import policy_named
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
-from pollex.terminal.show import figures_json, not_scorable, show_figures, show_logs, show_rubrics, told
+from pollex.terminal.show import (
+    figures_json,
+    not_scorable,
+    show_figures,
+    show_logs,
+    show_rubrics,
+    show_usage,
+    told,
+    usage_json,
+)
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
-from pollex.workers import embedded_record, embedded_roles, embedder_for, model_of, profile_at
+from pollex.workers import ModelOptions, Workers, judging, profile_at, workers
 
 REPORT = "report.html"
 DONE, PARTLY = 0, 3
@@ -31,7 +40,8 @@ def learn_command(
     sources: Sequence[str],
     out: Path,
     reading: ReadOptions,
-    options: RunOptions,
+    run: RunOptions,
+    model: ModelOptions,
     *,
     domain: Path | None = None,
     test_fraction: float = 0.5,
@@ -39,7 +49,6 @@ def learn_command(
     policy: str = "greedy",
     alpha: float | None = None,
     seed: int = 0,
-    embedding_model: str | None = None,
 ) -> int:
     """Reads logs, learns, writes rubric set and report, tells; the exit code."""
     policy_named(policy)
@@ -51,22 +60,33 @@ def learn_command(
     )
     logs = read_logs(sources, options=reading)
     check_learnable(logs.learnable, settings.minimum)
-    with session(options) as opened:
+    with session(run) as opened:
         show_logs(opened, logs)
-        opened.say("Roles: embedded (no LLM, no network)")
-        embedder = embedder_for(options.store, embedding_model or DEFAULT_MODEL)
-        embedder.watch(opened.bars)
-        learned = opened.run(
-            learn(
-                logs,
-                roles=embedded_roles(profile, embedder, seed),
-                judge_record=embedded_record(embedder),
-                profile=profile,
-                settings=settings,
-                setting=opened.setting({"logs": list(sources), "out": str(out)}),
-            )
+        arguments = {"logs": list(sources), "out": str(out), "model": model.model}
+        learned, staff = opened.run(_learn(opened, logs, model, profile, settings, arguments))
+        return told_and_written(opened, logs, learned, staff, out)
+
+
+async def _learn(
+    opened: Session,
+    logs: Logs,
+    model: ModelOptions,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    arguments: dict[str, Any],
+) -> tuple[Learned, Workers]:
+    async with workers(model, profile, opened.store, settings.seed) as staff:
+        opened.meet(staff)
+        learned = await learn(
+            logs,
+            roles=staff.roles,
+            judge_record=staff.record,
+            profile=profile,
+            settings=settings,
+            setting=opened.setting(arguments, staff),
+            prompts=staff.prompts,
         )
-        return told_and_written(opened, logs, learned, out)
+        return learned, staff
 
 
 def refit_command(
@@ -74,7 +94,8 @@ def refit_command(
     rubrics: Path,
     out: Path | None,
     reading: ReadOptions,
-    options: RunOptions,
+    run: RunOptions,
+    model: ModelOptions,
     *,
     test_fraction: float = 0.5,
     seed: int = 0,
@@ -82,24 +103,40 @@ def refit_command(
     """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code."""
     rubric_set = RubricSet.load(rubrics)
     logs = read_logs(sources, options=reading)
-    with session(options) as opened:
+    settings = LearnSettings(test_fraction=test_fraction, seed=seed)
+    with session(run) as opened:
         show_logs(opened, logs)
-        opened.say("Roles: embedded (no LLM, no network)")
-        embedder = embedder_for(options.store, model_of(rubric_set.judge.options))
-        embedder.watch(opened.bars)
-        learned = opened.run(
-            refit(
-                logs,
-                rubric_set,
-                roles=embedded_roles(rubric_set.domain, embedder, seed),
-                settings=LearnSettings(test_fraction=test_fraction, seed=seed),
-                setting=opened.setting({"logs": list(sources), "rubrics": str(rubrics)}),
-            )
+        arguments = {"logs": list(sources), "rubrics": str(rubrics), "model": model.model}
+        learned, staff = opened.run(_refit(opened, logs, model, rubric_set, settings, arguments))
+        return told_and_written(opened, logs, learned, staff, out or rubrics)
+
+
+async def _refit(
+    opened: Session,
+    logs: Logs,
+    model: ModelOptions,
+    rubric_set: RubricSet,
+    settings: LearnSettings,
+    arguments: dict[str, Any],
+) -> tuple[Learned, Workers]:
+    """With the model that the user names, else with the judge that the set has."""
+    if model.model is None:
+        hired = judging(model, rubric_set, opened.store)
+    else:
+        hired = workers(model, rubric_set.domain, opened.store, settings.seed)
+    async with hired as staff:
+        opened.meet(staff)
+        learned = await refit(
+            logs,
+            rubric_set.model_copy(update={"judge": staff.record}),
+            roles=staff.roles,
+            settings=settings,
+            setting=opened.setting(arguments, staff),
         )
-        return told_and_written(opened, logs, learned, out or rubrics)
+        return learned, staff
 
 
-def told_and_written(opened: Session, logs: Logs, learned: Learned, out: Path) -> int:
+def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Workers, out: Path) -> int:
     """Writes the rubric set and the report, and says what came of it."""
     rubrics = learned.rubric_set
     left_out = skipped(logs, learned)
@@ -116,10 +153,11 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, out: Path) -
             opened.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC less that: {ahead}")
     for note in rubrics.notes:
         opened.say(f"Note: {note}", style="yellow")
+    show_usage(opened, staff)
     opened.say(f"Wrote {out} and {report} ({', '.join(sorted(set(rubrics.roles.values())))}; run {learned.run})")
     failed = [score for score in learned.scores if score.netsat is None]
     if opened.options.as_json:
-        print_json(learned_json(learned, out, report, left_out))
+        print_json(learned_json(learned, out, report, left_out) | usage_json(staff))
     return PARTLY if failed or logs.bad_rows or not_scorable(logs) else DONE
 
 

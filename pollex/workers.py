@@ -1,9 +1,14 @@
-"""Who does the work of a command: the embedded roles, or an LLM's."""
+"""Who does the work of a run: the embedded roles, or an LLM's through the gateway."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
@@ -12,12 +17,191 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Judge
 from pollex.errors import WrongUse
+from pollex.gateway.endpoint import OPENAI, Endpoint
+from pollex.gateway.limits import Limits
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import Roles
 from pollex.prompts.profile import DomainProfile
 
+if TYPE_CHECKING:
+    from pollex.agents.llm.options import LlmOptions
+    from pollex.gateway.chat_models import ChatModel
+    from pollex.gateway.gateway import Gateway
+    from pollex.gateway.probe import Capabilities
+    from pollex.store.spans import Tracer
+    from pollex.store.store import Store
+
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
+
+SALT = "salt"
+"""File of a store's secret. Boundaries around data are made from it: they are part of what a paid call is known by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Which model, how hard it may be worked, and what it is asked for.
+
+    Attributes:
+        model: None for the embedded roles.
+        elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
+        value: What NetSAT adds up; see `graphs.rubric_set.JudgeRecord`.
+    """
+
+    model: str | None = None
+    base_url: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    elicitation: Literal["batched", "independent"] = "batched"
+    samples: int = 1
+    require: Literal["logprobs"] | None = None
+    without: frozenset[str] = frozenset()
+    canary: bool = True
+    straight_lining: bool = True
+    retry_refused: bool = False
+    value: Literal["auto", "expected", "mode"] = "auto"
+    embedding_model: str = DEFAULT_MODEL
+
+    def endpoint(self) -> Endpoint:
+        """Where to ask. The key comes from the environment alone, so that it stands in no shell history."""
+        assert self.model is not None, "the embedded roles need no endpoint"
+        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY"))
+
+
+@dataclass(kw_only=True)
+class Workers:
+    """The roles of a run, and what the run must know of them.
+
+    Attributes:
+        record: How a rubric set remembers the judge.
+        prompts: Version of each prompt by name; empty for the embedded roles.
+        gateway: None for the embedded roles; `capabilities` likewise.
+        traced: Told the run's tracer, for spans of model calls.
+    """
+
+    roles: Roles
+    record: JudgeRecord
+    embedder: Embedder
+    prompts: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    gateway: Gateway | None = None
+    capabilities: Capabilities | None = None
+    traced: Callable[[Tracer], None] = lambda _tracer: None
+
+    @property
+    def said(self) -> str:
+        """Who works, for people."""
+        if self.gateway is None:
+            return "embedded (no LLM, no network)"
+        return f"{self.record.name} at {self.gateway.endpoint.place}"
+
+
+@asynccontextmanager
+async def workers(
+    options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, chat: ChatModel | None = None
+) -> AsyncIterator[Workers]:
+    """The roles that the options ask for; a model's are probed first, and its connections closed at the end.
+
+    Args:
+        chat: A LangChain chat model in place of an endpoint.
+
+    Raises:
+        ModelRefused: The endpoint refuses every call, or lacks what is required.
+        ModelUnavailable: It can't be reached.
+    """
+    embedder = embedder_for(store.folder, options.embedding_model)
+    if options.model is None and chat is None:
+        yield embedded_workers(profile, embedder, seed)
+        return
+    from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
+    from pollex.gateway.probe import probe
+    from pollex.store.ledger import StoreLedger
+
+    endpoint = chat or options.endpoint()
+    capabilities = await probe(endpoint)
+    ledger = StoreLedger(store)
+    again = MENDABLE | {"refused"} if options.retry_refused else MENDABLE
+    async with Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window) as gateway:
+        made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
+        made.traced = ledger.trace
+        yield made
+
+
+def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Workers:
+    """All four roles without an LLM."""
+    return Workers(roles=embedded_roles(profile, embedder, seed), record=embedded_record(embedder), embedder=embedder)
+
+
+def llm_workers(
+    options: ModelOptions,
+    profile: DomainProfile,
+    store: Store,
+    embedder: Embedder,
+    gateway: Gateway,
+    capabilities: Capabilities,
+    seed: int,
+) -> Workers:
+    """All four roles on a model."""
+    from pollex.agents.llm.roles import build_llm_roles
+
+    roles = Roles(*build_llm_roles(gateway, capabilities, profile, llm_options(options, store, seed), embedder))
+    record = JudgeRecord(
+        kind="llm",
+        name=capabilities.model,
+        fingerprint=roles.judge.fingerprint,
+        value=options.value,
+        options={
+            "place": gateway.endpoint.place,
+            "elicitation": options.elicitation,
+            "samples": options.samples,
+            "canary": options.canary,
+            "straight_lining": options.straight_lining,
+            "without": sorted(options.without),
+            "capabilities": capabilities.as_dict(),
+        },
+    )
+    return Workers(
+        roles=roles,
+        record=record,
+        embedder=embedder,
+        prompts=prompt_versions(),
+        secrets=gateway.endpoint.secrets,
+        gateway=gateway,
+        capabilities=capabilities,
+    )
+
+
+def llm_options(options: ModelOptions, store: Store, seed: int) -> LlmOptions:
+    """What the roles on a model are told."""
+    from pollex.agents.llm.options import LlmOptions
+
+    return LlmOptions(
+        salt=salt_of(store.folder),
+        without=options.without,
+        elicitation=options.elicitation,
+        samples=options.samples,
+        require=options.require,
+        seed=seed,
+        canary=options.canary,
+        straight_lining=options.straight_lining,
+    )
+
+
+def prompt_versions() -> dict[str, str]:
+    """The version of every prompt, by name."""
+    from pollex.prompts.prompt import load, names
+
+    return {name: load(name).version for name in names()}
+
+
+def salt_of(folder: Path) -> bytes:
+    """The store's secret, made when it is first needed."""
+    path = folder / SALT
+    if not path.exists():
+        draft = path.with_name(f".{SALT}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(secrets.token_bytes(32))
+        draft.replace(path)
+    return path.read_bytes()
 
 
 def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Roles:
@@ -45,10 +229,59 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None) -> Judge:
     record = rubric_set.judge
     if record.kind != "embedded":
         raise WrongUse(
-            f"these rubrics were learnt with the judge {record.name}, and so was θ",
-            remedy=f"give --model {record.name}, or fit θ for the embedded judge: `pollex refit`",
+            f"θ was fitted to the answers of {record.name}, not of the embedded judge",
+            remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
         )
     return EmbeddedJudge(embedder_for(store, model_of(record.options)), record.learned)
+
+
+@asynccontextmanager
+async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
+    """Workers whose judge is the one that θ was fitted to.
+
+    Raises:
+        WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
+    """
+    record = rubric_set.judge
+    if record.kind == "embedded":
+        if options.model is not None:
+            raise WrongUse(
+                f"θ was fitted to the embedded judge's answers, not to those of {options.model}",
+                remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {options.model}`",
+            )
+        made = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
+        made.roles = replace_judge(made.roles, embedded_judge(rubric_set, store.folder))
+        made.record = record
+        yield made
+        return
+    async with workers(confirmed(options, record), rubric_set.domain, store) as made:
+        yield made
+
+
+def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
+    """The options with which the set's judge answers as it did.
+
+    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
+    """
+    from dataclasses import replace
+
+    if options.model not in (None, record.name):
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of {options.model}",
+            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {options.model}`",
+        )
+    place = record.options.get("place")
+    if options.base_url is None and place != Endpoint(record.name).place:
+        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
+    known = {name: record.options[name] for name in ("elicitation", "samples", "canary", "straight_lining")}
+    return replace(
+        options, model=record.name, value=record.value, without=frozenset(record.options["without"]), **known
+    )
+
+
+def replace_judge(roles: Roles, judge: Judge) -> Roles:
+    """The roles with another judge."""
+    return Roles(roles.extractor, roles.summarizer, roles.deduplicator, judge)
 
 
 def model_of(options: Mapping[str, object]) -> str:

@@ -26,6 +26,10 @@ class StoreLedger:
         self._store, self._tracer = store, tracer
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
+    def trace(self, tracer: Tracer) -> None:
+        """Writes the spans of calls from now on: for a run that begins after its ledger was made."""
+        self._tracer = tracer
+
     async def lookup(self, key: str) -> StoredCall | None:
         """The last record of `key`, None when there is none."""
         place = self._store.calls.get(key)

@@ -56,6 +56,9 @@ class LlmJudge:
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing: a model answers on the scale that it is given."""
 
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Nothing: calls about different conversations share nothing."""
+
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """One answer a question, in the questions' order; no call for a conversation that can't be scored."""
         if why := conversation.not_scorable:

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_model, with_reading, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
 
 
 @click.command("evaluate")
 @logs_argument
 @rubrics_option
 @with_reading
+@with_model
 @with_run
-def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: RunOptions) -> int:
+def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions) -> int:
     """Measure a rubric set on labelled conversations, with 95 % intervals.
 
     \b
@@ -28,4 +30,4 @@ def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: Run
     """
     from pollex.scoring import evaluate_command
 
-    return evaluate_command(logs, rubrics, reading, run)
+    return evaluate_command(logs, rubrics, reading, run, model)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.terminal.options import RunOptions, logs_argument, with_reading, with_run
+from pollex.terminal.options import RunOptions, logs_argument, with_model, with_reading, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
 
 
 @click.command("learn")
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 @click.option("--policy", default="greedy", show_default=True, help="How rubrics are chosen.")
 @click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
 @click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
-@click.option("--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path.")
 @with_reading
+@with_model
 @with_run
-def command(logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, **given: Any) -> int:
+def command(
+    logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
+) -> int:
     """Learn rubrics from conversations with thumbs up and down.
 
     Writes the rubric set and, beside it, report.html: what was learnt, how well it does on conversations that were held
@@ -43,4 +46,4 @@ def command(logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOpti
     """
     from pollex.learning import learn_command  # what learns is not needed for --help
 
-    return learn_command(logs, out, reading, run, **given)
+    return learn_command(logs, out, reading, run, model, **given)

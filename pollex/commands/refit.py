@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_model, with_reading, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
 
 
 @click.command("refit")
@@ -20,9 +21,16 @@ if TYPE_CHECKING:
 @click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
 @click.option("--seed", default=0, show_default=True, help="Of the split.")
 @with_reading
+@with_model
 @with_run
 def command(
-    logs: tuple[str, ...], rubrics: Path, out: Path | None, reading: ReadOptions, run: RunOptions, **given: Any
+    logs: tuple[str, ...],
+    rubrics: Path,
+    out: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    **given: Any,
 ) -> int:
     """Judge edited rubrics again, and fit θ, window and probability again.
 
@@ -35,4 +43,4 @@ def command(
     """
     from pollex.learning import refit_command
 
-    return refit_command(logs, rubrics, out, reading, run, **given)
+    return refit_command(logs, rubrics, out, reading, run, model, **given)

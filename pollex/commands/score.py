@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_reading, with_run
+from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_model, with_reading, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
 
 
 @click.command("score")
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     help="Ends in .parquet, .jsonl or .csv.",
 )
 @with_reading
+@with_model
 @with_run
-def command(logs: tuple[str, ...], rubrics: Path, out: Path, reading: ReadOptions, run: RunOptions) -> int:
+def command(
+    logs: tuple[str, ...], rubrics: Path, out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions
+) -> int:
     """Score conversations with a rubric set, one row a conversation.
 
     A row has id, netsat, label, confident (outside the uncertainty window), probability and the answers. A conversation
@@ -38,4 +42,4 @@ def command(logs: tuple[str, ...], rubrics: Path, out: Path, reading: ReadOption
     """
     from pollex.scoring import score_command
 
-    return score_command(logs, rubrics, out, reading, run)
+    return score_command(logs, rubrics, out, reading, run, model)

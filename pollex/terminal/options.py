@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,6 +81,70 @@ def with_run(command: F) -> F:
 def with_store(command: F) -> F:
     """Adds the options of looking at runs, as `run: RunOptions`."""
     return _family(command, RUN[:2], "run", lambda **given: RunOptions(**given, resume=False))
+
+
+MODEL = [
+    click.option("--model", envvar="POLLEX_MODEL", help="An LLM for the roles; without it the embedded roles work."),
+    click.option(
+        "--base-url",
+        envvar=["POLLEX_BASE_URL", "OPENAI_BASE_URL"],
+        metavar="URL",
+        help="Of any server that speaks OpenAI's protocol. The key is taken from OPENAI_API_KEY alone.",
+    ),
+    click.option(
+        "--elicitation",
+        type=click.Choice(["batched", "independent"]),
+        default="batched",
+        show_default=True,
+        help="Ten rubrics a call with reasons, or one question and one token a call.",
+    ),
+    click.option("--samples", default=1, show_default=True, help="Calls a distribution, where there are no logprobs."),
+    click.option("--require", type=click.Choice(["logprobs"]), help="Fail rather than fall back on samples."),
+    click.option("--without", default="", metavar="PARTS", help="Parts of prompts to leave out: ds, cdp, domain."),
+    click.option("--canary/--no-canary", default=True, show_default=True, help="Ask a question of known answer too."),
+    click.option("--straight-lining/--no-straight-lining", default=True, show_default=True, help="Mark it as suspect."),
+    click.option(
+        "--value",
+        type=click.Choice(["auto", "expected", "mode"]),
+        default="auto",
+        show_default=True,
+        help="What of an answer NetSAT adds up.",
+    ),
+    click.option("--retry-refused", is_flag=True, help="Ask again what the model refused in an earlier run."),
+    click.option("--concurrency", default=64, show_default=True, help="Most calls out at once."),
+    click.option("--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Of a single call."),
+    click.option(
+        "--max-wait", default=300.0, show_default=True, metavar="SECONDS", help="For an endpoint that asks to."
+    ),
+    click.option("--max-calls", type=int, metavar="N", help="Stop after so many calls; --resume goes on."),
+    click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs prices."),
+    click.option("--price-in", type=float, metavar="AMOUNT", help="Of a million prompt tokens."),
+    click.option("--price-out", type=float, metavar="AMOUNT", help="Of a million completion tokens."),
+    click.option("--langsmith", is_flag=True, help="Let LangSmith trace; it is off whatever the environment says."),
+    click.option("--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."),
+]
+
+
+def with_model(command: F) -> F:
+    """Adds the options of an LLM; they arrive as `model: ModelOptions`."""
+    return _family(command, MODEL, "model", _model_options)
+
+
+def _model_options(**given: Any) -> ModelOptions:
+    from pollex.gateway.limits import Limits, Price
+    from pollex.gateway.tracing import tracing_off, tracing_on
+    from pollex.workers import ModelOptions
+
+    (tracing_on if given.pop("langsmith") else tracing_off)()
+    prices = given.pop("price_in"), given.pop("price_out")
+    if (prices[0] is None) != (prices[1] is None):
+        raise click.UsageError("--price-in and --price-out go together")
+    price = None if prices[0] is None or prices[1] is None else Price(read=prices[0], written=prices[1])
+    limited = {name: given.pop(name) for name in ("concurrency", "deadline", "max_wait", "max_calls", "max_cost")}
+    without = frozenset(part.strip() for part in given.pop("without").split(",") if part.strip())
+    embedding = given.pop("embedding_model")
+    chosen = {"embedding_model": embedding} if embedding else {}
+    return ModelOptions(limits=Limits(price=price, **limited), without=without, **given, **chosen)
 
 
 def _family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:

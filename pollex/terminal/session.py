@@ -16,11 +16,11 @@ from rich.console import Console
 
 from pollex.conversations.display import printable
 from pollex.errors import Interrupted
-from pollex.gateway.tracing import tracing_off
 from pollex.graphs.runs import Setting
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.progress import Bars
+from pollex.workers import Workers
 
 T = TypeVar("T")
 
@@ -40,15 +40,28 @@ class Session:
     options: RunOptions
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
-    def setting(self, arguments: dict[str, Any], secrets: tuple[str, ...] = ()) -> Setting:
+    def setting(self, arguments: dict[str, Any], staff: Workers) -> Setting:
         """The setting of a run that this session makes."""
         return Setting(
             store=self.store,
             progress=self.bars,
             arguments=arguments,
             resume=self.options.resume,
-            secrets=secrets,
+            secrets=staff.secrets,
+            traced=staff.traced,
         )
+
+    def meet(self, staff: Workers) -> None:
+        """Says who works, what their endpoint can't do, and lets Ctrl-C reach them."""
+        self.say(f"Roles: {staff.said}")
+        if staff.capabilities:
+            for missing in staff.capabilities.missing():
+                self.say(f"Note: {missing}")
+        if staff.gateway and staff.gateway.endpoint.exposed:
+            self.say("Note: conversations go over the network unencrypted (http)", style="yellow")
+        if staff.gateway:
+            self.on_stop.append(staff.gateway.stop)
+        staff.embedder.watch(self.bars)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` to its end. Ctrl-C, SIGTERM and SIGHUP end it in good order; a second one ends it at once."""
@@ -84,7 +97,6 @@ class Session:
 @contextmanager
 def session(options: RunOptions, *, read_only: bool = False) -> Iterator[Session]:
     """An open store with all that a verb needs."""
-    tracing_off()
     with Store.open(options.store, read_only=read_only) as store, Bars(Console(stderr=True)) as bars:
         opened = Session(store, bars, Console(stderr=options.as_json), options)
         for notice in store.notices:

@@ -12,8 +12,10 @@ from rich.text import Text
 from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
+from pollex.gateway.usage import StageUsage
 from pollex.graphs.rubric_set import Figure, Figures, RubricSet
 from pollex.terminal.session import Session
+from pollex.workers import Workers
 
 FIGURES = {
     "auc": "AUC",
@@ -125,4 +127,47 @@ def figures_json(figures: Figures | None) -> dict[str, Any]:
         **{name: figure.value for name, figure in found.items()},
         "intervals": {name: [figure.low, figure.high] for name, figure in found.items() if figure.low is not None},
         "undefined": {name: figure.undefined for name, figure in found.items() if figure.undefined},
+    }
+
+
+def show_usage(session: Session, staff: Workers) -> None:
+    """Calls, tokens and cost by stage, where a model worked."""
+    if staff.gateway is None:
+        return
+    made = table("stage", "calls", "sent", "from the ledger", "prompt tokens", "completion tokens", "cost", "outcomes")
+    for name, row in usage_rows(staff).items():
+        outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
+        cost = row.cost(staff.gateway.limits.price)
+        numbers = (row.asked, row.sent, row.known, row.prompt, row.completion)
+        made.add_row(name, *map(str, numbers), "unknown" if cost is None else f"{cost:.4f}", outcomes)
+    session.console.print(made)
+    if len(models := staff.gateway.used.models) > 1:
+        listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
+        session.say(f"Note: several models answered: {listed}", style="yellow")
+
+
+def usage_rows(staff: Workers) -> dict[str, StageUsage]:
+    """The stages and their sum."""
+    assert staff.gateway is not None, "only a model uses anything"
+    return staff.gateway.used.stages | {"all": staff.gateway.used.total}
+
+
+def usage_json(staff: Workers) -> dict[str, Any]:
+    """The same for scripts; nothing where no model worked."""
+    if staff.gateway is None:
+        return {}
+    price = staff.gateway.limits.price
+    return {
+        "usage": {
+            name: {
+                "calls": row.asked,
+                "sent": row.sent,
+                "known": row.known,
+                "prompt_tokens": row.prompt,
+                "completion_tokens": row.completion,
+                "cost": row.cost(price),
+                "outcomes": dict(row.outcomes),
+            }
+            for name, row in usage_rows(staff).items()
+        }
     }
