@@ -46,7 +46,8 @@ types: $(installed)
 	@rm -rf build/types && mkdir -p build/types/pollex
 	@ln -s "$(CURDIR)"/pollex/* build/types/pollex/
 	@for room in $(rooms); do ln -s "$(CURDIR)/$$room" build/types/pollex/; done
-	cd build/types && ../../$(python) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p pollex
+	@cd build/types && { ../../$(python) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
+		-p pollex > report; status=$$?; sed $(foreach room,$(rooms),-e 's#^pollex/$(room)/#$(room)/#') report; exit $$status; }
 
 docs: $(installed)
 	$(python) docs/drawings.py
@@ -67,8 +68,8 @@ $(installed): $(locked)
 	@rm -f $(venv)/installed-* && touch $@
 
 $(locked):
-	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "pollex needs Python 3.11 or newer; $(or $(PYTHON),no python3 on the PATH) is not." \
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
+		echo "pollex needs Python 3.11 or newer; $(or $(PYTHON),every python on the PATH) is older or missing." \
 		"Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2
 	@echo "Installing into $(venv); this happens once and takes some minutes."
 	@$(PYTHON) -m venv $(venv)

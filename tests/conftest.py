@@ -18,7 +18,7 @@ class NetworkRefused(OSError):
 
 
 def refuse_strangers(event: str, arguments: tuple[object, ...]) -> None:
-    """An audit hook: whatever opens the connection, Python or a library in C that calls Python's sockets, it ends here."""
+    """An audit hook: every library that opens a connection through Python's sockets, also from C, passes here."""
     if event in ("socket.connect", "socket.sendto"):
         address = arguments[1]
         host = address[0] if isinstance(address, tuple) else None  # a path is a Unix socket

@@ -1,0 +1,61 @@
+"""The house as its files tell it, for the tests that hold it to its plan."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+FOLDERS: dict[str, str] = PROJECT["tool"]["setuptools"]["package-dir"]
+"""Package to folder: `pollex.selection` to `selection`."""
+
+FRONT_DOOR = "the front door"
+ERRORS = "errors"
+
+
+@dataclass(frozen=True)
+class Import:
+    """What one import statement asks for, and where it stands (`agents/roles.py:12`)."""
+
+    module: str
+    at: str
+
+
+def files(package: str) -> list[Path]:
+    """All files in a package's folder and below, compiled and hidden ones left out."""
+    found = (ROOT / FOLDERS[package]).rglob("*")
+    return [path for path in sorted(found) if path.is_file() and path.suffix != ".pyc" and path.name[0] != "."]
+
+
+def sources(package: str) -> list[Path]:
+    """The Python files among them."""
+    return [path for path in files(package) if path.suffix == ".py"]
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """All that a file imports, at its top or inside a function."""
+    return imports_of(path.read_text("utf-8"), str(path.relative_to(ROOT)))
+
+
+def imports_of(source: str, name: str) -> Iterator[Import]:
+    """All that a source text imports. `from a import b` asks for `a.b`: `b` may be a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, f"{name}:{node.lineno}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno}: write the absolute name"
+            yield from (Import(f"{node.module}.{alias.name}", f"{name}:{node.lineno}") for alias in node.names)
+
+
+def room_of(module: str) -> str | None:
+    """The room that a module belongs to; None for one that isn't ours."""
+    ours, _, inner = module.partition(".")
+    if ours != "pollex":
+        return None
+    first = inner.partition(".")[0]
+    return first if f"pollex.{first}" in FOLDERS or first == ERRORS else FRONT_DOOR

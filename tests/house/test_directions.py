@@ -1,0 +1,56 @@
+"""Imports go one way through the house."""
+
+from __future__ import annotations
+
+import pytest
+from rooms import ERRORS, FOLDERS, FRONT_DOOR, imports, imports_of, room_of, sources
+
+MAY_KNOW: dict[str, set[str]] = {
+    "calibration": set(),
+    "conversations": set(),
+    "examples": set(),
+    "gateway": set(),
+    "prompts": set(),
+    "selection": set(),
+    "agents": {"conversations", "gateway", "prompts"},
+    "store": {"agents", "conversations", "gateway"},
+    "graphs": {"agents", "calibration", "conversations", "gateway", "prompts", "selection", "store"},
+    "web": {"agents", "conversations", "graphs", "selection", "store"},
+}
+"""Beside itself and the errors, which everybody may import. The front door knows every room, and nobody knows it."""
+
+
+@pytest.mark.parametrize("package", [package for package in FOLDERS if package != "pollex"])
+def test_a_room_imports_only_what_the_design_lets_it_know(package: str) -> None:
+    room = package.removeprefix("pollex.")
+    known = MAY_KNOW[room] | {room, ERRORS, None}
+    wrong = [f"{found.at} {found.module}" for path in sources(package) for found in imports(path)
+             if room_of(found.module) not in known]  # fmt: skip
+    assert wrong == []
+
+
+def test_the_errors_know_nobody() -> None:
+    (errors,) = [path for path in sources("pollex") if path.name == "errors.py"]
+    assert [found for found in imports(errors) if room_of(found.module) is not None] == []
+
+
+def test_a_wrong_import_is_found_wherever_it_stands() -> None:
+    source = (
+        "import pollex\ndef f():\n    from pollex import graphs\n    if graphs:\n        import pollex.web.plots as p\n"
+    )
+    found = {(room_of(found.module), found.at) for found in imports_of(source, "a.py")}
+    assert found == {(FRONT_DOOR, "a.py:1"), ("graphs", "a.py:3"), ("web", "a.py:5")}
+
+
+@pytest.mark.parametrize(
+    ("module", "room"),
+    [
+        ("pollex.errors.WrongUse", ERRORS),
+        ("pollex.selection.policies.greedy", "selection"),
+        ("pollex.api.learn", FRONT_DOOR),
+        ("pollexy.web", None),
+        ("numpy.typing", None),
+    ],
+)
+def test_a_module_belongs_to_one_room(module: str, room: str | None) -> None:
+    assert room_of(module) == room

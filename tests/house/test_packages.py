@@ -1,0 +1,82 @@
+"""What `pip install` brings is what the folders hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from rooms import FOLDERS, PROJECT, ROOT, files, sources
+
+HEAVY = {"duckdb", "langchain_core", "langchain_openai", "langgraph", "langsmith", "numpy", "openai", "openvino"}
+HEAVY |= {"pydantic", "scipy", "sentence_transformers", "sklearn", "torch", "transformers"}
+
+
+def package_of(path: Path, package: str) -> str:
+    """The package of a file that lies in the folder of `package` or below."""
+    return ".".join([package, *path.parent.relative_to(ROOT / FOLDERS[package]).parts])
+
+
+def test_every_folder_with_sources_is_a_listed_package_and_no_other_is() -> None:
+    assert {package_of(path, package) for package in FOLDERS for path in sources(package)} == set(
+        PROJECT["tool"]["setuptools"]["packages"]
+    )
+
+
+def test_every_package_says_what_it_is() -> None:
+    folders = {path.parent for package in FOLDERS for path in sources(package)}
+    assert [folder for folder in folders if '"""' not in (folder / "__init__.py").read_text("utf-8")[:3]] == []
+
+
+def test_no_folder_at_the_root_is_a_package_by_itself() -> None:
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= set(FOLDERS.values())
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel, built from a copy: building leaves things behind, and stale ones would get in."""
+    copy = tmp_path_factory.mktemp("sources")
+    for folder in FOLDERS.values():
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", copy / "dist", copy], check=True, stdin=subprocess.DEVNULL)
+    (built,) = (copy / "dist").glob("*.whl")
+    return zipfile.ZipFile(built)
+
+
+def test_the_wheel_has_one_top_level_package(wheel: zipfile.ZipFile) -> None:
+    tops = {name.partition("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"pollex"}
+
+
+def test_the_wheel_has_every_file_of_every_room(wheel: zipfile.ZipFile) -> None:
+    expected = {
+        f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}"
+        for package, folder in FOLDERS.items()
+        for path in files(package)
+    }
+    assert expected - set(wheel.namelist()) == set()
+
+
+def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) -> None:
+    (entries,) = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
+    assert "pollex = pollex." in wheel.read(entries).decode()
+    assert any(name.endswith("/LICENSE") for name in wheel.namelist())
+
+
+def test_importing_pollex_loads_nothing_heavy() -> None:
+    code = "import json, sys, pollex; print(json.dumps([name.partition('.')[0] for name in sys.modules]))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert HEAVY & set(json.loads(shown.stdout)) == set()
+
+
+def test_every_public_name_leads_somewhere() -> None:
+    code = "import pollex; print(len([getattr(pollex, name) for name in pollex.__all__]) > 0)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert shown.stdout == "True\n"
