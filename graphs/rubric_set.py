@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.agents.answers import Answer, Question, Unanswered
@@ -337,13 +338,17 @@ class NetSat(Record):
             outcome = failed[0].outcome if len(failed) == len(answers) else "incomplete"
             return Score(conversation_id=conversation_id, outcome=outcome, answers=tuple(answers))
         netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in answers if isinstance(a, Answer))
+        return self.read(conversation_id, netsat).model_copy(update={"answers": tuple(answers)})
+
+    def read(self, conversation_id: str, netsat: float) -> Score:
+        """What a NetSAT means."""
+        scores = np.array([netsat])
         return Score(
             conversation_id=conversation_id,
             netsat=netsat,
             label="positive" if netsat > self.theta else "negative",
-            confident=bool(self.window.confident([netsat])[0]),  # type: ignore[arg-type]
-            probability=float(self.calibration.probability([netsat])[0]),  # type: ignore[arg-type]
-            answers=tuple(answers),
+            confident=bool(self.window.confident(scores)[0]),
+            probability=float(self.calibration.probability(scores)[0]),
         )
 
 

@@ -24,7 +24,7 @@ from pollex.graphs.learn import graph as learn_graph
 from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet, Score
 from pollex.graphs.runtime import WAVE, Progress, Roles, Shelf, Silent, waves_needed
-from pollex.graphs.score import ScoreContext
+from pollex.graphs.score import ScoreContext, score_row
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import answers_of, extractions_of, resumable
 from pollex.store.rows import conversation_rows
@@ -205,8 +205,9 @@ async def _learn(
         with context.tracer.span(command, kind="graph"):
             await graph.ainvoke({}, context=context, config=config(len(learnable), setting.wave))
         assert work.rubric_set is not None, "the graph ends with `assess`"
+        scores = tuple(labelled_scores(work, sides.train, sides.test))
+        keep_scores(setting.store, run.id, work.rubric_set, scores)
         finished(setting.store, run.id, roles.names, work.failures, {"rubrics": work.rubric_set.rubrics_digest})
-    scores = tuple(labelled_scores(work, sides.train, sides.test))
     return Learned(run.id, work.rubric_set, scores, mean_answers(work, learnable))
 
 
@@ -322,6 +323,20 @@ def keep_conversations(
     store.put(conversation_rows(run, training, side="train"))
     store.put(conversation_rows(run, held_out, side="test"))
     store.put(conversation_rows(run, [c for c in logs if c.id not in used]))
+
+
+def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
+    """What each labelled conversation came to, for `pollex trace`."""
+    netsat = rubric_set.scorer_of()
+    store.put(
+        score_row(
+            run,
+            Score(conversation_id=one.conversation_id, outcome=one.outcome)
+            if one.netsat is None
+            else netsat.read(one.conversation_id, one.netsat),
+        )
+        for one in scores
+    )
 
 
 def labelled_scores(

@@ -61,19 +61,25 @@ def main() -> None:
     except BrokenPipeError:  # `pollex runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as error:
+        fail(
+            PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set"),
+            error,
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(error: PollexError) -> None:
-    """Says what was wrong and what to do, and ends the process."""
-    from pollex.conversations.display import printable  # not needed where nothing fails
+def fail(error: PollexError, cause: Exception | None = None) -> None:
+    """Says what was wrong and what to do, and ends the process; with POLLEX_DEBUG set, the traceback too."""
+    from pollex.conversations.display import printable  # neither is needed where nothing fails
+    from pollex.gateway.redaction import redacted
 
-    message = printable(str(error), keep_lines=True)
+    message = printable(redacted(str(error), [os.environ.get("OPENAI_API_KEY", "")]), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if error.exit_code == Interrupted.exit_code and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
-        raise error
+        raise cause or error
     sys.exit(error.exit_code)
 
 
