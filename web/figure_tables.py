@@ -29,7 +29,7 @@ def figures_table(rubrics: RubricSet) -> Markup:
     return tag(
         "table",
         tag("caption", _key(bool(held_out))),
-        _head(["Figure", tag("span", "Drawn", spark_axis(), class_="stack"), *columns]),
+        _head(["Figure", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
         tag("tbody", rows, gap),
         class_="figures",
     )
@@ -100,8 +100,11 @@ def baselines_table(rubrics: RubricSet) -> Markup:
     columns = ["AUC, training", "AUC, held out", "Rubrics ahead by"]
     return tag(
         "table",
-        tag("caption", "AUC; the dotted line is chance. An advantage whose interval includes 0 is open."),
-        _head(["Ranked by", tag("span", "Drawn", spark_axis(), class_="stack"), *columns]),
+        tag(
+            "caption",
+            "AUC; the dotted line is chance, which a constant reaches. An advantage whose interval includes 0 is open.",
+        ),
+        _head(["Ranked by", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
         tag("tbody", rows),
         class_="figures",
     )

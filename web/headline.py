@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pollex.conversations.display import printable
 from pollex.graphs.rubric_set import Baseline, Figure, Figures, RubricSet
 from pollex.web.markup import Markup, tag
 from pollex.web.words import count, interval, known, listed, number, percent, percent_interval, points
 
 CHANCE = 0.5
+
+LONGEST = 160
+"""Characters shown of a name."""
 
 
 def headline(rubrics: RubricSet) -> Markup:
@@ -80,7 +84,7 @@ def _learnt_from(rubrics: RubricSet) -> str:
     return (
         f"{count(len(rubrics.rubrics), 'rubric')}, {kinds[0]} of satisfaction and {kinds[1]} of dissatisfaction, "
         f"learnt from {count(data.training, 'conversation')} ({_classes(training)}); {tested}. "
-        f"The domain: {rubrics.domain.assistant.rstrip('.')}."
+        f"The domain: {printable(rubrics.domain.assistant.rstrip('.'), LONGEST)}."
     )
 
 
@@ -90,15 +94,17 @@ def _classes(figures: Figures) -> str:
 
 def worker(rubrics: RubricSet) -> str:
     """Who did the work, by name."""
-    names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
+    judge = printable(rubrics.judge.name, LONGEST)
+    roles = {printable(role, LONGEST): printable(name, LONGEST) for role, name in rubrics.roles.items()}
+    names = dict.fromkeys([*roles.values(), judge])
     if rubrics.judge.kind == "embedded" and all(name.startswith("embedded") for name in names):
         return (
             "Who did the work: embedded. No LLM was used: a small sentence-embedding model and plain rules found the "
             "reasons, wrote the rubrics and judged, on this machine."
         )
-    by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
+    by_name = {name: [role for role, who in roles.items() if who == name] for name in names}
     work = [f"{name} ({listed(roles)})" if roles else name for name, roles in by_name.items()]
-    return f"Who did the work: {listed(work)}; the rubrics were judged by {rubrics.judge.name}."
+    return f"Who did the work: {listed(work)}; the rubrics were judged by {judge}."
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:
