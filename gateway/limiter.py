@@ -96,7 +96,7 @@ class Limiter:
         self._resume_at = max(self._resume_at, now + wait)
         self._ready_at = max(self._ready_at, self._resume_at)
         if self._episode_at is None or given_at > self._episode_at:
-            self._begin_episode(now)
+            self._begin_episode(now, (given_at - self._counted_from) + wait)
 
     def close(self, error: Callable[[], Exception]) -> None:
         """Gives out no more slots: who waits or asks gets `error()`."""
@@ -119,8 +119,14 @@ class Limiter:
                 self.release()
             raise
 
-    def _begin_episode(self, now: float) -> None:
-        rate = max(self._accepted, 1) / max(self._resume_at - self._counted_from, 0.001)
+    def _begin_episode(self, now: float, spent: float) -> None:
+        """Adapts to a 429.
+
+        Args:
+            spent: Seconds in which what was accepted was sent, the wait now asked for included: replies take their
+                time on the way, which says nothing about the rate.
+        """
+        rate = max(self._accepted, 1) / max(spent, 0.001)
         self._spacing = 1.0 / (rate * _KEPT_RATE)
         self._limit = max(1.0, self._limit * _CUT)
         self._episode_at, self._grow_at = now, now + _HOLD

@@ -42,7 +42,7 @@ class Capabilities:
         json_schema: Whether a schema in `response_format` is obeyed.
         tools: Whether a forced tool call comes back and obeys its schema.
         json_object: Whether JSON mode gives JSON.
-        logprobs: Alternatives that it lists for the answer's token; 0 where it gives none.
+        logprobs: Alternatives of a token that may be asked for; 0 where none come for the answer's token.
         n: Whether several samples of one call come back. Nothing here relies on it.
         seed: Whether a seed is accepted; whether it is obeyed can't be told.
         temperature: Whether a temperature is accepted.
@@ -119,7 +119,7 @@ async def probe(endpoint: Endpoint | ChatModel, *, top_logprobs: int = MOST_ALTE
         json_schema=call.form == "json_schema" and _obeys(outcome),
         tools=_obeys(await bench.ask(replace(bare, form="tool"))),
         json_object=_object(await bench.ask(replace(bare, form="json_object"))) is not None,
-        logprobs=_alternatives(outcome),
+        logprobs=(call.top_logprobs or 0) if _lists_alternatives(outcome) else 0,
         n=await bench.samples(replace(bare, form="text"), 2) == 2,
         seed=call.seed is not None,
         temperature=call.temperature is not None,
@@ -218,12 +218,12 @@ def _obeys(outcome: Outcome) -> bool:
     return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
 
 
-def _alternatives(outcome: Outcome) -> int:
-    """Alternatives listed for the token that the answer begins with."""
+def _lists_alternatives(outcome: Outcome) -> bool:
+    """Whether alternatives came for the token that the answer begins with."""
     tokens = Tokens.of(outcome.logprobs, outcome.text)
     if tokens is None:
-        return 0
+        return False
     block = _object(outcome)
     spans = value_spans(outcome.text, block) if block else {}
     start, _ = next(iter(spans.values()), (0, 0))
-    return tokens.alternatives(start)
+    return tokens.alternatives(start) > 0

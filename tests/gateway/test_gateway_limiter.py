@@ -1,0 +1,190 @@
+"""The limiter, on a clock that jumps over all waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from pollex.errors import Interrupted
+from pollex.gateway.limiter import FIRST_CALLS, Limiter
+
+
+class _Jumping(selectors.SelectSelector):
+    """Instead of waiting, moves the clock."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        self.now += max(timeout or 0.0, 0.0)
+        return super().select(0)
+
+
+def simulate(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Runs `test` on the jumping clock."""
+    selector = _Jumping()
+    loop = asyncio.SelectorEventLoop(selector)
+    loop.time = lambda: selector.now  # type: ignore[method-assign]
+    try:
+        loop.run_until_complete(asyncio.wait_for(test(), 100_000))
+    finally:
+        loop.close()
+
+
+class Endpoint:
+    """Accepts so many calls in any second, and answers after a while."""
+
+    def __init__(self, per_second: float, latency: float = 0.2) -> None:
+        self.per_second, self._latency = per_second, latency
+        self._moments: deque[float] = deque()
+        self.accepted: list[float] = []
+        self.rejected: list[float] = []
+        self.out = self.most_out = 0
+
+    async def answer(self, limiter: Limiter) -> bool:
+        loop = asyncio.get_running_loop()
+        self.out += 1
+        self.most_out = max(self.most_out, self.out)
+        now = loop.time()
+        while self._moments and self._moments[0] <= now - 1.0:
+            self._moments.popleft()
+        fits = len(self._moments) < self.per_second
+        (self.accepted if fits else self.rejected).append(now)
+        if fits:
+            self._moments.append(now)
+        await asyncio.sleep(self._latency)
+        self.out -= 1
+        return fits
+
+
+async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
+    attempts = 0
+    while True:
+        given_at = await limiter.acquire(first=attempts > 0)
+        attempts += 1
+        try:
+            if await endpoint.answer(limiter):
+                limiter.accept()
+                return
+            limiter.reject(given_at, 1.0)
+        finally:
+            limiter.release()
+
+
+def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> None:
+    async def test() -> None:
+        limiter, endpoint = Limiter(100), Endpoint(10_000)
+        asking = asyncio.gather(*(ask(limiter, endpoint) for _ in range(1000)))
+        seen = []
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            seen.append(limiter.out)
+            await asyncio.sleep(0.1)
+        await asking
+        assert seen == [FIRST_CALLS, 2 * FIRST_CALLS, 100, 100]
+        assert endpoint.most_out == 100
+        assert limiter.out == 0
+
+    simulate(test)
+
+
+def test_a_burst_of_429_cuts_the_slots_once() -> None:
+    async def test() -> None:
+        limiter = Limiter(10)
+        given = [await limiter.acquire() for _ in range(10)]
+        for given_at in given:
+            limiter.reject(given_at, 1.0)
+        assert limiter.limit == 7
+
+    simulate(test)
+
+
+@pytest.mark.parametrize("latency", [0.0, 0.2, 3.0])
+def test_a_rate_is_found_and_kept(latency: float) -> None:
+    async def test() -> None:
+        limiter, endpoint = Limiter(200), Endpoint(20, latency)
+        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
+        assert len(endpoint.accepted) == 400
+        assert len(endpoint.rejected) < 200
+        assert endpoint.accepted[-1] < 2.5 * 400 / 20 + 5 * latency
+
+    simulate(test)
+
+
+def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
+    async def test() -> None:
+        limiter, endpoint = Limiter(50), Endpoint(10, latency=0.01)
+        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(60)))
+        sent = sorted(endpoint.accepted + endpoint.rejected)
+        for rejected in endpoint.rejected:
+            told = rejected + 0.01
+            assert not [moment for moment in sent if told < moment < told + 1.0 - 1e-9]
+
+    simulate(test)
+
+
+def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
+    async def test() -> None:
+        limiter, endpoint = Limiter(64), Endpoint(20)
+        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(200)))
+        endpoint.per_second = 10_000
+        began = asyncio.get_running_loop().time()
+        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(20_000)))
+        took = asyncio.get_running_loop().time() - began
+        assert limiter.limit == 64
+        assert took < 20_000 / 64 * 0.2 + 120, "never faster than it was throttled to"
+
+    simulate(test)
+
+
+def test_who_had_a_turn_goes_before_who_waits() -> None:
+    async def test() -> None:
+        limiter, order = Limiter(1), list[str]()
+        await limiter.acquire()
+
+        async def wait(name: str, *, first: bool) -> None:
+            await limiter.acquire(first=first)
+            order.append(name)
+            limiter.release()
+
+        waiting = [asyncio.ensure_future(wait(name, first=name == "retry")) for name in ("one", "two", "retry")]
+        await asyncio.sleep(0)
+        limiter.release()
+        await asyncio.gather(*waiting)
+        assert order == ["retry", "one", "two"]
+
+    simulate(test)
+
+
+def test_who_stops_waiting_leaves_no_slot_taken() -> None:
+    async def test() -> None:
+        limiter = Limiter(1)
+        await limiter.acquire()
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        limiter.release()  # gives the slot to the second at the moment at which it is cancelled
+        waiting[1].cancel()
+        await asyncio.gather(*waiting[:2], return_exceptions=True)
+        await waiting[2]
+        assert limiter.out == 1
+
+    simulate(test)
+
+
+def test_closing_tells_everybody_who_waits_or_asks() -> None:
+    async def test() -> None:
+        limiter = Limiter(1)
+        await limiter.acquire()
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
+        await asyncio.sleep(0)
+        limiter.close(lambda: Interrupted("stopped"))
+        assert {type(error) for error in await asyncio.gather(*waiting, return_exceptions=True)} == {Interrupted}
+        with pytest.raises(Interrupted):
+            await limiter.acquire()
+
+    simulate(test)
