@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pydantic_core.core_schema import CoreSchema, any_schema
+
 from pollex.agents.roles import Deduplicator, Extractor, Judge, Summarizer
 from pollex.conversations.model import Conversation
 from pollex.store.spans import Tracer
@@ -91,6 +93,11 @@ class Context:
     tracer: Tracer
     progress: Progress = field(default_factory=Silent)
     wave: int = WAVE
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        """Live objects have no schema; LangGraph Studio asks for one, and fails without this answer."""
+        return any_schema()
 
 
 def waves_needed(items: int, wave: int) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Judge

@@ -18,7 +18,8 @@ GRAPHS: dict[str, str] = json.loads((ROOT / "langgraph.json").read_text("utf-8")
 def module_at(path: Path, name: str) -> ModuleType:
     """A module loaded by its path, as LangGraph's server loads one."""
     spec = spec_from_file_location(name, path)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, name, module)
@@ -45,6 +46,14 @@ def test_every_listed_graph_is_compiled_and_bears_its_name(name: str) -> None:
     assert graph.get_name() == name
     assert graph.checkpointer is None, "the server brings its own"
     assert (module.__doc__ or "").startswith(f"`{name}`: ")
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_studio_is_told_what_goes_in_and_comes_out(name: str, drawings: ModuleType) -> None:
+    _, graph = drawings.load(GRAPHS[name])
+    assert "wave" in graph.get_input_jsonschema()["properties"]
+    assert "wave" in graph.get_output_jsonschema()["properties"]
+    assert graph.get_context_jsonschema() == {}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
