@@ -1,1 +1,6 @@
-"""What we ask: one template file per prompt, domain profiles, the loader."""
+"""What we ask: one Markdown file a prompt, domain profiles, and how outside text becomes harmless data in a prompt.
+
+`prompt` reads the files, `profile` the domains, `envelope` seals data, `messages` puts the three together, and
+`judging` writes what in a judge's prompt depends on the questions. The room knows no conversation, rubric or model: it
+takes plain texts. To add a prompt, add a file; the tests find it.
+"""

@@ -11,10 +11,12 @@ from typing import Any, Protocol
 from pollex.agents.answers import Unanswered
 from pollex.agents.llm.options import LlmOptions
 from pollex.agents.llm.reading import object_in
+from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome, Truncated
 from pollex.gateway.probe import Capabilities
-from pollex.prompts.envelope import Item, conversation
+from pollex.prompts.envelope import Item
+from pollex.prompts.envelope import conversation as turns_as_items
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import Prompt
@@ -28,13 +30,6 @@ class Door(Protocol):
 
     async def ask(self, call: Call) -> Outcome:
         """What became of the call."""
-
-
-class Talk(Protocol):
-    """What is sent of a conversation: its turns, and nothing of its id, label or metadata."""
-
-    @property
-    def turns(self) -> Sequence[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -124,9 +119,9 @@ class Asker:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def spoken(talk: Talk) -> list[Item]:
-    """A conversation's turns as data."""
-    return conversation((turn.role, turn.content) for turn in talk.turns)
+def spoken(conversation: Conversation) -> list[Item]:
+    """A conversation as data: its turns, and nothing of its id, label or metadata."""
+    return turns_as_items((turn.role, turn.content) for turn in conversation.turns)
 
 
 def signed(model: str, prompt: Prompt) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final
 
 from pollex.gateway.structured import Block, last_object
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _THOUGHTS_END = "</think>"
 
 
@@ -24,13 +26,11 @@ def object_in(text: str) -> Block | None:
 
     An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
     """
-    block, whole = last_object(text), _with_repeats(text)
-    if whole and (block is None or whole.start < block.start < block.end <= whole.end):
-        block = whole
-    try:
-        return block and Block(_storable(block.value), block.start, block.end)
-    except RecursionError:
-        return None
+    block = last_object(text)
+    begin = text.find("{", text.rfind(_THOUGHTS_END) + 1)
+    if block is None or begin < block.start:
+        block = _around(block, text, begin) or block
+    return _storable_block(block) if block and _SURROGATE.search(text) else block
 
 
 def chosen(answer: Any, options: Sequence[str]) -> int | None:
@@ -52,14 +52,13 @@ def entries(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _with_repeats(text: str) -> Block | None:
-    """The first object behind the thoughts, keys named twice and all."""
-    start = text.find("{", text.rfind(_THOUGHTS_END) + 1)
+def _around(block: Block | None, text: str, begin: int) -> Block | None:
+    """The object at `begin`, keys named twice and all, if `block` is only a part of it."""
     try:
-        value, end = _DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
+        value, end = _DECODER.raw_decode(text, begin) if begin >= 0 else (None, 0)
     except (ValueError, RecursionError):
         return None
-    return Block(value, start, end) if isinstance(value, dict) else None
+    return Block(value, begin, end) if isinstance(value, dict) and (block is None or block.end <= end) else None
 
 
 def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -73,6 +72,13 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
         return bool(one["answer"] == other.get("answer"))
     return bool(one == other)
+
+
+def _storable_block(block: Block) -> Block | None:
+    try:
+        return Block(_storable(block.value), block.start, block.end)
+    except RecursionError:
+        return None
 
 
 def _storable(value: Any) -> Any:

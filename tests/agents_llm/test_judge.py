@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted import ABLE, LISTING, TALK, Scripted, asker, honest, is_canary, items_of, questions, rubric, sheet, tokens
+from scripted import (
+    ABLE,
+    LISTING,
+    TALK,
+    Scripted,
+    asker,
+    honest,
+    is_canary,
+    items_of,
+    questions,
+    rubric,
+    sheet,
+    tokens,
+    truth,
+)
 
 from pollex.agents.answers import LIKERT, Answer, Option, Question, Unanswered
 from pollex.agents.llm.judge import LlmJudge
@@ -90,10 +105,11 @@ async def test_what_stays_missing_is_unparsable_after_the_second_call() -> None:
 @pytest.mark.parametrize("text", ["I like it.", '{"1": {"why": "cut', "[]", "<think>{}"])
 async def test_an_answer_without_an_object_is_asked_again_as_another_call(text: str) -> None:
     door = Scripted([text], honest({"one": "Agree"}))
-    answers = await LlmJudge(asker(door, samples=1)).judge(TALK, TWO)
-    assert outcomes(answers) == ["Agree", "Neutral"]
+    judge = LlmJudge(asker(door, samples=1))
+    assert outcomes(await judge.judge(TALK, TWO)) == ["Agree", "Neutral"]
     assert [call.replicate for call in door.history] == [0, 1]
     assert door.history[0].messages == door.history[1].messages
+    assert judge.tally == Counter({"asked again": 2})
 
 
 async def test_answers_that_nobody_asked_for_are_dropped_and_counted() -> None:
@@ -335,8 +351,6 @@ class TestIndependent:
         """C, with probabilities for C, D and something else; canaries are answered right."""
         text = call.messages[-1]["content"].splitlines()[1]
         if is_canary(json.loads(text)):
-            from scripted import truth
-
             return Completed(text="D" if truth(call, json.loads(text)) else "B")
         listed = {"C": math.log(0.5), "D": math.log(0.25), " C": math.log(0.125), "The": math.log(0.1)}
         return Completed(text="C", logprobs=tokens([("C", listed)]))
