@@ -1,0 +1,60 @@
+"""The pages that a newcomer reads name only what exists."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+from rooms import FOLDERS, ROOT
+
+from pollex.terminal.main import pollex
+
+PAGES = ("README.md", "CONTRIBUTING.md")
+TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Every `pollex VERB --option …` of the pages: the verb and its options; a line's comment is no part of it.
+
+    A command stands in an indented block or between backticks, where it may go on over a line's end.
+    """
+    blocks = [re.findall(r"^ {4}(pollex .*)$|`(pollex [^`]*)`", text_of(page), re.MULTILINE) for page in PAGES]
+    lines = [(block or inline).partition(" #")[0].split() for found in blocks for block, inline in found]
+    return [(words[1], re.findall(r"--[a-z-]+", " ".join(words[2:]))) for words in lines]
+
+
+@pytest.mark.parametrize(("verb", "options"), commands())
+def test_every_command_of_the_pages_exists_with_its_options(verb: str, options: list[str]) -> None:
+    context = click.Context(pollex)
+    command = pollex.get_command(context, verb)
+    assert command is not None, f"there is no `pollex {verb}`"
+    assert set(options) <= {name for parameter in command.params for name in parameter.opts}
+
+
+def test_the_readme_shows_the_three_things_that_people_use_pollex_for() -> None:
+    assert {"learn", "score", "trace"} <= {verb for verb, _ in commands()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_make_target_of_a_page_exists(page: str) -> None:
+    named = re.findall(r"(?:^ {4}|`)make ([a-z]+)", text_of(page), re.MULTILINE)
+    assert "test" in named
+    assert set(named) <= set(TARGETS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_says_where_each_room_is() -> None:
+    missing = [
+        folder for folder in FOLDERS.values() if folder != "examples" and f"`{folder}/`" not in text_of("README.md")
+    ]
+    assert missing == []
