@@ -14,6 +14,10 @@ from pollex.web.rubric_list import NAME
 from pollex.web.words import count, listed
 
 MOST_PLACES = 200
+
+STORE = ".pollex"
+"""Where commands look when no store is named."""
+
 LONG = 300
 """Characters shown of a path, a reason or a remedy."""
 
@@ -93,15 +97,16 @@ def _skipped_group(reason: str, remedy: str, places: Sequence[str]) -> Markup:
     )
 
 
-def commands(rubrics: RubricSet, path: str) -> Markup:
-    """What to type next."""
+def commands(rubrics: RubricSet, path: str, store: str) -> Markup:
+    """What to type next; the store is named where it isn't the usual one."""
     file, first, run = (_word(value) for value in (path, rubrics.rubrics[0].id, rubrics.run))
+    kept = "" if store == STORE else f" --store {_word(store)}"
     steps = [
         ("Score new conversations", f"pollex score LOGS --rubrics {file} --out scores.parquet"),
         ("See how well they do on another labelled log", f"pollex evaluate LOGS --rubrics {file}"),
-        ("See where a rubric comes from", f"pollex why {file} {first}"),
+        ("See where a rubric comes from", f"pollex why {file} {first}{kept}"),
         ("Edit the rubrics by hand, then fit θ again", f"pollex refit LOGS --rubrics {file}"),
-        ("Look into the run that made them", f"pollex trace {run}"),
+        ("Look into the run that made them", f"pollex trace {run}{kept}"),
     ]
     return tag(
         "dl", [[tag("dt", what), tag("dd", tag("pre", tag("code", how)))] for what, how in steps], class_="steps"

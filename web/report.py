@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import LabelledScore
-from pollex.web.closing import accounts, colophon, commands, glossary
+from pollex.web.closing import STORE, accounts, colophon, commands, glossary
 from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline
 from pollex.web.markup import Markup, join, tag
@@ -42,6 +42,7 @@ def render_report(
     *,
     means: Mapping[str, MeanAnswer] | None = None,
     path: str = "rubrics.json",
+    store: str = STORE,
 ) -> str:
     """The whole page.
 
@@ -50,6 +51,7 @@ def render_report(
         skipped: What was left out, and why.
         means: By rubric id, how much it is agreed with in each class.
         path: Where the rubric set lies, for the commands.
+        store: The folder of the run's store, likewise.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
@@ -57,7 +59,7 @@ def render_report(
     parts = [
         *_learnt(rubrics, means or {}),
         *_scored(rubrics, scores),
-        *_told(rubrics, scores, skipped, path),
+        *_told(rubrics, scores, skipped, path, store),
     ]
     body = [headline(rubrics), _contents(parts), tag("main", [_section(part) for part in parts]), colophon(rubrics)]
     style = (HERE / "report.css").read_text(encoding="utf-8")
@@ -134,7 +136,9 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
     ]
 
 
-def _told(rubrics: RubricSet, scores: Sequence[LabelledScore], skipped: Sequence[Skipped], path: str) -> list[Section]:
+def _told(
+    rubrics: RubricSet, scores: Sequence[LabelledScore], skipped: Sequence[Skipped], path: str, store: str
+) -> list[Section]:
     return [
         Section(
             "dropped",
@@ -148,6 +152,6 @@ def _told(rubrics: RubricSet, scores: Sequence[LabelledScore], skipped: Sequence
             "Where every conversation went, and what could not be used.",
             accounts(rubrics.data, scores, skipped),
         ),
-        Section("next", "How to go on", "", commands(rubrics, path)),
+        Section("next", "How to go on", "", commands(rubrics, path, store)),
         Section("words", "How to read this page", "", glossary()),
     ]

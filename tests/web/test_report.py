@@ -121,6 +121,13 @@ def test_a_hostile_path_stays_one_word_of_the_command() -> None:
     assert """pollex score LOGS --rubrics 'it'"'"'s; reboot.json' --out""" in words
 
 
+def test_commands_name_a_store_that_is_not_the_usual_one() -> None:
+    assert "--store" not in page()
+    words = Reader(render_report(rubric_set(), scores(), store="my store")).words
+    assert "pollex trace learn-1 --store 'my store'" in words
+    assert "pollex why rubrics.json rubric1 --store 'my store'" in words
+
+
 def test_the_page_is_the_same_for_the_same_arguments() -> None:
     assert page() == page()
 
