@@ -62,7 +62,9 @@ class Independent:
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
         checked = answers.pop()
-        if isinstance(checked, Answer) and probe.passed(checked.chosen):
+        # A canary that was refused or got lost on the way proves nothing.
+        proof = isinstance(checked, Answer) or checked.outcome == "unparsable"
+        if not proof or (isinstance(checked, Answer) and probe.passed(checked.chosen)):
             return answers
         self.tally["failed canaries"] += 1
         return suspect(answers, f"the canary was answered wrong: {probe.text}")

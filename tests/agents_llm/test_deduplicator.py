@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
@@ -92,6 +92,7 @@ def test_sets_that_overlap_are_taken_apart() -> None:
     assert disjoint([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-2, 12)) | st.integers()))
 def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> None:
     found = disjoint(sets, 10)

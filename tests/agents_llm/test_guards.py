@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ABLE, LISTING, SALT, TALK, questions
 
@@ -22,6 +22,7 @@ def talk(text: str) -> Conversation:
     return Conversation(id="c", turns=(Turn(role="user", content=text), Turn(role="assistant", content="Yes.")))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400), st.sampled_from(["sat", "dsat"]), st.binary(min_size=1, max_size=8))
 def test_a_canary_is_known_right_whatever_the_conversation_says(text: str, polarity: Any, salt: bytes) -> None:
     conversation = talk(text)
@@ -121,6 +122,7 @@ def test_the_salt_is_not_in_what_options_show() -> None:
     assert "secret" not in repr(LlmOptions(salt=SALT))
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(categories=["L", "P", "Cs"], include_characters='{}[]":,1\\u d')))
 def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     block = object_in(text)

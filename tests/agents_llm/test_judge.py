@@ -379,6 +379,20 @@ class TestIndependent:
         assert outcomes(answers) == ["suspect", "suspect", "Strongly Agree"]
         assert len(door.history) == 5
 
+    @pytest.mark.parametrize(
+        ("reply", "word"),
+        [(Failed(fault="timeout", detail="timeout"), "Neutral"), (Completed(text="Yes"), "suspect")],
+    )
+    async def test_a_canary_that_got_lost_proves_nothing_and_one_answered_with_no_letter_does(
+        self, reply: Outcome, word: str
+    ) -> None:
+        def spoilt(call: Call) -> Outcome:
+            canary_asked = is_canary(json.loads(call.messages[-1]["content"].splitlines()[1]))
+            return reply if canary_asked else Completed(text="C")
+
+        judge = LlmJudge(asker(Scripted(otherwise=spoilt), elicitation="independent"))
+        assert outcomes(await judge.judge(TALK, TWO)) == [word, word]
+
     async def test_a_question_that_is_no_rubric_is_asked_as_it_stands(self) -> None:
         options = tuple(Option(text=str(i), value=i) for i in range(1, 11))
         door = Scripted(otherwise=Completed(text="J"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.agents.quotes import located, unescaped
@@ -47,6 +47,7 @@ def test_escapes_that_a_model_copied_from_the_prompt_are_resolved(text: str, fou
     assert quote.text == found
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(-3, 9))
 def test_no_text_whatever_breaks_the_check(text: str, turn: int) -> None:
     quote = located(TALK, text, turn)

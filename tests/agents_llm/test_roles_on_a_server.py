@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,6 @@ async def roles_at(
     async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
         witness = Witness(gateway)
         capabilities = await probe(endpoint)
-        if capabilities.logprobs:  # the server lists as many alternatives as the probe's question has options
-            capabilities = replace(capabilities, logprobs=20)
         yield build_llm_roles(witness, capabilities, DomainProfile.neutral(), settings, Constant()), witness
 
 

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.prompts.envelope import boundary, conversation, enclose, escaped, seal, unseal, written
@@ -107,12 +107,14 @@ def test_written_data_holds_no_structure_beside_json(family: str, language: str,
     assert "[/INST]" not in data
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), st.text()), min_size=1))
 def test_any_conversation_comes_back_as_it_was(turns: list[tuple[str, str]]) -> None:
     items = conversation([("user", ""), *turns])
     assert unseal(seal(items, SALT)) == items
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(categories=["Cs", "Cc", "Cf"], include_characters="<>&[]INST/ab")))
 def test_odd_characters_come_back_to_the_code_unit(text: str) -> None:
     """A high and a low surrogate in a row are the one character that they spell, as in UTF-16."""

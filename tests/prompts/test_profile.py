@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
@@ -63,6 +63,7 @@ def test_the_bundled_profiles_are_whole() -> None:
     assert DomainProfile.neutral().language == "English"
 
 
+@settings(deadline=None)
 @given(
     st.builds(
         lambda text, items: WHOLE | {"task": text, "expectations": items},
