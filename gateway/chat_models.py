@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from httpx2 import AsyncClient
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_openai.chat_models.base import BaseChatOpenAI
+from openai import DefaultAioHttpClient
 from pydantic import SecretStr
 
 from pollex.gateway.calls import Call, Request, request_for
@@ -70,7 +72,13 @@ class ChatModelWire:
 
     def __init__(self, place: ChatModel) -> None:
         self._place = place
-        self._chat = _without_retries(place.chat)
+        self._chat = place.chat
+        self._http: AsyncClient | None = None
+        if isinstance(place.chat, BaseChatOpenAI):
+            if place.chat.http_async_client is None:
+                # By default all models share connections, which die with the event loop that opened them.
+                self._http = DefaultAioHttpClient(follow_redirects=False, trust_env=False)
+            self._chat = _own(place.chat, self._http)
 
     async def send(self, request: Request, seconds: float) -> Reply:
         """See `Wire`."""
@@ -87,7 +95,9 @@ class ChatModelWire:
         return Reply(status=200, body=without(self._place.secrets, body), seconds=loop.time() - began)
 
     async def close(self) -> None:
-        """The model is the user's."""
+        """See `Wire`. Connections that the user made stay open."""
+        if self._http is not None:
+            await self._http.aclose()
 
     def _bound(self, call: Call) -> Runnable[LanguageModelInput, BaseMessage]:
         if isinstance(self._chat, BaseChatOpenAI):
@@ -99,11 +109,9 @@ class ChatModelWire:
         return self._chat
 
 
-def _without_retries(chat: BaseChatModel) -> BaseChatModel:
-    """The model with its client's retries off; every retry is the gateway's."""
-    if not isinstance(chat, BaseChatOpenAI):
-        return chat
-    client = chat.root_async_client.with_options(max_retries=0)
+def _own(chat: BaseChatOpenAI, http: AsyncClient | None) -> BaseChatOpenAI:
+    """The model with its client's retries off, since every retry is the gateway's, and with `http` for connections."""
+    client = chat.root_async_client.with_options(max_retries=0, http_client=http)
     return chat.model_copy(update={"root_async_client": client, "async_client": client.chat.completions})
 
 

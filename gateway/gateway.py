@@ -133,19 +133,21 @@ class Gateway:
             raise
 
     def stop(self, error: PollexError | None = None) -> None:
-        """Sends nothing more, at once and on every event loop. Calls that are out still come back."""
+        """Sends nothing more, on no event loop; may be called from any thread. Calls that are out still come back."""
         if self._stopped is None:
             self._stopped = error or Interrupted("stopped", remedy="resume to go on")
+        here = _running_loop()
         for loop, session in list(self._sessions.items()):
-            if not loop.is_closed():
+            if loop is here:
+                session.limiter.close(self._error)
+            elif not loop.is_closed():
                 loop.call_soon_threadsafe(session.limiter.close, self._error)
-        if (own := self._sessions.get(asyncio.get_running_loop())) is not None:
-            own.limiter.close(self._error)
 
     async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Stops, and waits up to `seconds` for calls that are out to come back and be recorded."""
+        """Stops, and waits up to `seconds` for calls that are out on this event loop to come back and be recorded."""
         self.stop()
-        await self._session().land(seconds)
+        if (session := self._sessions.get(asyncio.get_running_loop())) is not None:
+            await session.land(seconds)
 
     async def close(self) -> None:
         """Waits for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
@@ -284,3 +286,10 @@ def _failed(fault: Fault) -> Failed:
 
 def _attempts_so_far(stored: StoredCall | None) -> int:
     return int(stored.outcome.get("attempt", 0)) if stored is not None else 0
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

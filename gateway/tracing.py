@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from langsmith import configure
-
 _SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
 
@@ -20,6 +18,8 @@ def tracing_on() -> None:
 
 
 def _switch(*, on: bool) -> None:
+    from langsmith import configure  # takes a third of a second, which `import pollex` has not got
+
     for name in _SWITCHES:
         os.environ[name] = str(on).lower()
     configure(enabled=on)

@@ -34,7 +34,7 @@ def unbroken(server: SubprocessServer, tmp_path_factory: pytest.TempPathFactory)
     return answers
 
 
-@pytest.mark.parametrize(("received", "concurrency"), zip(POINTS, cycle([16, 64]), strict=False))
+@pytest.mark.parametrize(("received", "concurrency"), list(zip(POINTS, cycle([16, 64]), strict=False)))
 def test_a_killed_run_resumes_and_repeats_no_more_than_was_in_flight(
     received: int, concurrency: int, server: SubprocessServer, unbroken: dict[str, str], tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -188,3 +189,15 @@ async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retrie
     assert first.logprobs
     assert KEY not in ChatModel(chat).place + repr(ChatModel(chat))
     assert ChatModel(chat).secrets == (KEY,)
+
+
+def test_a_chat_openai_that_the_user_made_serves_one_event_loop_after_another() -> None:
+    with ProtocolServer() as server:
+        chat = ChatOpenAI(model="any-model", base_url=server.url, api_key=KEY)  # type: ignore[arg-type]
+
+        async def run(first: int) -> list[Any]:
+            async with Gateway(ChatModel(chat), MemoryLedger()) as door:
+                return await ask_all(door, [question(number) for number in range(first, first + 40)])
+
+        for first in (0, 40):
+            assert all(isinstance(result, Completed) for result in asyncio.run(run(first)))
