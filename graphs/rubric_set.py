@@ -222,7 +222,7 @@ class RubricSet(Record):
             BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
         """
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            stored = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
         except FileNotFoundError:
             raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
@@ -261,7 +261,7 @@ class RubricSet(Record):
 
     def to_json(self) -> str:
         """Indented JSON, fields in a fixed order."""
-        return json.dumps(self.model_dump(mode="json", exclude_defaults=False), ensure_ascii=False, indent=1)
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
 
     @property
     def questions(self) -> list[Question]:
@@ -291,6 +291,11 @@ class RubricSet(Record):
             calibration=Calibration(**self.calibration.model_dump()),
             value=self.judge.value,
         )
+
+
+def _no_number(name: str) -> None:
+    """Refuses NaN and infinities, against which every score would compare as false."""
+    raise BadRubrics(f"{name} is no number", where="rubric set", remedy="mend it, or learn again")
 
 
 class Score(BaseModel):
@@ -332,13 +337,19 @@ class NetSat(Record):
     value: Literal["auto", "expected", "mode"] = "auto"
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered]) -> Score:
-        """A score where every rubric is answered, else the reason why there is none."""
-        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
-        if failed:
-            outcome = failed[0].outcome if len(failed) == len(answers) else "incomplete"
-            return Score(conversation_id=conversation_id, outcome=outcome, answers=tuple(answers))
-        netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in answers if isinstance(a, Answer))
-        return self.read(conversation_id, netsat).model_copy(update={"answers": tuple(answers)})
+        """A score where every rubric is answered, else the reason why there is none.
+
+        Args:
+            answers: In any order; they are added up in the set's, since the last digit of a sum depends on it.
+        """
+        by_rubric = {answer.question_id: answer for answer in answers}
+        ordered = tuple(by_rubric[id_] for id_ in self.signs if id_ in by_rubric)
+        failed = [answer for answer in ordered if isinstance(answer, Unanswered)]
+        if failed or len(ordered) < len(self.signs):
+            outcome = failed[0].outcome if len(failed) == len(self.signs) else "incomplete"
+            return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
+        netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in ordered if isinstance(a, Answer))
+        return self.read(conversation_id, netsat).model_copy(update={"answers": ordered})
 
     def read(self, conversation_id: str, netsat: float) -> Score:
         """What a NetSAT means."""

@@ -26,9 +26,9 @@ from pollex.graphs.rubric_set import JudgeRecord, RubricSet, Score
 from pollex.graphs.runtime import WAVE, Progress, Roles, Shelf, Silent, waves_needed
 from pollex.graphs.score import ScoreContext, score_row
 from pollex.prompts.profile import DomainProfile
-from pollex.store.resume import answers_of, extractions_of, resumable
+from pollex.store.resume import answers_of, extractions_of, resumable, runs
 from pollex.store.rows import conversation_rows
-from pollex.store.runs import Run
+from pollex.store.runs import FINISHED, Run
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -143,6 +143,7 @@ async def refit(
     )
     fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
     fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
+    known = set(rubric_set.data.training_hashes)
     learned = await _learn(
         "refit",
         logs,
@@ -155,12 +156,22 @@ async def refit(
         setting,
         rubric_set.prompts,
     )
+    held_out = {score.conversation_id for score in learned.scores if score.side == "held_out"}
+    fitted, notes = learned.rubric_set, []
+    if seen := sum(c.id in held_out and c.text_hash[:16] in known for c in logs):
+        notes.append(
+            f"The rubrics were learnt from {seen} of the held-out conversations: their figures are too good. Refit "
+            "with the test fraction, seed and groups that the set was learnt with."
+        )
+    hashes = tuple(sorted(known.union(fitted.data.training_hashes)))
     kept = {
         "reasons": rubric_set.reasons,
         "dropped": rubric_set.dropped,
         "roles": rubric_set.roles | {"judge": roles.judge.name},
+        "data": fitted.data.model_copy(update={"training_hashes": hashes}),
+        "notes": (*fitted.notes, *notes),
     }
-    return replace(learned, rubric_set=learned.rubric_set.model_copy(update=kept))
+    return replace(learned, rubric_set=fitted.model_copy(update=kept))
 
 
 async def _learn(
@@ -179,8 +190,7 @@ async def _learn(
     check_learnable(learnable, settings.minimum)
     sides = split(learnable, settings.test_fraction, settings.seed)
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
-        if run.status == "unfinished" and not setting.resume:
-            keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         work.extractions = extractions_of(setting.store, run.id)
         for id_, answers in answers_of(setting.store, run.id).items():
             work.take(id_, list(answers.values()), judge_record.value)
@@ -188,6 +198,7 @@ async def _learn(
             store=setting.store,
             run=run.id,
             tracer=setting.tracer(run.id),
+            secrets=setting.secrets,
             progress=setting.progress,
             wave=setting.wave,
             logs=logs,
@@ -228,14 +239,16 @@ async def score(
     }
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
-        if not setting.resume:
-            for start in range(0, len(conversations), PORTION):
-                await store.write(conversation_rows(run.id, conversations[start : start + PORTION]))
+        known = kept_ids(store, run.id)
+        for start in range(0, len(conversations), PORTION):
+            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+            await store.write(conversation_rows(run.id, new))
         shelf, done = Shelf(conversations), scored_ids(store, run.id)
         context = ScoreContext(
             store=store,
             run=run.id,
             tracer=setting.tracer(run.id),
+            secrets=setting.secrets,
             progress=setting.progress,
             wave=setting.wave,
             shelf=shelf,
@@ -247,7 +260,7 @@ async def score(
         setting.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
             await score_graph.graph.ainvoke({}, context=context, config=config(len(shelf), setting.wave))
-        counts = outcome_counts(store, run.id)
+        counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
         )
@@ -256,13 +269,12 @@ async def score(
 
 def scores_of(store: Store, run: str, rubric_set: RubricSet, conversations: Sequence[Conversation]) -> Iterator[Score]:
     """The scores of a run, in the order of the conversations, read in portions."""
-    netsat, order = rubric_set.scorer_of(), [rubric.id for rubric in rubric_set.rubrics]
+    netsat = rubric_set.scorer_of()
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         answers = answers_of(store, run, ids=ids)
         for id_ in ids:
-            found = answers.get(id_, {})
-            yield netsat.score(id_, [found[question] for question in order if question in found])
+            yield netsat.score(id_, list(answers.get(id_, {}).values()))
 
 
 def scored_ids(store: Store, run: str) -> set[str]:
@@ -270,18 +282,29 @@ def scored_ids(store: Store, run: str) -> set[str]:
     return {row["conversation"] for row in store.rows("SELECT conversation FROM scores WHERE run = ?", [run])}
 
 
-def outcome_counts(store: Store, run: str) -> dict[str, int]:
-    """How many conversations came to which outcome; they sum to the number of conversations."""
-    rows = store.rows(
-        """SELECT coalesce(nullif(any_value(outcome) FILTER (outcome <> ''), ''), 'scored') AS outcome,
-        count(*) FILTER (outcome = '') AS answered FROM answers WHERE run = ? GROUP BY conversation""",
-        [run],
+def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, int]:
+    """How many conversations came to which outcome; they sum to the number of conversations.
+
+    Args:
+        order: The rubrics' ids, as they stand in the set: where none is answered, the first one's outcome counts.
+    """
+    return {row["outcome"]: row["n"] for row in store.rows(_OUTCOMES, [run, list(order)])}
+
+
+_OUTCOMES = """
+    WITH latest AS (
+        SELECT conversation, question, last(outcome ORDER BY rowid) AS outcome
+        FROM answers WHERE run = $1 GROUP BY conversation, question
+    ), ended AS (
+        SELECT CASE
+            WHEN count(*) = len($2) AND bool_and(outcome = '') THEN 'scored'
+            WHEN count(*) = len($2) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($2, question))
+            ELSE 'incomplete' END AS outcome
+        FROM latest GROUP BY conversation
     )
-    counts: dict[str, int] = {}
-    for row in rows:
-        outcome = "incomplete" if row["outcome"] != "scored" and row["answered"] else row["outcome"]
-        counts[outcome] = counts.get(outcome, 0) + 1
-    return dict(sorted(counts.items()))
+    SELECT outcome, count(*) AS n FROM ended GROUP BY outcome ORDER BY outcome
+"""
+"""The same as `NetSat.score` says of each; the last answer to a question stands, as it does in `answers_of`."""
 
 
 @asynccontextmanager
@@ -291,9 +314,10 @@ async def running(
     """A run that was begun or is resumed; its end is noted whatever happens, short of a kill."""
     store = setting.store
     if setting.resume:
-        run = resumable(store, command, fingerprint)
+        run = taken_up(store, command, fingerprint)
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
+    store.finish(run.id, "unfinished", roles=roles)
     try:
         yield run
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
@@ -307,6 +331,18 @@ async def running(
         raise
 
 
+def taken_up(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+    """The run that `--resume` goes on with.
+
+    The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
+    Nothing of it is done again.
+    """
+    last = next((run for run in reversed(runs(store)) if run.command == command), None)
+    if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
+        return last
+    return resumable(store, command, fingerprint)
+
+
 def finished(
     store: Store, run: str, names: Mapping[str, str], failures: Mapping[str, Unanswered], result: dict[str, Any]
 ) -> None:
@@ -318,11 +354,17 @@ def finished(
 def keep_conversations(
     store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
 ) -> None:
-    """All conversations of the log, with the side that they are on."""
+    """All conversations of the log, with the side that they are on; a resumed run has some of them already."""
+    known = kept_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
-    store.put(conversation_rows(run, training, side="train"))
-    store.put(conversation_rows(run, held_out, side="test"))
-    store.put(conversation_rows(run, [c for c in logs if c.id not in used]))
+    store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
+    store.put(conversation_rows(run, [c for c in held_out if c.id not in known], side="test"))
+    store.put(conversation_rows(run, [c for c in logs if c.id not in known | used]))
+
+
+def kept_ids(store: Store, run: str) -> set[str]:
+    """Conversations of a run that are stored."""
+    return {row["id"] for row in store.rows("SELECT id FROM conversations WHERE run = ?", [run])}
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
@@ -369,10 +411,10 @@ def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str,
 def fingerprint_of(
     logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
 ) -> dict[str, str]:
-    """Digests of all that a learning run's result depends on."""
+    """All that a learning run's result depends on: the settings in words, since a refused resume shows what changed."""
     return {
         "data": logs.fingerprint[:12],
-        "settings": digest(vars(settings)),
+        **{name: json.dumps(value) for name, value in vars(settings).items()},
         "domain": digest(profile.model_dump(mode="json")),
         **{role: fingerprint[:12] for role, fingerprint in roles.items()},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -86,11 +86,17 @@ class Shelf:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What every graph's nodes find in `runtime.context`."""
+    """What every graph's nodes find in `runtime.context`.
+
+    Attributes:
+        secrets: Keys that must not be written anywhere.
+        wave: Conversations in flight at once.
+    """
 
     store: Store
     run: str
     tracer: Tracer
+    secrets: Collection[str] = ()
     progress: Progress = field(default_factory=Silent)
     wave: int = WAVE
 

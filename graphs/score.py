@@ -44,7 +44,6 @@ class ScoreContext(Context):
     Attributes:
         pending: Ids of the conversations to score, in order.
         answers: Of the wave's conversations, by conversation; emptied with each wave.
-        counts: How many conversations came to which outcome.
     """
 
     shelf: Shelf
@@ -53,14 +52,15 @@ class ScoreContext(Context):
     questions: Sequence[Question]
     netsat: NetSat
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
 
 
 async def plan_wave(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
     """The next wave of conversations."""
     context, begun = runtime.context, state.get("begun", 0)
     wave = list(context.pending[begun : begun + context.wave])
-    await context.judge.prepare([context.shelf[id_] for id_ in wave])
+    with context.tracer.span("plan_wave", kind="node") as span:
+        await context.judge.prepare([context.shelf[id_] for id_ in wave])
+        span.outputs(wave)
     return {"begun": begun + len(wave), "wave": wave}
 
 
@@ -86,19 +86,20 @@ async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext
     questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
     if not questions:
         return
-    answers = await ask(context, context.judge, context.shelf[conversation_id], questions)
+    conversation = context.shelf[conversation_id]
+    answers = await ask(context, f"judge_{polarity}", context.judge, conversation, questions)
     context.answers.setdefault(conversation_id, []).extend(answers)
 
 
 async def add_up(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
     """The wave's scores."""
     context = runtime.context
-    for id_ in state["wave"]:
-        score = context.netsat.score(id_, context.answers.pop(id_))
-        context.counts[score.outcome] = context.counts.get(score.outcome, 0) + 1
-        context.store.put([score_row(context.run, score)])
-        context.progress.advance("score")
-    await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+    with context.tracer.span("add_up", kind="node", inputs=state["wave"]):
+        for id_ in state["wave"]:
+            score = context.netsat.score(id_, context.answers.pop(id_))
+            context.store.put([score_row(context.run, score)])
+            context.progress.advance("score")
+        await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
     return {}
 
 

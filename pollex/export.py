@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.answers import Answer, Unanswered
+from pollex.agents.answers import LIKERT, Answer, Unanswered
+from pollex.agents.rubrics import Polarity
 from pollex.errors import WrongUse
 from pollex.graphs.rubric_set import RubricSet, Score, value_of
 
@@ -80,6 +81,7 @@ def write_parquet(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> No
 
 def rows(scores: Iterable[Score], rubrics: RubricSet) -> Iterator[dict[str, Any]]:
     """Scores as plain values; None where a conversation has no figure."""
+    polarities = {rubric.id: rubric.polarity for rubric in rubrics.rubrics}
     for score in scores:
         yield {
             "id": score.conversation_id,
@@ -89,19 +91,17 @@ def rows(scores: Iterable[Score], rubrics: RubricSet) -> Iterator[dict[str, Any]
             "probability": score.probability,
             "outcome": score.outcome,
             "judge": rubrics.judge.name,
-            "answers": [answer_row(answer, rubrics) for answer in score.answers],
+            "answers": [answer_row(answer, polarities[answer.question_id], rubrics) for answer in score.answers],
         }
 
 
-def answer_row(answer: Answer | Unanswered, rubrics: RubricSet) -> dict[str, Any]:
+def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet) -> dict[str, Any]:
     """One rubric's answer, or why there is none."""
-    question = next(q for q in rubrics.questions if q.id == answer.question_id)
-    assert question.rubric is not None, "a set asks nothing but rubrics"
-    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": question.rubric.polarity}
+    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": polarity}
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {
-        "option": question.options[answer.chosen].text,
+        "option": LIKERT[answer.chosen].text,
         "value": value_of(answer, rubrics.judge.value),
         "probabilities": list(answer.probabilities),
         "source": answer.source,

@@ -84,7 +84,7 @@ def judged_rubrics(context: LearnContext) -> tuple[list[Rubric], dict[str, Any]]
             unjudged[rubric.id] = {"loss": None, "beaten_by": None, "stability": None, "answered": float(share)}
     if not kept:
         raise BadRubrics(
-            f"no rubric to choose from: of {len(context.work.kept)} written, none has answers on half the conversations",
+            f"no rubric to choose from: of {len(context.work.kept)} written, none has answers for half of the log",
             remedy="see `pollex trace` of this run for what went wrong",
         )
     return kept, unjudged
@@ -289,7 +289,9 @@ def caveats(context: LearnContext, truth: npt.NDArray[np.bool_]) -> list[str]:
     if (n_sat, n_dsat) != context.settings.budget:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
     if failed := len(context.work.failures):
-        notes.append(f"{failed} conversations lack an answer; `pollex trace {context.run}` says why.")
+        notes.append(f"{failed} conversations lack an answer; `pollex trace` of this run says why.")
+    if silent := len(context.work.unextracted):
+        notes.append(f"{silent} training conversations gave no reasons; `pollex trace` of this run says why.")
     return notes
 
 

@@ -19,10 +19,10 @@ def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
     graph.add_node("deduplicate", nodes.deduplicate)
     graph.add_node("study_pool", nodes.study_pool)
     graph.add_node("plan_pool", nodes.plan_pool)
-    graph.add_node("judge_pool", nodes.judge)
+    graph.add_node("judge_pool", nodes.judge_pool)
     graph.add_node("select", nodes.select)
     graph.add_node("plan_held_out", nodes.plan_held_out)
-    graph.add_node("judge_held_out", nodes.judge)
+    graph.add_node("judge_held_out", nodes.judge_held_out)
     graph.add_node("assess", nodes.assess)
 
     graph.add_edge(START, "study_log")

@@ -14,13 +14,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Rubric, with_reasons
-from pollex.graphs.asking import ask
+from pollex.graphs.asking import ask, extract_from, sides
 from pollex.graphs.learn.assembly import assemble, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.store.resume import step
-from pollex.store.rows import RubricSetRow, extraction_rows, packed, rubric_rows
+from pollex.store.rows import RubricSetRow, packed, rubric_rows
 
 STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
@@ -37,31 +36,27 @@ async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
 async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """The next wave of training conversations that nothing was extracted from yet."""
     context = runtime.context
-    left = [c.id for c in context.training if c.id not in context.work.extractions]
-    context.progress.start("extract", len(context.training), len(context.training) - len(left))
-    await context.store.settle()  # the wave before is durable: a kill costs one wave at most
-    return {"wave": left[: context.wave]}
+    with context.tracer.span("plan_extraction", kind="node") as span:
+        left = [c.id for c in context.training if c.id not in context.work.extractions]
+        context.progress.start("extract", len(context.training), len(context.training) - len(left))
+        await context.store.settle()  # the wave before is durable: a kill costs one wave at most
+        wave = left[: context.wave]
+        span.outputs(wave)
+    return {"wave": wave}
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
     """One task a conversation of the wave; when none is left, on to both summaries."""
     if not state["wave"]:
         return ["summarize_sat", "summarize_dsat"]
-    return [Send("extract", Item(conversation_id=id_, stage="pool")) for id_ in state["wave"]]
+    return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
 
 
 async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
     """Reasons of one conversation."""
     context = runtime.context
     conversation = context.by_id[state["conversation_id"]]
-    with context.tracer.span("extract", kind="role", item=conversation.id) as span:
-        found = await context.roles.extractor.extract(conversation)
-        if isinstance(found, Extraction):
-            span.outputs(reason.id for reason in found.reasons)
-        else:
-            span.failed(f"{found.outcome}: {found.detail}")
-    context.work.extractions[conversation.id] = found
-    context.store.put(extraction_rows(context.run, conversation.id, found))
+    context.work.extractions[conversation.id] = await extract_from(context, context.roles.extractor, conversation)
     context.progress.advance("extract")
     return {}
 
@@ -147,13 +142,15 @@ async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> Le
 
 
 async def _plan(stage: Stage, context: LearnContext) -> LearnState:
-    asked = [rubric.id for rubric in context.rubrics_asked(stage)]
-    conversations = context.asked_of(stage)
-    left = [c.id for c in conversations if not context.work.answers.get(c.id, {}).keys() >= set(asked)]
-    context.progress.start(STAGES[stage], len(conversations), len(conversations) - len(left))
-    await context.store.settle()  # the wave before is durable: a kill costs one wave at most
-    wave = left[: context.wave]
-    await context.roles.judge.prepare([context.by_id[id_] for id_ in wave])
+    with context.tracer.span(f"plan_{stage}", kind="node") as span:
+        asked = {rubric.id for rubric in context.rubrics_asked(stage)}
+        conversations = context.asked_of(stage)
+        left = [c.id for c in conversations if not context.work.answers.get(c.id, {}).keys() >= asked]
+        context.progress.start(STAGES[stage], len(conversations), len(conversations) - len(left))
+        await context.store.settle()  # the wave before is durable: a kill costs one wave at most
+        wave = left[: context.wave]
+        await context.roles.judge.prepare([context.by_id[id_] for id_ in wave])
+        span.outputs(wave)
     return {"wave": wave}
 
 
@@ -168,18 +165,28 @@ def fan_out_held_out(state: LearnState) -> list[Send] | str:
 
 
 def _judgings(wave: Sequence[str], stage: Stage) -> list[Send]:
-    return [Send(f"judge_{stage}", Item(conversation_id=id_, stage=stage)) for id_ in wave]
+    return [Send(f"judge_{stage}", Item(conversation_id=id_)) for id_ in wave]
 
 
-async def judge(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
-    """Answers about one conversation, SAT and DSAT rubrics side by side."""
-    context, stage = runtime.context, state["stage"]
-    conversation, questions = context.by_id[state["conversation_id"]], context.questions(stage)
-    sides = [[q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")]
-    found = await asyncio.gather(*(ask(context, context.roles.judge, conversation, side) for side in sides if side))
-    context.work.take(conversation.id, [answer for side in found for answer in side], context.judge_record.value)
-    context.progress.advance(STAGES[stage])
+async def judge_pool(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+    """Answers to the whole pool about one training conversation."""
+    await _judge("pool", state["conversation_id"], runtime.context)
     return {}
+
+
+async def judge_held_out(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+    """Answers to the chosen rubrics about one held-out conversation."""
+    await _judge("held_out", state["conversation_id"], runtime.context)
+    return {}
+
+
+async def _judge(stage: Stage, conversation_id: str, context: LearnContext) -> None:
+    """SAT and DSAT rubrics side by side."""
+    conversation, judge, name = context.by_id[conversation_id], context.roles.judge, f"judge_{stage}"
+    asked = (ask(context, name, judge, conversation, side) for side in sides(context.questions(stage)))
+    for answers in await asyncio.gather(*asked):
+        context.work.take(conversation_id, answers, context.judge_record.value)
+    context.progress.advance(STAGES[stage])
 
 
 async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001

@@ -33,10 +33,9 @@ class LearnState(TypedDict, total=False):
 
 
 class Item(TypedDict):
-    """One conversation of a wave; `stage` says which rubrics are asked of it."""
+    """One conversation of a wave."""
 
     conversation_id: str
-    stage: Stage
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,11 @@ class Work:
     answers: dict[str, dict[str, float | None]] = field(default_factory=dict)
     failures: dict[str, Unanswered] = field(default_factory=dict)
     rubric_set: RubricSet | None = None
+
+    @property
+    def unextracted(self) -> dict[str, Unanswered]:
+        """By conversation, why nothing could be extracted from it."""
+        return {id_: found for id_, found in self.extractions.items() if isinstance(found, Unanswered)}
 
     def take(self, conversation_id: str, answers: Sequence[Answer | Unanswered], rule: str) -> None:
         """Adds what a judge answered about a conversation."""
