@@ -52,13 +52,14 @@ types: $(installed)
 docs: $(installed)
 	$(python) docs/drawings.py
 
-# Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own.
+# Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own. An installation from this
+# folder leaves its copy in build/, and a later one would take files from it that are gone here: it is removed.
 lock:
-	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@rm -rf build && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet '.[dev]'
-	{ sed '/^[^#]/,$$d' requirements.lock; build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | \
-		sed 's/+[^ ]*//'; } > build/requirements.lock
-	mv build/requirements.lock requirements.lock
+	@{ sed '/^[^#]/,$$d' requirements.lock; build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | \
+		sed 's/+.*//'; } > build/requirements.lock
+	@mv build/requirements.lock requirements.lock && rm -rf build
 
 clean:
 	rm -rf $(venv) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
