@@ -53,12 +53,14 @@ class Learned:
     Attributes:
         means: By rubric of the set, how much it is agreed with on average among positive and among negative
             conversations, 0 … 10; None where none of them has an answer.
+        unextracted: By conversation, why no reasons could be had from it.
     """
 
     run: str
     rubric_set: RubricSet
     scores: tuple[LabelledScore, ...]
     means: dict[str, tuple[float | None, float | None]]
+    unextracted: Mapping[str, Unanswered]
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,9 @@ async def _learn(
         assert work.rubric_set is not None, "the graph ends with `assess`"
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)
-        finished(setting.store, run.id, roles.names, work.failures, {"rubrics": work.rubric_set.rubrics_digest})
-    return Learned(run.id, work.rubric_set, scores, mean_answers(work, learnable))
+        failures = work.failures | work.unextracted
+        finished(setting.store, run.id, roles.names, failures, {"rubrics": work.rubric_set.rubrics_digest})
+    return Learned(run.id, work.rubric_set, scores, mean_answers(work, learnable), work.unextracted)
 
 
 async def score(

@@ -14,9 +14,11 @@ from pollex.conversations import logs as reading
 from pollex.conversations.logs import Logs, logs_of
 from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
-from pollex.errors import WrongUse
+from pollex.conversations.readers import reader_of
+from pollex.errors import BadInput, WrongUse
 from pollex.gateway.tracing import tracing_off
 from pollex.graphs import runs
+from pollex.graphs.asking import ask_sides
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet, Score
 from pollex.graphs.runs import Setting
@@ -25,6 +27,8 @@ from pollex.store.store import DEFAULT, Store
 from pollex.workers import embedded_judge, embedded_record, embedded_roles, embedder_for, profile_at
 
 T = TypeVar("T")
+
+SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
 
 
 def read_logs(sources: str | Path | Sequence[str | Path], **options: Any) -> Logs:
@@ -110,7 +114,7 @@ class Scorer:
     async def ascore(self, conversation: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Score:
         """`score`, to be awaited."""
         known = conversation_from(conversation)
-        return self._netsat.score(known.id, await self.judge.judge(known, self._questions))
+        return self._netsat.score(known.id, await ask_sides(self.judge, known, self._questions))
 
     def score_many(
         self, conversations: Iterable[Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]]
@@ -133,13 +137,16 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     """
     if isinstance(given, Conversation):
         return given
-    fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
-    if not isinstance(fields.get("messages"), list):
-        raise WrongUse(
-            "not a conversation", remedy='give a Conversation, a dict with "messages", or a list of messages'
-        )
-    messages = [{"role": turn.get("role"), "content": turn.get("content") or ""} for turn in fields["messages"]]
-    return Conversation.model_validate({"id": str(fields.get("id", "conversation")), "turns": messages})
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else given
+    fields = dict(given) if isinstance(given, Mapping) else {"messages": listed}
+    try:
+        reader = reader_of(fields)
+        draft = None if reader.row_is_turn else reader.read(fields)
+    except BadInput as error:
+        raise WrongUse(f"not a conversation: {error.what}", where=error.where, remedy=SHAPES) from error
+    if draft is None:
+        raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
+    return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +18,12 @@ from pollex.graphs.rubric_set import RubricSet, Score, value_of
 
 Export = Callable[[Path, Iterable[Score], RubricSet], None]
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
-"""A cell that begins with one of these is run by spreadsheets. Source: OWASP ASVS 1.2.10."""
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
+full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+"""Nothing in it can be run; an id such as -2 stays what it is."""
 
 FIELDS = ("id", "netsat", "label", "confident", "probability", "outcome", "judge", "answers")
 
@@ -34,16 +39,29 @@ def exporter_for(path: Path) -> Export:
     """What writes the format that the name ends in.
 
     Raises:
-        WrongUse: It ends in none that is known, or the folder isn't there.
+        WrongUse: It ends in none that is known, or can't be written there.
     """
     formats: dict[str, Export] = {".parquet": write_parquet, ".jsonl": write_jsonl, ".csv": write_csv}
     if path.suffix not in formats:
         raise WrongUse(
             f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(formats)}"
         )
-    if not path.absolute().parent.is_dir():
-        raise WrongUse("the folder isn't there", where=str(path), remedy=f"make it: mkdir -p {path.parent}")
+    require_writable(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     return formats[path.suffix]
+
+
+def require_writable(path: Path) -> None:
+    """Refuses a place where no file can be written: before the work, not after it.
+
+    Raises:
+        WrongUse: It is a folder, or lies below a file or in a folder that may not be written.
+    """
+    if path.is_dir():
+        raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
 
 
 def write_jsonl(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
@@ -113,9 +131,10 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
 
 def guarded(value: Any) -> Any:
     """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    begins = value.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
+    return f"'{value}" if begins.startswith(FORMULA) or value[:1] in ("\t", "\r", "\n", "\0") else value
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
 from pollex.errors import WrongUse
+from pollex.export import draft_of, require_writable
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import Learned, learn, refit
@@ -54,6 +55,7 @@ def learn_command(
     policy_named(policy)
     if budget < 1:
         raise WrongUse(f"a budget of {budget}", remedy="give 1 or more rubrics a kind")
+    require_writable(out)
     profile = profile_at(domain)
     settings = LearnSettings(
         test_fraction=test_fraction, budget=(budget, budget), policy=policy, alpha=alpha, seed=seed
@@ -97,13 +99,21 @@ def refit_command(
     run: RunOptions,
     model: ModelOptions,
     *,
-    test_fraction: float = 0.5,
-    seed: int = 0,
+    test_fraction: float | None = None,
+    seed: int | None = None,
 ) -> int:
-    """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code."""
+    """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code.
+
+    The split is the one that the set was learnt with, unless told otherwise: another one would hold out conversations
+    that the rubrics came from.
+    """
     rubric_set = RubricSet.load(rubrics)
+    require_writable(out or rubrics)
     logs = read_logs(sources, options=reading)
-    settings = LearnSettings(test_fraction=test_fraction, seed=seed)
+    settings = LearnSettings(
+        test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
+        seed=rubric_set.data.seed if seed is None else seed,
+    )
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "model": model.model}
@@ -142,9 +152,10 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
     left_out = skipped(logs, learned)
     rubrics.save(out)
     means = {id_: MeanAnswer(*mean) for id_, mean in learned.means.items()}
-    page = render_report(rubrics, learned.scores, left_out, means=means, path=str(out))
+    page = render_report(rubrics, learned.scores, left_out, means=means, path=str(out), store=str(opened.options.store))
     report = out.with_name(REPORT)
-    report.write_text(page, encoding="utf-8")
+    with draft_of(report) as draft:
+        draft.write_text(page, encoding="utf-8")
     show_rubrics(opened, rubrics)
     show_figures(opened, {"held out": rubrics.held_out, "training": rubrics.training})
     for baseline in rubrics.baselines:
@@ -155,7 +166,7 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
         opened.say(f"Note: {note}", style="yellow")
     show_usage(opened, staff)
     opened.say(f"Wrote {out} and {report} ({', '.join(sorted(set(rubrics.roles.values())))}; run {learned.run})")
-    failed = [score for score in learned.scores if score.netsat is None]
+    failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
     if opened.options.as_json:
         print_json(learned_json(learned, out, report, left_out) | usage_json(staff))
     return PARTLY if failed or logs.bad_rows or not_scorable(logs) else DONE
@@ -186,5 +197,8 @@ def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
     rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
     odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
     unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
+    silent = [
+        Skipped(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
+    ]
     failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
-    return [*rows, *odd, *failed, *unlabelled]
+    return [*rows, *odd, *silent, *failed, *unlabelled]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 @logs_argument
 @rubrics_option
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
-@click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
-@click.option("--seed", default=0, show_default=True, help="Of the split.")
+@click.option("--test-fraction", type=float, help="Share held out; the one that the set was learnt with when left out.")
+@click.option("--seed", type=int, help="Of the split; the one that the set was learnt with when left out.")
 @with_reading
 @with_model
 @with_run

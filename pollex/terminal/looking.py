@@ -44,7 +44,9 @@ def show_runs(options: RunOptions) -> None:
         found = runs(store)
         made = table("run", "command", "started (UTC)", "status", "roles")
         for run in found:
-            made.add_row(run.id, run.command, run.started[:19].replace("T", " "), run.status, ", ".join(run.roles))
+            made.add_row(
+                run.id, run.command, run.started[:19].replace("T", " "), run.status, cell(", ".join(run.roles))
+            )
         console.print(made)
         if options.as_json:
             print_json({"runs": [run.model_dump(mode="json") for run in found]})

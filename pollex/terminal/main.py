@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -49,6 +50,8 @@ def pollex() -> None:
 
 def main() -> None:
     """Entry point. Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
     try:
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:

@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from pollex.errors import Interrupted
+
 NAMES = {
     "embed": "Embedding turns",
     "extract": "Extracting reasons",
@@ -31,7 +33,11 @@ NAMES = {
 
 
 class Bars:
-    """One bar a stage, on standard error."""
+    """One bar a stage, on standard error.
+
+    Attributes:
+        stopped: Set when the user stopped the run: work that keeps the event loop busy ends where it reports here.
+    """
 
     def __init__(self, console: Console) -> None:
         columns = (
@@ -43,6 +49,7 @@ class Bars:
         )
         self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._tasks: dict[str, TaskID] = {}
+        self.stopped = False
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """A bar for a stage, or a new total for the one that is there."""
@@ -52,7 +59,13 @@ class Bars:
             self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Moves a stage's bar."""
+        """Moves a stage's bar.
+
+        Raises:
+            Interrupted: The user stopped the run.
+        """
+        if self.stopped:
+            raise Interrupted("interrupted; what was done is kept")
         self._bars.advance(self._tasks[stage], by)
 
     def __enter__(self) -> Self:

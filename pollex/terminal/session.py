@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +24,9 @@ from pollex.terminal.progress import Bars
 from pollex.workers import Workers
 
 T = TypeVar("T")
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
 
 
 @dataclass
@@ -71,23 +75,29 @@ class Session:
         task, loop, asked = asyncio.ensure_future(work), asyncio.get_running_loop(), 0
 
         def stop() -> None:
+            for each in self.on_stop:
+                each()
+            if not self.on_stop:
+                task.cancel()
+
+        def heard(_number: int, _frame: FrameType | None) -> None:
+            """A handler of Python's, not of the loop's, which would be called only when a long computation is over."""
             nonlocal asked
             asked += 1
             if asked > 1:
                 os._exit(Interrupted.exit_code)
-            click.echo("Stopping: answers on their way are still kept. Ctrl-C again ends at once.", err=True)
-            if self.on_stop:
-                for each in self.on_stop:
-                    each()
-            else:
-                task.cancel()
+            os.write(2, STOPPING)  # not print: the signal may come in the middle of one
+            self.bars.stopped = not self.on_stop
+            loop.call_soon_threadsafe(stop)
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, stop)
+        before = {number: signal.signal(number, heard) for number in STOPS}
         try:
             return await task
         except asyncio.CancelledError:
             raise Interrupted("interrupted; what was done is kept") from None
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """A line for people; control characters of foreign text are made visible."""

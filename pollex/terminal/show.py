@@ -69,7 +69,7 @@ def show_rubrics(session: Session, rubrics: RubricSet) -> None:
     for rubric in rubrics.rubrics:
         stability = rubric.choice.stability if rubric.choice else None
         share = "" if stability is None else f"{stability:.0%}"
-        made.add_row(rubric.id, rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
+        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
     session.console.print(made)
 
 
