@@ -33,11 +33,12 @@ class EmbeddedDeduplicator:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("deduplicator", VERSION, self.embedder.model, f"{self.near:.6f}")
+        return content_id("deduplicator", VERSION, self.embedder.identity, f"{self.near:.6f}")
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """The rubrics that stay, in their order, with the reasons of those that went."""
-        kept, merged = {}, {}
+        kept: dict[str, Rubric] = {}
+        merged: dict[str, str] = {}
         for group in self.groups(rubrics):
             ranked = sorted(group, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
             kept[ranked[0].id] = merge(ranked)
@@ -48,14 +49,23 @@ class EmbeddedDeduplicator:
         """Connected components of near pairs, each of one polarity; most have one rubric."""
         if not rubrics:
             return []
-        labels = components(self.embedder.embed([r.text for r in rubrics]), [r.polarity for r in rubrics], self.near)
+        vectors = self.embedder.embed([r.text for r in rubrics])
+        labels = components(vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics])
         return [[r for r, label in zip(rubrics, labels, strict=True) if label == k] for k in range(labels.max() + 1)]
 
 
-def components(vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float) -> npt.NDArray[np.intp]:
-    """A component number a vector [rubric, width]: linked where the cosine is at least `near` and the polarity the same."""
+def components(
+    vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float, sources: Sequence[str] = ()
+) -> npt.NDArray[np.intp]:
+    """The number of its component for each of the vectors [rubric, width].
+
+    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals are never
+    linked: what they measure differs by design, while their sentences differ in a word (“at length”, “briefly”).
+    """
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
+    signals = np.array([source if source.startswith("signal:") else "" for source in sources or [""] * len(kinds)])
+    linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
     return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import zlib
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from pollex.errors import ModelUnavailable
+from pollex.errors import ModelUnavailable, PollexError, StoreFull
 
 Array = npt.NDArray[np.float32]
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+PORTION = 2048
+"""Texts encoded before they are written: what a kill can cost."""
 
 
 class Encoder(Protocol):
@@ -23,108 +28,144 @@ class Encoder(Protocol):
         """Vectors [text, width] of length 1, float32."""
 
 
-class Watcher(Protocol):
-    """Who is told how far a long encoding is."""
-
-    def start(self, stage: str, total: int) -> None:
-        """So many texts are to be encoded."""
-
-    def advance(self, stage: str, by: int) -> None:
-        """So many more are."""
-
-
-PORTION = 512
-
-
 class Embedder:
     """Embeds each text once.
 
     Args:
         model: `all-MiniLM-L6-v2` (bundled), or the name or path of any sentence-transformers model.
         cache: Folder of the vectors; None keeps them in memory alone.
+
+    Attributes:
+        encoded: How many texts went through the model, because the cache didn't have them.
     """
 
     def __init__(self, model: str = DEFAULT_MODEL, cache: Path | None = None) -> None:
         self.model = model
-        self.vectors: dict[bytes, Array] = {}
         self.encoded = 0
-        self._encoder: Encoder | None = None
-        self._progress: Watcher | None = None
-        self._file = cache / f"{hashlib.sha256(model.encode()).hexdigest()[:16]}.vectors" if cache else None
-        self._width = 0
-        if self._file is not None and self._file.exists():
-            self._load(self._file)
+        self._vectors: dict[bytes, Array] = {}
+        self._cache = CacheFile(cache / f"{digest_of(self.identity)[:16]}.vectors") if cache else None
+        if self._cache is not None:
+            self._vectors |= self._cache.load()
+
+    @cached_property
+    def identity(self) -> str:
+        """Names the model and, for one in a folder, its files: another model at the same path has another name."""
+        folder = Path(self.model)
+        return self.model if self.model == DEFAULT_MODEL or not folder.is_dir() else f"{self.model} {files_of(folder)}"
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Vectors [text, width] of length 1, float32; only texts never seen before are encoded."""
         keys = [key_of(text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.vectors}
-        self._encode(new)
-        return np.stack([self.vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+        new = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}.items())
+        for start in range(0, len(new), PORTION):
+            self._add(new[start : start + PORTION])
+        return np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
 
-    def watch(self, progress: Watcher) -> None:
-        """Tells `progress` of long work, as the stage `embed`."""
-        self._progress = progress
-
-    def _encode(self, new: dict[bytes, str]) -> None:
-        """Encodes in portions, each cached when it is done: a kill costs one of them at most."""
-        keys = list(new)
-        watched = self._progress if len(keys) > PORTION else None
-        if watched:
-            watched.start("embed", len(keys))
-        for start in range(0, len(keys), PORTION):
-            portion = keys[start : start + PORTION]
-            texts = [new[key].encode("utf-8", "replace").decode() for key in portion]
-            self._add(portion, self.encoder.encode(texts))
-            if watched:
-                watched.advance("embed", len(portion))
-
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
         """The model, loaded at the first text that isn't in the cache."""
-        if self._encoder is None:
-            self._encoder = load_encoder(self.model)
-        return self._encoder
+        return load_encoder(self.model)
 
-    def _add(self, keys: list[bytes], vectors: Array) -> None:
-        self.vectors.update(zip(keys, vectors, strict=True))
+    @property
+    def _width(self) -> int:
+        return len(next(iter(self._vectors.values()), ()))
+
+    def _add(self, new: Sequence[tuple[bytes, str]]) -> None:
+        keys = [key for key, _ in new]
+        vectors = self.encoder.encode([text.encode("utf-8", "replace").decode() for _, text in new])
+        if self._cache is not None:
+            self._cache.append(keys, vectors)
+        self._vectors.update(zip(keys, vectors, strict=True))
         self.encoded += len(keys)
-        if self._file is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._file.open("ab") as out:
-                out.write(packed(keys, vectors))
-
-    def _load(self, file: Path) -> None:
-        """Reads what is whole; a record cut short by a crash is cut off, or later ones would be misread."""
-        content = file.read_bytes()
-        width = int.from_bytes(content[:4], "little") if len(content) >= 4 else 0
-        size = RECORD_HEAD + 4 * width
-        whole = len(content) // size * size if width else 0
-        if whole < len(content):
-            with file.open("r+b") as out:
-                out.truncate(whole)
-        records = np.frombuffer(content[:whole], dtype=record_type(width)) if whole else []
-        self.vectors.update((bytes(row["key"]), row["vector"]) for row in records)
 
 
-RECORD_HEAD = 4 + 32
+class CacheFile:
+    """Vectors of one model on disk, one record a text: width, checksum, the text's SHA-256, the numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self) -> dict[bytes, Array]:
+        """What is whole. From the first record that was cut short or damaged on, the file is cut off.
+
+        Whatever is lost is encoded again; a record that doesn't fit would make all later ones unreadable.
+        """
+        if not self.path.exists():
+            return {}
+        try:
+            content = self.path.read_bytes()
+            found, whole = unpacked(content)
+            if whole < len(content):
+                with self.path.open("r+b") as file:
+                    file.truncate(whole)
+        except OSError as error:
+            raise self._trouble("read", error) from error
+        return found
+
+    def append(self, keys: Iterable[bytes], vectors: Array) -> None:
+        """Adds records in one write.
+
+        Raises:
+            StoreFull: There is no room on the disk.
+            PollexError: The file can't be written for another reason.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(packed(keys, vectors))
+        except OSError as error:
+            raise self._trouble("written", error) from error
+
+    def _trouble(self, verb: str, error: OSError) -> PollexError:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return StoreFull("disk full under the embedding cache", where=str(self.path), remedy="make room")
+        return PollexError(
+            f"the embedding cache can't be {verb}: {error.strerror}",
+            where=str(self.path),
+            remedy="mend its permissions, or remove it: it is made anew",
+        )
 
 
-def record_type(width: int) -> np.dtype[np.void]:
-    """One cached vector: its width, the text's SHA-256, the numbers."""
-    return np.dtype([("width", "<u4"), ("key", "V32"), ("vector", "<f4", (width,))])
+HEAD = 4 + 4 + 32
 
 
 def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
     """Records as they lie in the cache file."""
-    width = vectors.shape[1]
-    head = width.to_bytes(4, "little")
-    return b"".join(head + key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True))
+    width = vectors.shape[1].to_bytes(4, "little")
+    bodies = (key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True))
+    return b"".join(width + zlib.crc32(body).to_bytes(4, "little") + body for body in bodies)
+
+
+def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
+    """The vectors of all records up to the first that isn't whole, and the bytes that these take."""
+    found: dict[bytes, Array] = {}
+    start, size = 0, HEAD + 4 * int.from_bytes(content[:4], "little")
+    while start + size <= len(content) and content[start : start + 4] == content[:4]:
+        body = content[start + 8 : start + size]
+        if zlib.crc32(body) != int.from_bytes(content[start + 4 : start + 8], "little"):
+            break
+        found[body[:32]] = np.frombuffer(body, dtype="<f4", offset=32)
+        start += size
+    return found, start
 
 
 def key_of(text: str) -> bytes:
     """SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text in hex."""
+    return key_of(text).hex()
+
+
+def files_of(folder: Path) -> str:
+    """Twelve hex digits that name the files of a folder by their contents."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            digest.update(f"{path.relative_to(folder)}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]
 
 
 def load_encoder(model: str) -> Encoder:
@@ -140,14 +181,14 @@ class SentenceTransformersEncoder:
     """Any model that sentence-transformers can load, by name or path."""
 
     def __init__(self, model: str) -> None:
-        from sentence_transformers import SentenceTransformer  # five seconds, so only when asked for
-
         try:
+            from sentence_transformers import SentenceTransformer  # five seconds, so only when asked for
+
             self.model = SentenceTransformer(model, device="cpu")
-        except Exception as error:
+        except Exception as error:  # whatever a broken folder, a missing package or no network leads to
             raise ModelUnavailable(
                 f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
-                remedy=f"give the path of a downloaded sentence-transformers model, or leave it out to use {DEFAULT_MODEL}",
+                remedy=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
             ) from error
 
     def encode(self, texts: list[str]) -> Array:

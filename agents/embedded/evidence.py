@@ -1,7 +1,7 @@
 """From a rubric to the marks in the turns that speak for it.
 
-A rubric's `source` says where to look: `signal:NAME` at that signal, `phrase:PARTY:WORDS` for those words, anything else
-at the likeness of turns to the rubric's quotes, or to its own text when it has none.
+A rubric's `source` says where to look: `signal:NAME` at that signal, `phrase:PARTY:WORDS` for those words, anything
+else at the likeness of turns to the rubric's quotes, or to its own text when it has none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
-from pollex.agents.embedded.view import Floats, View
+from pollex.agents.embedded.view import CUT, Floats, Indices, View
 from pollex.agents.rubrics import Quote, Rubric
 
 SIGNALS = all_signals()
@@ -27,8 +27,8 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
-    if kind == "phrase" and ":" in rest:
-        party, _, phrase = rest.partition(":")
+    party, _, phrase = rest.partition(":")
+    if kind == "phrase" and phrase.strip():
         return phrase_signal("assistant" if party == "assistant" else "user", phrase)
     return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, likeness(rubric, embedder))
 
@@ -73,27 +73,41 @@ def party_of(rubric: Rubric) -> Party:
     return "assistant" if named.group(1).lower() == "assistant" else "user"
 
 
-def quotes_from(view: View, marks: Floats, party: Party, most: int = 2) -> tuple[Quote, ...]:
-    """The sentences around the strongest marks, word for word.
-
-    A length or a share marks every turn alike; then the last turns speak for it.
-    """
-    turns = view.of(party)
-    strongest = sorted(turns, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most]
+def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
+    """What the turns with the strongest marks say where the signal is seen, word for word."""
     return tuple(
-        Quote(conversation_id=view.conversation.id, turn=int(turn), text=excerpt(view.conversation.turns[turn].content))
-        for turn in sorted(strongest)
-        if marks[turn] != 0
+        Quote(conversation_id=view.conversation.id, turn=turn, text=excerpt(view.texts[turn], spot(view, signal, turn)))
+        for turn in strongest(marks, view.of(signal.party), most)
     )
 
 
+def strongest(marks: Floats, turns: Indices, most: int) -> list[int]:
+    """The turns with the highest marks, in their order. Where marks are level, the last turns stand for all of them."""
+    marked = [int(turn) for turn in turns if marks[turn] != 0]
+    return sorted(sorted(marked, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most])
+
+
+def spot(view: View, signal: Signal, turn: int) -> int:
+    """Where in a turn the signal is seen; its beginning for a signal of the turn as a whole."""
+    found = signal.pattern.search(view.texts[turn]) if signal.pattern else None
+    return found.start() if found else 0
+
+
 LONGEST_QUOTE = 240
+_SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
-def excerpt(text: str) -> str:
-    """A turn as it is, or its beginning up to the end of a word."""
-    text = text.strip()
-    if len(text) <= LONGEST_QUOTE:
-        return text
-    cut = text[:LONGEST_QUOTE]
-    return cut[: cut.rfind(" ")] if " " in cut[LONGEST_QUOTE // 2 :] else cut
+def excerpt(text: str, at: int = 0) -> str:
+    """A turn as it is, or some of it around position `at`: from the sentence's beginning, and to the end of a word."""
+    cut = text.rfind(CUT, 0, at)
+    start = cut + len(CUT) if cut >= 0 else 0
+    piece, at = text[start:].partition(CUT)[0], at - start
+    if len(piece) <= LONGEST_QUOTE:
+        return piece.strip()
+    near = max(0, at - LONGEST_QUOTE // 2)
+    sentences = [match.end() for match in _SENTENCE_END.finditer(piece, near, at)]
+    begin = sentences[-1] if sentences else near and max(near, piece.find(" ", near, at) + 1)
+    quote = piece[begin : begin + LONGEST_QUOTE]
+    if begin + LONGEST_QUOTE < len(piece) and " " in quote[LONGEST_QUOTE // 2 :]:
+        quote = quote[: quote.rfind(" ")]
+    return quote.strip()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from pollex.agents.answers import Unanswered
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS, quotes_from
-from pollex.agents.embedded.mining import mined_clusters, mined_phrases
-from pollex.agents.embedded.scale import Scale, separation
+from pollex.agents.embedded.mining import mined
+from pollex.agents.embedded.scale import Flags, Scale, separation
 from pollex.agents.embedded.signals.signal import Signal, measured
-from pollex.agents.embedded.view import Floats, View
+from pollex.agents.embedded.view import Floats, View, views_of
 from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Reason, content_id
 from pollex.conversations.model import Conversation, Label
@@ -55,7 +56,7 @@ class EmbeddedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("extractor", VERSION, self.embedder.model, str(self.seed), *SIGNALS)
+        return content_id("extractor", VERSION, self.embedder.identity, str(self.seed), *SIGNALS)
 
     async def study(self, training: Sequence[Conversation]) -> None:
         """Learns which signals, phrases and clusters of turns separate the labelled conversations."""
@@ -65,33 +66,30 @@ class EmbeddedExtractor:
         if not positive.any() or positive.all():
             self.clues = []
             return
-        views = [View(c, self.embedder) for c in labelled]
-        self.embedder.embed([text for view in views for text in view.texts])
+        views = views_of(labelled, self.embedder)
         sources = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
-        sources |= {signal.name: signal for signal in mined_phrases(views, positive)}
-        clusters = mined_clusters(views, positive, self.seed)
-        sources |= {(name := f"turns:{c.party}:{i}"): c.signal(name) for i, c in enumerate(clusters)}
+        sources |= {signal.name: signal for signal in mined(views, positive, self.seed)}
         self.clues = clues(sources, views, positive)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """The clues that are strongest here for what is usual in conversations of this label."""
-        if reason := conversation.not_scorable:
+        if reason := conversation.not_scorable or ("no label" if conversation.label is Label.NONE else ""):
             return Unanswered(question_id="", outcome="not_scorable", detail=reason, judge=self.name)
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
         found = [(clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity]
         telling = [(clue, odds) for clue, odds in found if odds > 0]
         telling.sort(key=lambda pair: (-unusual(*pair), pair[0].source))
-        reasons = [reason for clue, _ in telling if (reason := self._reason(clue, view))][:MOST_REASONS]
-        return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=tuple(reasons))
+        shown = (self._reason(clue, view) for clue, _ in telling)
+        reasons = tuple(islice((reason for reason in shown if reason), MOST_REASONS))
+        return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons)
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
-        quotes = quotes_from(view, clue.signal.marks(view), clue.signal.party)
+        quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
         if not quotes:
             return None
-        id_ = content_id(view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source)
         return Reason(
-            id=id_,
+            id=content_id(view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source),
             conversation_id=view.conversation.id,
             polarity=clue.polarity,
             text=clue.signal.statement,
@@ -100,9 +98,7 @@ class EmbeddedExtractor:
         )
 
 
-def clues(
-    sources: dict[str, Signal], views: Sequence[View], positive: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> list[Clue]:
+def clues(sources: dict[str, Signal], views: Sequence[View], positive: Flags) -> list[Clue]:
     """Each source in the direction in which it separates the classes more."""
     return [
         clue_of(source, signal, np.array([measured(signal.marks(v), v.of(signal.party)) for v in views]), positive)
@@ -110,9 +106,7 @@ def clues(
     ]
 
 
-def clue_of(
-    source: str, signal: Signal, measures: Floats, positive: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> Clue:
+def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags) -> Clue:
     """Direction, scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = separation(measures, positive, signal.lean)
     good, bad = np.maximum(0, differences), np.maximum(0, -differences)

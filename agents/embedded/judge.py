@@ -1,4 +1,4 @@
-"""The embedded judge: answers any rubric from its evidence in the turns, on a scale learnt from labelled conversations."""
+"""The embedded judge: answers any rubric from its evidence in the turns, on a scale learnt on a labelled log."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ import numpy as np
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import evidence_of
-from pollex.agents.embedded.scale import UNSTUDIED, Floats, Scale, binomial, learn_scale
+from pollex.agents.embedded.evidence import evidence_of, strongest
+from pollex.agents.embedded.scale import UNSTUDIED, Flags, Scale, binomial, learn_scale
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.view import Floats, Indices, View, views_of
 from pollex.agents.rubrics import Rubric, content_id
 from pollex.conversations.model import Conversation, Label
 
 VERSION = "1"
 FOLDS = 5
+MOST_TURNS = 3
+"""So many turns are named as what an answer rests on."""
 
 
 class EmbeddedJudge:
     """Answers from signals, phrases and likeness of turns; no LLM.
 
-    A conversation that it has studied is answered on a scale learnt without it (five folds), so that answers on training
-    data are as honest as answers on new data.
+    A conversation that it has studied is answered on a scale learnt without it (five folds), so that answers on
+    training data are as honest as answers on new data.
 
     Args:
         embedder: Turns to vectors.
@@ -46,7 +48,7 @@ class EmbeddedJudge:
     def fingerprint(self) -> str:
         if self._fingerprint is None:
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
-            self._fingerprint = content_id("judge", VERSION, self.embedder.model, *scales)
+            self._fingerprint = content_id("judge", VERSION, self.embedder.identity, *scales)
         return self._fingerprint
 
     @property
@@ -55,10 +57,11 @@ class EmbeddedJudge:
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learns a scale a rubric from the labelled conversations, and again without each of five folds."""
-        labelled = [c for c in training if c.label is not Label.NONE and not c.not_scorable]
+        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))  # sums depend on their order, in the last digit
+        labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
         evidence = [evidence_of(rubric, self.embedder) for rubric in rubrics]
-        measures = self._measures([View(c, self.embedder) for c in labelled], evidence)
+        measures = measured_on(views_of(labelled, self.embedder), evidence)
         folds = deal([c.text_hash for c in labelled], positive)
         self._folds = dict(zip((c.text_hash for c in labelled), folds.tolist(), strict=True))
         self._fingerprint = None
@@ -94,28 +97,26 @@ class EmbeddedJudge:
         measures = measured(marks, turns)
         odds = float(scales.get(rubric.id, UNSTUDIED).odds(measures))
         p = binomial(1 / (1 + np.exp(-odds)), len(question.options))
-        strongest = sorted(turns, key=lambda turn: (-round(float(marks[turn]), 6), turn))[:3]
         return Answer(
             question_id=question.id,
             probabilities=p,
             chosen=int(np.argmax(p)),
             source="embedded",
             justification=justified(evidence, measures, scales.get(rubric.id)),
-            turns=tuple(sorted(int(turn) for turn in strongest if marks[turn] > 0)),
+            turns=tuple(strongest(marks, turns, MOST_TURNS)),
             judge=self.name,
         )
 
-    def _measures(self, views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
-        """[conversation, rubric, measure]."""
-        self.embedder.embed([text for view in views for text in view.texts])
-        return np.array(
-            [[measured(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
-        ).reshape(len(views), len(evidence), len(MEASURES))
+
+def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
+    """Measures [conversation, rubric, measure]."""
+    rows = [[measured(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
+    return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
 
 def scales_of(
     measures: Floats,
-    positive: np.ndarray[Any, np.dtype[np.bool_]],
+    positive: Flags,
     rubrics: Sequence[Rubric],
     evidence: Sequence[Signal],
 ) -> dict[str, Scale]:
@@ -128,7 +129,7 @@ def scales_of(
     }
 
 
-def deal(hashes: Sequence[str], positive: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.intp]]:
+def deal(hashes: Sequence[str], positive: Flags) -> Indices:
     """A fold a conversation, class by class in the order of the hashes: the same whatever the order of the rows.
 
     Conversations of the same text share a fold.

@@ -5,12 +5,12 @@ The odds of the answer are those of a Gaussian naive Bayes with equal weights:
     e = Σ_v w_v · (x_v − m_v) / s_v        w_v = max(0, δ_v), halved; for DSAT rubrics with δ turned
     P(option k of 5) = Binomial(k; 4, σ(e))
 
-x the measures (`signal.MEASURES`), δ_v the difference of the two classes' means in standard deviations s_v, m_v the point
-half way between them. Evidence that doesn't separate the classes stays near Neutral, evidence that does moves the answer
-as far as it tells; a measure that goes against the rubric's polarity is not heard at all. The weights are so plain on
-purpose: with 50 conversations a class, fitted ones are noise (in trials ridge regression on the same measures did no
-better, and lasted worse). `lean` adds prior evidence: a tenth of a standard deviation in its direction, worth
-`PRIOR_CONVERSATIONS`.
+x the measures (`signal.MEASURES`), δ_v the difference of the two classes' means in standard deviations s_v, m_v the
+point half way between them. Evidence that doesn't separate the classes stays near Neutral, evidence that does moves the
+answer as far as it tells; a measure that goes against the rubric's polarity is not heard at all. The weights are so
+plain on purpose: with 50 conversations a class, fitted ones are noise (in trials ridge regression on the same measures
+did no better, and lasted worse). `lean` adds prior evidence: `PRIOR_CONVERSATIONS` in which the classes differ by
+`PRIOR_DIFFERENCE` standard deviations in its direction.
 """
 
 from __future__ import annotations
@@ -47,12 +47,16 @@ class Scale:
         return np.asarray(GAIN * (z @ self.weight))
 
     def to_json(self) -> dict[str, list[float]]:
-        """Six significant digits: a person reads these."""
-        return {name: [float(f"{x:.6g}") for x in getattr(self, name)] for name in ("middle", "spread", "weight")}
+        return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
 
     @classmethod
     def from_json(cls, stored: Any) -> Scale:
         return cls(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+
+
+def rounded(values: Floats) -> Floats:
+    """Six significant digits: a person reads these, and a scale that was stored is the one that was learnt."""
+    return np.array([float(f"{value:.6g}") for value in values])
 
 
 # For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
@@ -69,11 +73,11 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
     differences, middle, spread = separation(measures, positive, lean)
-    return Scale(middle, spread, np.maximum(0.0, direction * differences))
+    return Scale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
 
 
 def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats, Floats, Floats]:
-    """δ, the middle between the classes and the spread: each [..., measure] for measures [conversation, ..., measure]."""
+    """δ, the middle of the classes and the spread, each [..., measure], of measures [conversation, ..., measure]."""
     spread = measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
     high, low = measures[positive].mean(axis=0), measures[~positive].mean(axis=0)

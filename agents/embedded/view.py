@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ Indices = npt.NDArray[np.intp]
 
 # Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of satisfaction.
 HEAD, TAIL = 6_000, 2_000
+CUT = "\n…\n"
 
 
 class View:
@@ -22,7 +25,6 @@ class View:
 
     Attributes:
         texts: One a turn, stripped, huge ones without their middle.
-        vectors: [turn, width], length 1; zeros for turns without text.
     """
 
     def __init__(self, conversation: Conversation, embedder: Embedder) -> None:
@@ -33,7 +35,12 @@ class View:
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:
-        return self._embedder.embed(self.texts)
+        """[turn, width], length 1; zeros for turns of other parties and turns without text."""
+        spoken = self.of("both")
+        found = self._embedder.embed([self.texts[turn] for turn in spoken])
+        out = np.zeros((len(self.texts), found.shape[1]), dtype=np.float32)
+        out[spoken] = found
+        return out
 
     @cached_property
     def user(self) -> Indices:
@@ -54,11 +61,12 @@ class View:
     @cached_property
     def replies(self) -> list[tuple[int, int]]:
         """Each user turn with the assistant's turn that follows it at once."""
-        spoken = self.of("both")
+        return self.followed("user", "assistant")
+
+    def followed(self, first: str, second: str) -> list[tuple[int, int]]:
+        """Turns of one party with those of the other that follow at once; tools between don't count."""
         return [
-            (int(a), int(b))
-            for a, b in zip(spoken, spoken[1:], strict=False)
-            if self.roles[a] == "user" and self.roles[b] == "assistant"
+            (int(a), int(b)) for a, b in pairwise(self.of("both")) if self.roles[a] == first and self.roles[b] == second
         ]
 
     @cached_property
@@ -69,12 +77,20 @@ class View:
     def earlier_likeness(self, turns: Indices) -> Floats:
         """For each of `turns` the highest cosine to an earlier one of them; 0 for the first."""
         cosines = np.tril(self.vectors[turns] @ self.vectors[turns].T, -1)
-        return cosines.max(axis=1, initial=0.0).astype(np.float64)
+        return np.asarray(cosines.max(axis=1, initial=0.0), dtype=np.float64)
 
     def _turns_of(self, role: str) -> Indices:
         with_text = np.array([bool(text) for text in self.texts], dtype=bool)
         return np.flatnonzero((self.roles == role) & with_text)
 
 
+def views_of(conversations: Sequence[Conversation], embedder: Embedder) -> list[View]:
+    """Views of many conversations, whose turns are embedded together: that is quicker than one by one."""
+    views = [View(conversation, embedder) for conversation in conversations]
+    embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
+    return views
+
+
 def shortened(text: str) -> str:
-    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n…\n{text[-TAIL:]}"
+    """The text, a huge one without its middle."""
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"

@@ -13,8 +13,9 @@ SIGNALS = [
     words(
         "refusal",
         "assistant",
-        "The assistant fails to do what was asked.",
-        r"\b(unable|can'?t|cannot|could ?n[o']t|couldn'?t|could not|not (able|possible|available|supported)|unfortunately"
+        "The assistant fails at the request.",
+        r"\b(unable|can'?t|cannot|could ?n[o']t|couldn'?t|could not|not (able|possible|available|supported)"
+        r"|unfortunately"
         r"|i'?m afraid|won'?t|did ?n[o']t|did not|unsuccessful|failed|does ?n[o']t|do ?n[o']t (have|know|support)"
         r"|no (other|such|more)|there (is|are) no|not find)\b",
         -1,
@@ -61,7 +62,8 @@ SIGNALS = [
         "hedge",
         "assistant",
         "The assistant hedges the answer.",
-        r"\b(might|maybe|perhaps|possibly|could be|not sure|probably|depends|generally|typically|usually|often|may|several"
+        r"\b(might|maybe|perhaps|possibly|could be|not sure|probably|depends|generally|typically|usually"
+        r"|often|may|several"
         r" (things|reasons|possib\w+)|various|in general|best practices?)\b",
         -1,
     ),
@@ -69,23 +71,25 @@ SIGNALS = [
         "warmth",
         "assistant",
         "The assistant speaks warmly.",
-        r"\b(have a (great|nice|good|wonderful|lovely)|enjoy|glad|happy to|(you'?re|you are) welcome|my pleasure|no problem"
+        r"\b(have a (great|nice|good|wonderful|lovely)|enjoy|glad|happy to|(you'?re|you are) welcome"
+        r"|my pleasure|no problem"
         r"|of course|certainly|absolutely|great|perfect|wonderful|excellent|sure|understood|good question)\b",
     ),
     words(
         "clarifying_question",
         "assistant",
         "The assistant asks a clarifying question.",
-        r"\?\W*$|\b(could|can|would) you (share|show|post|tell|provide|clarify|describe|paste)|\b(which|what) \w+[^.!\n]*\?",
+        r"\?\W{0,9}$|\b(could|can|would) you (share|show|post|tell|provide|clarify|describe|paste)|\b(which"
+        r"|what) \w+[^.!?\n]{0,200}\?",
     ),
     words("specifics", "assistant", "The assistant gives concrete figures.", r"\d", +1),
     words(
         "steps",
         "assistant",
         "The assistant lists steps.",
-        r"^\s*(\d+[.)]|[-*•])\s|\bfirst\b[\s\S]*\bthen\b|\bstep \d|\bfollow(ing)? steps\b",
+        r"^[ \t]{0,9}(\d{1,3}[.)]|[-*•])\s|\bfirst\b[\s\S]{0,500}?\bthen\b|\bstep \d|\bfollow(ing)? steps\b",
     ),
-    words("code", "assistant", "The assistant shows code.", r"```|`[^`\n]+`"),
+    words("code", "assistant", "The assistant shows code.", r"```|`[^`\n]{1,200}`"),
     words(
         "citation",
         "assistant",
@@ -95,36 +99,41 @@ SIGNALS = [
     words(
         "verification",
         "assistant",
-        "The assistant proposes a way to verify the result.",
-        r"\b(verify|check (that|whether|if|it)|to (confirm|prove)|test (it|that|this|with)|you should (now )?see|run (it|the|this)"
+        "The assistant proposes a check of the result.",
+        r"\b(verify|check (that|whether|if|it)|to (confirm|prove)|test (it|that|this|with)"
+        r"|you should (now )?see|run (it|the|this)"
         r"|breakpoint|log(ging)? (the|a|line)|assert|reproduce)\b",
     ),
     words(
         "self_correction",
         "assistant",
         "The assistant corrects an earlier statement.",
-        r"\b(you'?re right|you are right|good catch|i was wrong|i misread|i stand corrected|i overlooked|i missed|my earlier"
+        r"\b(you'?re right|you are right|good catch|i was wrong|i misread|i stand corrected|i overlooked"
+        r"|i missed|my earlier"
         r"|on second thought|correction)\b",
     ),
     words(
         "pointing",
         "assistant",
         "The assistant points at the exact place.",
-        r"\b(this line|that line|the line|line \d+|in your (code|snippet|trace|log|config|method)|your `|the call (to|of)|here:)",
+        r"\b(this line|that line|the line|line \d+|in your (code|snippet|trace|log|config|method)|your `"
+        r"|the call (to|of)|here:)",
         +1,
     ),
     words(
         "disclaimer",
         "assistant",
         "The assistant speaks of itself as a machine.",
-        r"\b(as an ai|language model|i (don'?t|do not) have access|i'?m (just|only) (a|an)|beyond my|outside (of )?my)\b",
+        r"\b(as an ai|language model|i (don'?t|do not) have access|i'?m (just|only) (a|an)|beyond my"
+        r"|outside (of )?my)\b",
         -1,
     ),
     words(
         "choice",
         "assistant",
         "The assistant offers a choice of options.",
-        r"\b(options?|either|alternatively|you (can|could) (also|either)|or you|two ways|choose|prefer(red|ence)?|if you prefer"
+        r"\b(options?|either|alternatively|you (can|could) (also|either)|or you|two ways|choose|prefer(red"
+        r"|ence)?|if you prefer"
         r"|would you (like|rather))\b",
     ),
     words("assistant_exclamation", "assistant", "The assistant exclaims.", r"!"),

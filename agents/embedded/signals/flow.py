@@ -43,10 +43,8 @@ def unanswered_questions(view: View) -> Floats:
 def follow_up(view: View) -> Floats:
     """Cosine of each user turn to the reply before it: the user takes up what was said."""
     out = np.zeros(len(view.texts))
-    spoken = view.of("both")
-    for before, after in zip(spoken, spoken[1:], strict=False):
-        if view.roles[before] == "assistant" and view.roles[after] == "user":
-            out[after] = view.vectors[before] @ view.vectors[after]
+    for before, after in view.followed("assistant", "user"):
+        out[after] = view.vectors[before] @ view.vectors[after]
     return out
 
 
@@ -77,13 +75,13 @@ def open_end(view: View) -> Floats:
 
 
 SIGNALS = [
-    Signal("user_repeats", "user", "The user repeats or rephrases a request.", user_repeats, -1),
+    Signal("user_repeats", "user", "The user repeats a request.", user_repeats, -1),
     Signal("assistant_repeats", "assistant", "The assistant repeats itself.", assistant_repeats, -1),
-    Signal("relevance", "assistant", "The assistant answers what the user asked.", relevance, +1),
+    Signal("relevance", "assistant", "The assistant stays with the user's question.", relevance, +1),
     Signal("irrelevance", "assistant", "The assistant strays from the user's words.", irrelevance, -1),
     Signal("unanswered_question", "user", "The user gets a question back for a question.", unanswered_questions, -1),
     Signal("follow_up", "user", "The user builds on the assistant's answer.", follow_up),
     Signal("user_ends", "user", "The user has the last word.", user_ends),
     Signal("assistant_ends", "assistant", "The assistant has the last word.", assistant_ends),
-    Signal("open_end", "both", "The conversation ends with an open question.", open_end, -1),
+    Signal("open_end", "both", "The user and the assistant end on an open question.", open_end, -1),
 ]

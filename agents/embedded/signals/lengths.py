@@ -27,8 +27,8 @@ def few_turns(view: View) -> Floats:
 
 
 SIGNALS = [
-    Signal("many_turns", "both", "The conversation runs over many turns.", many_turns),
-    Signal("few_turns", "both", "The conversation ends after few turns.", few_turns),
+    Signal("many_turns", "both", "The user and the assistant take many turns.", many_turns),
+    Signal("few_turns", "both", "The user and the assistant stop after few turns.", few_turns),
     length("long_answers", "assistant", "The assistant answers at length.", +1),
     length("short_answers", "assistant", "The assistant answers briefly.", -1),
     length("long_messages", "user", "The user writes long messages.", +1),

@@ -25,6 +25,7 @@ class Signal:
         statement: What is asserted where the signal is strong; one sentence with one verb.
         marks: How strongly each turn carries the signal: [turn] for all turns, 0 where it doesn't.
         lean: What is known of it in general: +1 good, −1 bad, 0 it depends.
+        pattern: What is looked for in a turn, where the signal is that simple; quotes then show it.
     """
 
     name: str
@@ -32,19 +33,24 @@ class Signal:
     statement: str
     marks: Callable[[View], Floats]
     lean: int = 0
+    pattern: re.Pattern[str] | None = None
 
 
 def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) -> Signal:
-    """A signal that a turn carries when `pattern` is found in it (ignoring case)."""
-    found = re.compile(pattern, re.IGNORECASE | re.MULTILINE).search
+    """A signal that a turn carries when `pattern` is found in it (ignoring case).
+
+    Only runs of word characters may repeat without bound in a pattern: anything else can take time that grows with the
+    square of a turn's length.
+    """
+    compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
     def marks(view: View) -> Floats:
         out = np.zeros(len(view.texts))
         for turn in view.of(party):
-            out[turn] = found(view.texts[turn]) is not None
+            out[turn] = compiled.search(view.texts[turn]) is not None
         return out
 
-    return Signal(name, party, statement, marks, lean)
+    return Signal(name, party, statement, marks, lean, compiled)
 
 
 def measured(marks: Floats, turns: Indices) -> Floats:

@@ -14,7 +14,8 @@ SIGNALS = [
         "praise",
         "user",
         "The user praises the answer.",
-        r"\b(great|perfect\w*|awesome|excellent|amazing|wonderful|fantastic|brilliant|nice|lovely|neat|impressive|superb?"
+        r"\b(great|perfect\w*|awesome|excellent|amazing|wonderful|fantastic|brilliant|nice|lovely|neat"
+        r"|impressive|superb?"
         r"|cool|beautiful|love (it|that|this)|(good|nice) (job|work|catch|point|idea)|well done|very helpful)\b",
         +1,
     ),
@@ -22,14 +23,15 @@ SIGNALS = [
         "agreement",
         "user",
         "The user agrees with the assistant.",
-        r"^\W*(yes|yeah|yep|yup|sure|ok|okay|sounds (good|great|fine|right)|that works|correct|right|exactly|please do"
+        r"^\W{0,9}(yes|yeah|yep|yup|sure|ok|okay|sounds (good|great|fine|right)|that works|correct|right"
+        r"|exactly|please do"
         r"|go ahead|alright|fine|indeed|true|agreed)\b",
         +1,
     ),
     words(
         "success",
         "user",
-        "The user confirms that the solution works.",
+        "The user confirms a working solution.",
         r"\b(works|worked|working now|fixed|solved|resolved|that did it|did the trick|helps|helped|pass(es|ed)?|green"
         r"|got it|makes sense|that'?s it|i see|no more (errors?|warnings?))\b",
         +1,
@@ -45,7 +47,7 @@ SIGNALS = [
         "correction",
         "user",
         "The user corrects the assistant.",
-        r"^\W*(no|nope|nah|wait)\b(?!,? (thank|that'?s all|thats all|that is all|problem|worries))"
+        r"^\W{0,9}(no|nope|nah|wait)\b(?!,? (thank|that'?s all|thats all|that is all|problem|worries))"
         r"|\bi (meant|said|asked|wanted|mentioned)\b|\bnot what\b|\bactually\b|\binstead\b|\bwrong\b|\bincorrect\b"
         r"|\bthat'?s not\b|\bas i (said|wrote)\b",
         -1,
@@ -54,7 +56,8 @@ SIGNALS = [
         "complaint",
         "user",
         "The user complains about the lack of progress.",
-        r"\bstill\b.{0,30}\b(not|no|the same|get|gets|fail\w*|see|broken|crash\w*|n'?t)|\bsame (error|problem|issue|result"
+        r"\bstill\b.{0,30}\b(not|no|the same|get|gets|fail\w*|see|broken|crash\w*|n'?t)|\bsame (error|problem"
+        r"|issue|result"
         r"|exception|thing)|\balready (told|said|tried|gave|did|have|posted|shared)|(does|did|do|is|wo)n'?t (work|help)"
         r"|\bnot work|\buseless|\bfrustrat|\bannoy|\bridiculous|\bwaste|\bterrible|\bworse|\bworst|\bnever ?mind"
         r"|\bforget it|\bcome on\b|\bseriously\b|\bwhat the\b|\bhell\b|\bdisappoint|\bgiv(e|ing) up|\bnot help",
@@ -70,12 +73,13 @@ SIGNALS = [
     words(
         "confusion",
         "user",
-        "The user doubts what the assistant means.",
-        r"\b(not sure|unclear|confus\w+|lost|huh|don'?t (know|understand|get)|what do you mean|i thought|makes no sense)\b"
+        "The user doubts the assistant's meaning.",
+        r"\b(not sure|unclear|confus\w+|lost|huh|don'?t (know|understand|get)|what do you mean|i thought"
+        r"|makes no sense)\b"
         r"|\?\?",
         -1,
     ),
-    words("negation", "user", "The user denies or rules something out.", r"\b(not|no|never|none|cannot)\b|n'?t\b", -1),
+    words("negation", "user", "The user says no to something.", r"\b(not|no|never|none|cannot)\b|n'?t\b", -1),
     words("courtesy", "user", "The user phrases requests politely.", r"\bplease\b|\b(could|would|can|will) you\b"),
     words(
         "farewell",
@@ -102,27 +106,30 @@ SIGNALS = [
     words(
         "report",
         "user",
-        "The user reports what happened after a try.",
-        r"\b(tried|ran|run|changed|added|removed|set|put|did|checked|tested|now (it|i|the)|got|gives?|shows?|says?|prints?)\b",
+        "The user reports the outcome of a try.",
+        r"\b(tried|ran|run|changed|added|removed|set|put|did|checked|tested|now (it|i|the)|got|gives?|shows?"
+        r"|says?|prints?)\b",
     ),
     words(
         "evidence",
         "user",
         "The user shares concrete evidence.",
-        r"```|^\s*at \S+\(|\b\w*(exception|error)\b|\b\w+\.\w+\(|\blog(s|ged)?\b|\bline \d+",
+        r"```|^[ \t]{0,9}at \S{1,200}\(|\b\w*(exception|error)\b|\b\w+\.\w+\(|\blog(s|ged)?\b|\bline \d+",
         0,
     ),
     words(
         "next_topic",
         "user",
         "The user moves on to a further request.",
-        r"\b(also|next|another (thing|question)|one more|additionally|besides|by the way|btw|while (we|i)|then can you)\b",
+        r"\b(also|next|another (thing|question)|one more|additionally|besides|by the way|btw|while (we|i)"
+        r"|then can you)\b",
     ),
     words(
         "leaving",
         "user",
         "The user turns elsewhere for help.",
-        r"\b(look elsewhere|ask (my|a|someone|the|in)|stack ?overflow|colleague|support (team|desk)|myself|anyway|on my own"
+        r"\b(look elsewhere|ask (my|a|someone|the|in)|stack ?overflow|colleague|support (team|desk)|myself"
+        r"|anyway|on my own"
         r"|some other time|call them|later)\b",
         -1,
     ),

@@ -1,0 +1,21 @@
+"""One embedder for all tests of the embedded roles, and a small log whose classes differ."""
+
+from __future__ import annotations
+
+import pytest
+from small_logs import small_log
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.conversations.model import Conversation
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    """The bundled model, without a cache on disk."""
+    return Embedder()
+
+
+@pytest.fixture(scope="session")
+def log() -> list[Conversation]:
+    """Forty conversations, half of them positive."""
+    return small_log()

