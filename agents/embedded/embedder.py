@@ -17,8 +17,8 @@ from pollex.errors import ModelUnavailable, PollexError, StoreFull
 
 Array = npt.NDArray[np.float32]
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-PORTION = 2048
-"""Texts encoded before they are written: what a kill can cost."""
+PORTION = 512
+"""Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
 
 
 class Encoder(Protocol):
@@ -26,6 +26,16 @@ class Encoder(Protocol):
 
     def encode(self, texts: list[str]) -> Array:
         """Vectors [text, width] of length 1, float32."""
+
+
+class Watcher(Protocol):
+    """Who is told how far a long encoding is."""
+
+    def start(self, stage: str, total: int) -> None:
+        """So many texts are to be encoded."""
+
+    def advance(self, stage: str, by: int) -> None:
+        """So many more are."""
 
 
 class Embedder:
@@ -42,6 +52,7 @@ class Embedder:
     def __init__(self, model: str = DEFAULT_MODEL, cache: Path | None = None) -> None:
         self.model = model
         self.encoded = 0
+        self._progress: Watcher | None = None
         self._vectors: dict[bytes, Array] = {}
         self._cache = CacheFile(cache / f"{digest_of(self.identity)[:16]}.vectors") if cache else None
         if self._cache is not None:
@@ -57,9 +68,19 @@ class Embedder:
         """Vectors [text, width] of length 1, float32; only texts never seen before are encoded."""
         keys = [key_of(text) for text in texts]
         new = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}.items())
+        watched = self._progress if len(new) > PORTION else None
+        if watched:
+            watched.start("embed", len(new))
         for start in range(0, len(new), PORTION):
-            self._add(new[start : start + PORTION])
+            portion = new[start : start + PORTION]
+            self._add(portion)
+            if watched:
+                watched.advance("embed", len(portion))
         return np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+
+    def watch(self, progress: Watcher) -> None:
+        """Tells `progress` of long work, as the stage `embed`."""
+        self._progress = progress
 
     @cached_property
     def encoder(self) -> Encoder:
