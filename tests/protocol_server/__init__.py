@@ -33,6 +33,7 @@ itself. `do` is one of:
 | do | also | what happens |
 |---|---|---|
 | honest | latency | as without a rule |
+| attentive | latency | as somebody who has read the prompt: see `reader` |
 | status | code, body, headers | that reply |
 | rate | per_second, headers | 429 beyond so many in any one second |
 | hang | part: none, headers, half | sends that much, then nothing more |

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from protocol_server.reader import opinions, rubric
+
 JsonObject = dict[str, Any]
 
 _SPILT = 0.03
@@ -27,9 +29,17 @@ class Answer:
     """
 
     def __init__(
-        self, messages: Sequence[Mapping[str, Any]], schema: JsonObject | None, salt: str = "", *, tokens: bool = True
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        schema: JsonObject | None,
+        salt: str = "",
+        *,
+        tokens: bool = True,
+        attentive: bool = False,
     ) -> None:
         self._messages = messages
+        self._attentive = attentive
+        self._opinions = opinions(messages) if attentive else {}
         self._seed = hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
         self._wants_tokens = tokens
         self._quotes: list[str] | None = None
@@ -101,6 +111,8 @@ class Answer:
             return None
         if re.search(r"\.quotes?(\[\d+\])?$", path):
             return self._quote(path)
+        if self._attentive and re.fullmatch(r"\.rubrics\[\d+\]\.text", path):
+            return rubric(self._messages, self._hash(path) % 1000)
         return f"Because of {self._hash(path) % 1000:03d} in {path.rpartition('.')[2]}."
 
     def _quote(self, path: str) -> str:
@@ -136,6 +148,8 @@ class Answer:
 
     def _chances(self, labels: Sequence[str], path: str) -> dict[str, float]:
         weights = {label: 1 + self._hash(f"{path}={label}") % 97 for label in labels}
+        if path in self._opinions:
+            weights[labels[self._opinions[path]]] += 200
         scale = (1 - _SPILT) / sum(weights.values())
         return {label: scale * weight for label, weight in weights.items()}
 

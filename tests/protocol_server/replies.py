@@ -81,14 +81,13 @@ def whole(status: int, body: Any, headers: Mapping[str, str] | None = None, dela
     return Sending(status, [(delay, http(status, data, headers))])
 
 
-def completion(request: JsonObject) -> JsonObject:
+def completion(request: JsonObject, *, attentive: bool = False) -> JsonObject:
     """An honest chat completion."""
     schema, tool = _wanted(request)
     choices = []
     for number in range(request.get("n", 1)):
-        answer = Answer(
-            request["messages"], schema, str(number) if number else "", tokens=bool(request.get("logprobs"))
-        )
+        salt, tokens = str(number) if number else "", bool(request.get("logprobs"))
+        answer = Answer(request["messages"], schema, salt, tokens=tokens, attentive=attentive)
         message: JsonObject = {"role": "assistant", "content": answer.text, "refusal": None}
         if tool:
             call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": answer.text}}
@@ -143,6 +142,10 @@ def honest(request: JsonObject, latency: float) -> Sending:
 
 def _honest(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
     return honest(request, rule.get("latency", latency))
+
+
+def _attentive(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
+    return whole(200, completion(request, attentive=True), delay=rule.get("latency", latency))
 
 
 def _status(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
@@ -272,6 +275,7 @@ def _echo_key(rule: Rule, request: JsonObject, headers: str, latency: float) -> 
 
 _SPOILERS = {
     "honest": _honest,
+    "attentive": _attentive,
     "status": _status,
     "hang": _hang,
     "trickle": _trickle,
