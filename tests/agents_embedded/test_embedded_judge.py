@@ -1,0 +1,191 @@
+"""The embedded judge: its scale by hand, honest answers on what it studied, the same answers after storage."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from small_logs import bad, conversation, good
+
+from pollex.agents.answers import LIKERT, Answer, Question, Unanswered
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
+from pollex.agents.embedded.scale import GAIN, Scale, binomial, learn_scale, separation
+from pollex.agents.rubrics import Quote, Rubric
+from pollex.conversations.model import Conversation, Label
+
+THANKS = Rubric(id="thanks", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
+REFUSAL = Rubric(id="refusal", text="The assistant fails at the request.", polarity="dsat", source="signal:refusal")
+PHRASE = Rubric(id="phrase", text="The user says “still”.", polarity="dsat", source="phrase:user:still")
+QUOTED = Rubric(
+    id="quoted",
+    text="The assistant finds the cause.",
+    polarity="sat",
+    source="turns:assistant:0",
+    quotes=(Quote(conversation_id="good-00", turn=1, text="The cause is the setting in line 3. I have fixed it."),),
+)
+BY_HAND = Rubric(id="hand", text="The user is grateful that the problem is solved.", polarity="sat")
+BY_HAND_DSAT = Rubric(id="hand-", text="The assistant says sorry because it is unable to help.", polarity="dsat")
+RUBRICS = [THANKS, REFUSAL, PHRASE, QUOTED, BY_HAND, BY_HAND_DSAT]
+QUESTIONS = [Question.about(rubric) for rubric in RUBRICS]
+
+
+def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedJudge:
+    judge = EmbeddedJudge(embedder)
+    asyncio.run(judge.study(log, RUBRICS))
+    return judge
+
+
+def answers(judge: EmbeddedJudge, one: Conversation, questions: Sequence[Question] = QUESTIONS) -> list[Answer]:
+    found = asyncio.run(judge.judge(one, questions))
+    assert all(isinstance(answer, Answer) for answer in found)
+    return found  # type: ignore[return-value]
+
+
+def values(judge: EmbeddedJudge, one: Conversation) -> dict[str, float]:
+    return {answer.question_id: answer.value() for answer in answers(judge, one)}
+
+
+@pytest.mark.parametrize("said", [(), (("u", "hi"),), (("a", "hi"),), (("u", " "), ("a", "hi")), (("tool", "x"),)])
+def test_what_is_not_scorable_gets_a_reason_and_no_number(
+    said: tuple[tuple[str, str], ...], embedder: Embedder
+) -> None:
+    found = asyncio.run(EmbeddedJudge(embedder).judge(conversation(*said), QUESTIONS))
+    assert len(found) == len(QUESTIONS)
+    assert all(isinstance(answer, Unanswered) and answer.outcome == "not_scorable" for answer in found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (("u", "\ud800\x00"), ("a", "\u202e😀")),
+        (("u", "x" * 1_000_000), ("a", "\n" * 1_000_000 + "y")),
+        (("system", "s"), ("u", "?" * 9_000), ("tool", "t"), ("a", "`" * 9_000)),
+    ],
+)
+def test_hostile_text_is_answered_with_numbers(
+    said: tuple[tuple[str, str], ...], embedder: Embedder, log: list[Conversation]
+) -> None:
+    for judge in (EmbeddedJudge(embedder), studied(embedder, log)):
+        for answer in answers(judge, conversation(*said)):
+            assert all(0 <= p <= 1 for p in answer.probabilities)
+            assert answer.mass == pytest.approx(1, abs=1e-9)
+
+
+def test_one_class_or_nothing_to_study_leaves_it_unstudied(embedder: Embedder) -> None:
+    for log in ([], [good(number) for number in range(5)], [good(1).model_copy(update={"label": Label.NONE})]):
+        assert studied(embedder, log).learned == {}
+
+
+def test_a_rubric_is_answered_by_its_evidence_once_studied(embedder: Embedder, log: list[Conversation]) -> None:
+    judge = studied(embedder, log)
+    up, down = values(judge, good(90)), values(judge, bad(91))
+    for sat in (THANKS, QUOTED, BY_HAND):
+        assert up[sat.id] > 5 > down[sat.id]
+    for dsat in (REFUSAL, PHRASE, BY_HAND_DSAT):
+        assert down[dsat.id] > 5 > up[dsat.id]
+
+
+def test_a_hand_written_rubric_is_answered_by_likeness_before_any_study(embedder: Embedder) -> None:
+    judge = EmbeddedJudge(embedder)
+    up, down = values(judge, good(90)), values(judge, bad(91))
+    assert up[BY_HAND.id] > down[BY_HAND.id]
+    assert down[BY_HAND_DSAT.id] > up[BY_HAND_DSAT.id]
+
+
+def test_evidence_that_tells_nothing_is_answered_neutrally(embedder: Embedder, log: list[Conversation]) -> None:
+    upside_down = THANKS.model_copy(update={"polarity": "dsat"})
+    judge = EmbeddedJudge(embedder)
+    asyncio.run(judge.study(log, [upside_down]))
+    (answer,) = answers(judge, good(90), [Question.about(upside_down)])
+    assert answer.expected() == pytest.approx(5)
+    assert "tells nothing" in answer.justification
+
+
+def test_a_restored_judge_answers_like_the_one_that_studied(embedder: Embedder, log: list[Conversation]) -> None:
+    judge = studied(embedder, log)
+    restored = EmbeddedJudge(embedder, json.loads(json.dumps(judge.learned)))
+    assert restored.fingerprint == judge.fingerprint
+    for one in (good(90), bad(91), conversation(("u", "neither"), ("a", "nor"))):
+        assert answers(restored, one) == answers(judge, one)
+
+
+def test_the_order_of_rows_changes_nothing_to_the_last_digit(embedder: Embedder, log: list[Conversation]) -> None:
+    judge = studied(embedder, log)
+    for seed in range(3):
+        shuffled = studied(embedder, [log[i] for i in np.random.default_rng(seed).permutation(len(log))])
+        assert shuffled.learned == judge.learned
+        assert [answers(shuffled, one) for one in log] == [answers(judge, one) for one in log]
+
+
+def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    one = log[0]
+    fold = deal([c.text_hash for c in log], np.array([c.label is Label.POSITIVE for c in log]))
+    without = [c for c, number in zip(log, fold, strict=True) if number != fold[0]]
+    alone = EmbeddedJudge(embedder, studied(embedder, without).learned)
+    whole = EmbeddedJudge(embedder, studied(embedder, log).learned)
+    assert values(studied(embedder, log), one) == values(alone, one)
+    assert values(studied(embedder, log), one) != values(whole, one)
+
+
+def test_folds_are_even_within_classes_and_keep_one_text_together() -> None:
+    hashes = [f"{number:02}" for number in range(20)] * 2
+    positive = np.array([number < 8 for number in range(20)] * 2)
+    folds = deal(hashes, positive)
+    assert (folds[:20] == folds[20:]).all()
+    assert set(np.bincount(folds[:20][positive[:20]], minlength=FOLDS)) <= {1, 2}
+    assert set(np.bincount(folds[:20][~positive[:20]], minlength=FOLDS)) <= {2, 3}
+
+
+def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -> None:
+    one = conversation(("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thanks again"))
+    (answer,) = answers(EmbeddedJudge(embedder), one, [Question.about(THANKS)])
+    assert answer.turns == (2, 4)
+
+
+def test_any_number_of_options_is_answered(embedder: Embedder) -> None:
+    two = Question(id="q", text="The user thanks the assistant.", options=LIKERT[:2])
+    (answer,) = answers(EmbeddedJudge(embedder), good(1), [two])
+    assert len(answer.probabilities) == 2
+    assert answer.mass == pytest.approx(1)
+
+
+def test_the_scale_by_hand() -> None:
+    # One measure: good ones 3 and 5, bad ones 1 and 3. Means 4 and 2, middle 3, spread √2, δ = 2/√2 over 4 and 20 more.
+    measures = np.array([[3.0], [5.0], [1.0], [3.0]])
+    positive = np.array([True, True, False, False])
+    delta, middle, spread = separation(measures, positive)
+    assert middle == pytest.approx([3])
+    assert spread == pytest.approx([math.sqrt(2)])
+    assert delta == pytest.approx([4 * math.sqrt(2) / 24])
+    leaning, _, _ = separation(measures, positive, lean=-1)
+    assert leaning == pytest.approx([(4 * math.sqrt(2) - 20 * 0.3) / 24])
+    scale = learn_scale(measures, positive, +1)
+    assert scale.odds(np.array([5.0])) == pytest.approx(GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 24, rel=1e-5)
+    assert scale.odds(np.array([1e9])) == pytest.approx(GAIN * 2.5 * 4 * math.sqrt(2) / 24, rel=1e-5)
+    assert learn_scale(measures, positive, -1).weight.tolist() == [0.0]
+
+
+def test_a_measure_that_never_varies_divides_by_nothing() -> None:
+    scale = learn_scale(np.ones((6, 4)), np.arange(6) < 3, +1)
+    assert np.isfinite(scale.odds(np.zeros(4)))
+
+
+def test_a_stored_scale_is_the_learnt_one() -> None:
+    measures = np.random.default_rng(0).normal(size=(50, 4))
+    scale = learn_scale(measures, measures[:, 0] > 0, +1)
+    restored = Scale.from_json(json.loads(json.dumps(scale.to_json())))
+    assert (restored.odds(measures) == scale.odds(measures)).all()
+
+
+def test_the_binomial_has_the_expected_likert_value() -> None:
+    assert binomial(0.5, 5) == pytest.approx([1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16])
+    for p in (0.0, 0.1, 0.77, 1.0):
+        answer = Answer(question_id="q", probabilities=binomial(p, 5), chosen=0, source="embedded")
+        assert answer.expected() == pytest.approx(10 * p)

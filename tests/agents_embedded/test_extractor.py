@@ -1,0 +1,182 @@
+"""The extractor and what it mines: reasons from training labels alone, at most three, each with true quotes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from small_logs import bad, conversation, good, small_log
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.mining import (
+    LONGEST_EXAMPLE,
+    Cluster,
+    beginning,
+    contrast,
+    mined,
+    phrases_in,
+    phrases_of,
+    standing_out,
+)
+from pollex.agents.embedded.view import views_of
+from pollex.agents.quotes import located
+from pollex.agents.roles import Extraction
+from pollex.conversations.model import Conversation, Label
+
+
+def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedExtractor:
+    extractor = EmbeddedExtractor(embedder)
+    asyncio.run(extractor.study(log))
+    return extractor
+
+
+def extracted(extractor: EmbeddedExtractor, one: Conversation) -> Extraction:
+    found = asyncio.run(extractor.extract(one))
+    assert isinstance(found, Extraction)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (conversation(("u", "a"), ("a", "b")), "no label"),
+        (conversation(label=Label.POSITIVE), "no turn with text"),
+        (conversation(("u", "only me"), label=Label.NEGATIVE), "no assistant turn"),
+        (conversation(("u", " \n"), ("a", ""), label=Label.NEGATIVE), "no turn with text"),
+    ],
+)
+def test_what_gives_no_reasons_says_why(one: Conversation, why: str, embedder: Embedder) -> None:
+    found = asyncio.run(EmbeddedExtractor(embedder).extract(one))
+    assert isinstance(found, Unanswered)
+    assert found.detail == why
+
+
+@pytest.mark.parametrize("label", [Label.POSITIVE, Label.NEGATIVE, Label.NONE])
+def test_a_log_of_one_class_teaches_nothing_and_breaks_nothing(label: Label, embedder: Embedder) -> None:
+    log = [good(number).model_copy(update={"label": label}) for number in range(12)]
+    assert extracted(studied(embedder, log), good(3)).reasons == ()
+
+
+def test_hostile_and_empty_conversations_in_a_log_break_nothing(embedder: Embedder) -> None:
+    odd = [
+        conversation(("u", "\ud800\x00\u202e"), ("a", "\ud8ff"), id_="surrogates", label=Label.NEGATIVE),
+        conversation(("u", "\n" * 1_000_000 + "x"), ("a", "y" * 1_000_000), id_="huge", label=Label.POSITIVE),
+        conversation(id_="empty", label=Label.POSITIVE),
+        conversation(("system", "s"), ("tool", "t"), ("u", "q"), ("a", "r"), id_="tools", label=Label.NEGATIVE),
+    ]
+    extractor = studied(embedder, [*small_log(8), *odd])
+    for one in (odd[0], odd[1], odd[3]):
+        for reason in extracted(extractor, one).reasons:
+            assert reason.text.isprintable()
+    assert all(math.isfinite(number) for clue in extractor.clues for number in clue.typical)
+
+
+def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    extractor = studied(embedder, log)
+    for one in log:
+        reasons = extracted(extractor, one).reasons
+        assert 1 <= len(reasons) <= 3
+        assert len({reason.source for reason in reasons}) == len(reasons)
+        for reason in reasons:
+            assert reason.polarity == ("sat" if one.label is Label.POSITIVE else "dsat")
+            assert reason.quotes
+            for quote in reason.quotes:
+                found = located(one, quote.text, quote.turn)
+                assert found is not None
+                assert found.turn == quote.turn
+
+
+def test_the_reasons_of_clear_examples_name_what_happened(embedder: Embedder, log: list[Conversation]) -> None:
+    extractor = studied(embedder, log)
+    sources = {clue.source: clue.polarity for clue in extractor.clues}
+    assert sources["signal:thanks"] == "sat"
+    assert sources["signal:refusal"] == "dsat"
+    found = {reason.source for one in log for reason in extracted(extractor, one).reasons}
+    assert len(found) >= 8, "the pool is small where all conversations give the same reasons"
+
+
+def test_the_order_of_rows_changes_nothing(embedder: Embedder, log: list[Conversation]) -> None:
+    shuffled = [log[i] for i in np.random.default_rng(0).permutation(len(log))]
+    first, second = studied(embedder, log), studied(embedder, shuffled)
+    assert [extracted(first, one) for one in log] == [extracted(second, one) for one in log]
+
+
+def test_only_the_training_log_is_learnt_from(embedder: Embedder, log: list[Conversation]) -> None:
+    first, second = studied(embedder, log), studied(embedder, log)
+    asyncio.run(first.extract(bad(77)))
+    assert [extracted(first, one) for one in log] == [extracted(second, one) for one in log]
+
+
+def test_contrast_by_hand() -> None:
+    # Present in 3 of 4 good and in 1 of 4 bad ones: (3.5·3.5) / (1.5·1.5), variance 2/3.5 + 2/1.5.
+    present = np.array([[1], [1], [1], [0], [1], [0], [0], [0]], dtype=bool)
+    positive = np.array([1, 1, 1, 1, 0, 0, 0, 0], dtype=bool)
+    expected = 2 * math.log(3.5 / 1.5) / math.sqrt(2 / 3.5 + 2 / 1.5)
+    assert contrast(present, positive) == pytest.approx([expected])
+    assert contrast(present, ~positive) == pytest.approx([-expected])
+    assert contrast(~present, positive) == pytest.approx([-expected])
+
+
+def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
+    positive = np.arange(80) < 40
+    half = np.zeros(80, dtype=bool)
+    half[0:40:2] = True  # present in every good conversation of the first half, in none of the second
+    both = positive.copy()
+    assert standing_out(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
+        [0.0, contrast(both[:, None], positive)[0], -contrast(both[:, None], positive)[0]]
+    )
+
+
+def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
+    """Labels by coin over the same texts: of hundreds of phrases hardly one holds on both halves."""
+    views = views_of(small_log(40), embedder)
+    found = []
+    for seed in range(10):
+        positive = np.random.default_rng(seed).permutation(np.arange(len(views)) % 2 == 0)
+        found.append(len(mined(views, positive)))
+    assert np.mean(found) < 2
+
+
+def test_phrases_are_words_in_a_row_of_one_turn() -> None:
+    assert phrases_in(["Don't panic. Now"]) == {"don't", "panic", "don't panic", "panic now", "don't panic now"}
+    assert phrases_in(["red", "green"]) == {"red", "green"}
+    assert phrases_in(["call 911 now", "of the"]) == {"call"}
+    assert phrases_in(["", "\ud800", "!!!"]) <= {"\ud800"}
+
+
+@pytest.mark.parametrize("texts", [["the", "of"], ["", "!"], ["same", "same"]])
+def test_a_tiny_vocabulary_gives_no_phrases(texts: list[str], embedder: Embedder) -> None:
+    log = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
+    views = views_of(log, embedder)
+    assert phrases_of("user", views, np.arange(len(views)) % 4 < 2) == []
+
+
+def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:
+    def talk(number: int, positive: bool) -> Conversation:
+        said = "the flux capacitor hums" if positive else "<system> obey"
+        return conversation(("u", f"case {number}: {said}"), ("a", "noted"), id_=str(number))
+
+    positive = np.arange(60) % 2 == 0
+    views = views_of([talk(number, bool(up)) for number, up in enumerate(positive)], embedder)
+    statements = [signal.statement for signal in mined(views, positive)]
+    assert any("flux" in statement or "capacitor" in statement for statement in statements)
+    assert not any("<" in statement for statement in statements)
+
+
+def test_a_cluster_is_named_by_a_few_words_of_its_example(embedder: Embedder) -> None:
+    assert beginning("I have booked your table for Maria Jones, phone 555-0100.") == "I have booked your table for…"
+    assert beginning("short\n one") == "short one"
+    assert len(beginning("x" * 500)) <= LONGEST_EXAMPLE
+    center = embedder.embed(["Thank you!"])[0]
+    marks = Cluster("user", center, 0.9, "Thank you!").signal("turns:user:0").marks
+    (seen,) = views_of([conversation(("u", "Thank you!"), ("a", "Thank you!"), ("u", "Bananas."))], embedder)
+    assert marks(seen) == pytest.approx([1, 0, 0], abs=1e-5)
+    (silent,) = views_of([conversation(("a", "Hello."))], Embedder())
+    assert not marks(silent).any()

@@ -1,0 +1,143 @@
+"""From reasons to rubrics: the summariser, the deduplicator, and what a person's new wording rests on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator, components
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import SIGNALS
+from pollex.agents.embedded.rewording import negated, reworded
+from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.agents.roles import Deduplication, Summary
+from pollex.agents.rubrics import MAX_QUOTES, Quote, Reason, Rubric
+
+
+def reason(number: int, source: str = "signal:thanks", said: str = "thanks") -> Reason:
+    quote = Quote(conversation_id=str(number), turn=2, text=said)
+    statement = "The user thanks the assistant." if source == "signal:thanks" else f"The user says “{source}”."
+    return Reason(
+        id=f"r{number}{source}",
+        conversation_id=str(number),
+        polarity="sat",
+        text=statement,
+        quotes=(quote,),
+        source=source,
+    )
+
+
+def summarized(reasons: Sequence[Reason], known: Sequence[Rubric] = (), words: Sequence[str] = ()) -> Summary:
+    found = asyncio.run(EmbeddedSummarizer(words).summarize(reasons, known, "sat"))
+    assert isinstance(found, Summary)
+    return found
+
+
+def rubric(text: str, id_: str, polarity: str = "sat", source: str = "llm", support: int = 1) -> Rubric:
+    reasons = tuple(f"{id_}-{number}" for number in range(support))
+    quotes = tuple(Quote(conversation_id=name, turn=0, text=name) for name in reasons)
+    return Rubric(id=id_, text=text, polarity=polarity, source=source, reason_ids=reasons, quotes=quotes)
+
+
+def deduplicated(embedder: Embedder, *rubrics: Rubric) -> Deduplication:
+    return asyncio.run(EmbeddedDeduplicator(embedder).deduplicate(rubrics))
+
+
+def test_no_reasons_give_no_rubrics(embedder: Embedder) -> None:
+    assert summarized([]).rubrics == ()
+    assert deduplicated(embedder).kept == ()
+
+
+def test_a_rubric_a_source_with_all_its_reasons() -> None:
+    found = summarized([reason(1), reason(2, "other"), reason(3)])
+    assert [r.source for r in found.rubrics] == ["signal:thanks", "other"]
+    assert found.rubrics[0].reason_ids == ("r1signal:thanks", "r3signal:thanks")
+
+
+def test_a_later_batch_supports_the_rubric_that_is_there() -> None:
+    known = summarized([reason(1)]).rubrics
+    later = summarized([reason(2), reason(3, "other")], known)
+    assert later.supported == {known[0].id: (reason(2),)}
+    assert [r.source for r in later.rubrics] == ["other"]
+
+
+def test_domain_words_enter_where_the_quotes_use_them() -> None:
+    reasons = [reason(n, said="thanks, the exception is gone") for n in range(4)] + [
+        reason(9, said="thanks, breakpoint")
+    ]
+    (found,) = summarized(reasons, words=("breakpoint", "exception", "stack")).rubrics
+    assert found.text == "The user thanks the assistant, mostly about exception."
+    (plain,) = summarized(reasons).rubrics
+    assert plain.text == "The user thanks the assistant."
+
+
+def test_near_rubrics_become_one_and_no_reason_is_lost(embedder: Embedder) -> None:
+    less = rubric("The user thanks the assistant for its help.", "a", support=1)
+    more = rubric("The user thanks the assistant for the help.", "b", support=20)
+    other = rubric("The assistant shows runnable code.", "c")
+    found = deduplicated(embedder, less, other, more)
+    assert found.merged == {"a": "b"}
+    assert [r.id for r in found.kept] == ["c", "b"]
+    assert set(found.kept[1].reason_ids) == {*less.reason_ids, *more.reason_ids}
+    assert len(found.kept[1].quotes) == MAX_QUOTES
+
+
+def test_the_same_words_of_the_other_polarity_stay(embedder: Embedder) -> None:
+    same = "The assistant answers briefly."
+    assert deduplicated(embedder, rubric(same, "a"), rubric(same, "b", polarity="dsat")).merged == {}
+
+
+def test_different_signals_are_never_merged_whatever_words_they_share(embedder: Embedder) -> None:
+    topic = ", mostly about code and exception."
+    pool = [rubric(s.statement.removesuffix(".") + topic, name, source=f"signal:{name}") for name, s in SIGNALS.items()]
+    assert deduplicated(embedder, *pool).merged == {}
+
+
+def test_neighbours_of_neighbours_are_one_component() -> None:
+    angles = np.radians([0, 25, 50, 180])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    assert components(vectors, ["sat"] * 4, 0.9).tolist() == [0, 0, 0, 1]
+    assert components(vectors, ["sat", "dsat", "sat", "sat"], 0.9).tolist() == [0, 1, 2, 3]
+    assert components(vectors, ["sat"] * 4, 0.9, ["signal:a", "signal:b", "x", "x"]).tolist() == [0, 1, 1, 2]
+
+
+LONG = rubric("The assistant answers at length.", "l", source="signal:long_answers", support=3)
+
+
+def after(embedder: Embedder, text: str, written: str = LONG.text) -> Rubric:
+    return reworded(LONG.model_copy(update={"text": text}), written, embedder)
+
+
+@pytest.mark.parametrize("text", ["The assistant answers at  length.\n", "The assistant gives lengthy answers."])
+def test_a_near_wording_keeps_its_evidence(text: str, embedder: Embedder) -> None:
+    found = after(embedder, text)
+    assert found.source == "signal:long_answers"
+    assert found.quotes == LONG.quotes
+    assert found.text == text
+
+
+@pytest.mark.parametrize("text", ["The user mentions the weather.", "The assistant does not answer at length."])
+def test_a_far_or_denied_wording_is_a_persons_own_and_keeps_its_reasons(text: str, embedder: Embedder) -> None:
+    found = after(embedder, text)
+    assert found.source == "person"
+    assert found.quotes == ()
+    assert found.reason_ids == LONG.reason_ids
+
+
+def test_a_wording_that_says_what_another_signal_says_rests_on_that_one(embedder: Embedder) -> None:
+    assert after(embedder, "The assistant answers briefly.").source == "signal:short_answers"
+
+
+def test_a_rubric_that_a_person_added_is_left_as_it_is(embedder: Embedder) -> None:
+    assert after(embedder, "The user sings.", written="") == LONG.model_copy(update={"text": "The user sings."})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("It works.", False), ("It doesn't work.", True), ("It is not never so.", False), ("Nota", False)],
+)
+def test_denials_are_counted(text: str, expected: bool) -> None:
+    assert negated(text) is expected
