@@ -10,13 +10,11 @@ from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
-from pollex.errors import WrongUse
 from pollex.export import draft_of, require_writable
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import Learned, learn, refit
 from pollex.prompts.profile import DomainProfile
-from pollex.selection.policies import policy_named
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import (
@@ -52,9 +50,6 @@ def learn_command(
     seed: int = 0,
 ) -> int:
     """Reads logs, learns, writes rubric set and report, tells; the exit code."""
-    policy_named(policy)
-    if budget < 1:
-        raise WrongUse(f"a budget of {budget}", remedy="give 1 or more rubrics a kind")
     require_writable(out)
     profile = profile_at(domain)
     settings = LearnSettings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,9 +16,11 @@ from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Reason, Rubric
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
+from pollex.errors import WrongUse
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet, value_of
 from pollex.graphs.runtime import Context, Roles
 from pollex.prompts.profile import DomainProfile
+from pollex.selection.policies import policy_named
 
 Stage = Literal["pool", "held_out"]
 
@@ -60,6 +63,20 @@ class LearnSettings:
     seed: int = 0
     resamples: int = 200
     minimum: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuses what can't be carried out before any work is done.
+
+        Raises:
+            WrongUse: Says what, and what to give instead.
+        """
+        policy_named(self.policy)
+        if not 0 <= self.test_fraction < 1:
+            raise WrongUse(f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1")
+        if min(self.budget) < 0 or max(self.budget) < 1:
+            raise WrongUse(f"a budget of {max(self.budget)}", remedy="give 1 or more rubrics a kind")
+        if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
+            raise WrongUse(f"an alpha of {self.alpha}", remedy="give 0 or more, or leave it to cross-validation")
 
 
 @dataclass

@@ -1,0 +1,74 @@
+"""Fixtures around the small log: one run of `learn` for all tests, and commands in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from small_log import Ended, small_log, with_embeddings, write_log
+
+from pollex.terminal.main import main
+from pollex.terminal.session import STOPS
+
+
+class Learnt(NamedTuple):
+    """A run of `learn` over the small log. Tests read it and don't write into it."""
+
+    log: Path
+    rubrics: Path
+    store: Path
+    ended: Ended
+
+
+Pollex = Callable[..., Ended]
+
+
+def run_here(*arguments: object) -> Ended:
+    """A command in this process: as quick as it gets, with the exit code and both streams of a real one."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    handlers = {number: signal.getsignal(number) for number in STOPS}
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["pollex", *map(str, arguments)])
+        try:
+            main()
+        except SystemExit as ended:
+            assert isinstance(ended.code, int)
+            code = ended.code
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def pollex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pollex:
+    """Runs commands in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return run_here
+
+
+@pytest.fixture(scope="session")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
+    """Once for all tests, in whatever folder of tests they are."""
+    folder = tmp_path_factory.getbasetemp() / "learnt"
+    log, rubrics, store = folder / "log.jsonl", folder / "rubrics.json", folder / "store"
+    if not folder.exists():
+        folder.mkdir()
+        write_log(log, small_log())
+        ended = run_here("learn", log, "--out", rubrics, "--store", store, "--json")
+        assert ended.code == 0, ended.err
+        (folder / "out").write_text(ended.out, encoding="utf-8")
+        (folder / "err").write_text(ended.err, encoding="utf-8")
+    out, err = ((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
+    yield Learnt(log, rubrics, store, Ended(0, out, err))
+
+
+@pytest.fixture
+def store(tmp_path: Path, learnt: Learnt) -> Path:
+    """A new store that has the small log's embeddings."""
+    return with_embeddings(tmp_path / "kept", learnt.store / "embeddings")
