@@ -12,7 +12,10 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from pollex.agents.answers import Unanswered
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.rewording import reworded
 from pollex.agents.roles import Judge
+from pollex.agents.rubrics import Rubric
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.splits import split
@@ -133,7 +136,7 @@ async def refit(
     setting: Setting,
 ) -> Learned:
     """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
-    rubrics = tuple(rubric_set.rubrics)
+    rubrics = asked(rubric_set, roles.judge)
     budget = tuple(sum(r.polarity == kind for r in rubrics) for kind in ("sat", "dsat"))
     fixed = LearnSettings(
         test_fraction=settings.test_fraction,
@@ -174,6 +177,15 @@ async def refit(
         "notes": (*fitted.notes, *notes),
     }
     return replace(learned, rubric_set=fitted.model_copy(update=kept))
+
+
+def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
+    """The set's rubrics as the judge is to understand them: without an LLM, a new wording may need other evidence."""
+    rubrics = [Rubric.model_validate(r.model_dump(include=set(Rubric.model_fields))) for r in rubric_set.rubrics]
+    if not isinstance(judge, EmbeddedJudge):
+        return tuple(rubrics)
+    written = [rubric.written for rubric in rubric_set.rubrics]
+    return tuple(reworded(r, before, judge.embedder) for r, before in zip(rubrics, written, strict=True))
 
 
 async def _learn(

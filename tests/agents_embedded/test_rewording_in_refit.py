@@ -1,0 +1,85 @@
+"""A re-worded rubric through the whole of `refit`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from small_logs import small_log
+
+from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Label
+from pollex.graphs import runs
+from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.runtime import Roles
+from pollex.prompts.profile import DomainProfile
+from pollex.store.store import Store
+
+SETTINGS = LearnSettings(budget=(3, 3), resamples=0)
+
+
+def roles(embedder: Embedder) -> Roles:
+    judge = EmbeddedJudge(embedder)
+    return Roles(EmbeddedExtractor(embedder), EmbeddedSummarizer(), EmbeddedDeduplicator(embedder), judge)
+
+
+def written_log(folder: Path) -> Logs:
+    """The small log through a file, as users have it; every tenth label is turned, so that there is something to do."""
+    rows = [
+        {
+            "id": one.id,
+            "thumbs": "up" if (one.label is Label.POSITIVE) != (number % 10 == 3) else "down",
+            "messages": [turn.model_dump() for turn in one.turns],
+        }
+        for number, one in enumerate(small_log(25))
+    ]
+    path = folder / "log.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return read_logs(path)
+
+
+def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
+    record = JudgeRecord(kind="embedded", name="embedded", fingerprint="")
+    run = runs.learn(
+        logs,
+        roles=roles(embedder),
+        judge_record=record,
+        profile=DomainProfile.neutral(),
+        settings=SETTINGS,
+        setting=runs.Setting.of(store),
+    )
+    return asyncio.run(run).rubric_set
+
+
+def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
+    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=runs.Setting.of(store))
+    return asyncio.run(run).rubric_set
+
+
+def test_a_rewording_is_judged_by_what_it_says_and_an_untouched_set_as_before(
+    tmp_path: Path, embedder: Embedder
+) -> None:
+    logs = written_log(tmp_path)
+    with Store.open(tmp_path / "store") as store:
+        rubrics = learned(logs, embedder, store)
+        same = refitted(logs, rubrics, embedder, store)
+        assert same.theta == rubrics.theta
+        assert same.judge.learned == rubrics.judge.learned
+
+        first, *others = rubrics.rubrics
+        new = first.model_copy(update={"text": "The user mentions the weather in Lisbon."})
+        edited = rubrics.model_copy(update={"rubrics": (new, *others)})
+        assert edited.edited
+        found = {rubric.id: rubric for rubric in refitted(logs, edited, embedder, store).rubrics}
+    assert found[first.id].source == "person"
+    assert found[first.id].quotes == ()
+    assert found[first.id].reason_ids == first.reason_ids
+    assert found[first.id].written == new.text
+    assert {r.id: r.source for r in others} == {r.id: found[r.id].source for r in others}
