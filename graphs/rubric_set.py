@@ -229,6 +229,8 @@ class RubricSet(Record):
             raise BadRubrics(f"it can't be read: {error}", where=str(path)) from error
         except json.JSONDecodeError as error:
             raise BadRubrics(f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+        except ValueError as error:
+            raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
         return cls.parse(stored, where=str(path))
 
     @classmethod
@@ -295,7 +297,7 @@ class RubricSet(Record):
 
 def _no_number(name: str) -> None:
     """Refuses NaN and infinities, against which every score would compare as false."""
-    raise BadRubrics(f"{name} is no number", where="rubric set", remedy="mend it, or learn again")
+    raise ValueError(f"{name} is no number")
 
 
 class Score(BaseModel):

@@ -1,0 +1,137 @@
+"""Rubrics that a person edited: refused by `score`, fitted again by `refit`, or too broken to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_log import small_log, write_log
+from small_runs import Learnt, Pollex
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def edited(learnt: Learnt, path: Path, edit: Edit) -> Path:
+    """A copy of the rubric set, changed as by hand."""
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    edit(rubrics)
+    path.write_text(json.dumps(rubrics, ensure_ascii=False, indent=1), encoding="utf-8")
+    return path
+
+
+def reword(rubrics: dict[str, Any]) -> None:
+    rubrics["rubrics"][0]["text"] = "The user says that the matter is settled."
+
+
+def add(rubrics: dict[str, Any]) -> None:
+    rubrics["rubrics"].append({"text": "The user sounds relieved.", "polarity": "sat"})
+
+
+def remove(rubrics: dict[str, Any]) -> None:
+    del rubrics["rubrics"][0]
+
+
+def remove_one_kind(rubrics: dict[str, Any]) -> None:
+    rubrics["rubrics"] = [one for one in rubrics["rubrics"] if one["polarity"] == "sat"]
+
+
+def turn_round(rubrics: dict[str, Any]) -> None:
+    one = rubrics["rubrics"][0]
+    one["polarity"] = {"sat": "dsat", "dsat": "sat"}[one["polarity"]]
+
+
+@pytest.mark.parametrize("edit", [reword, add, remove, remove_one_kind, turn_round])
+def test_an_edited_set_scores_only_after_a_refit(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, edit: Edit
+) -> None:
+    rubrics = edited(learnt, tmp_path / "rubrics.json", edit)
+    wanted = [(one["text"], one["polarity"]) for one in json.loads(rubrics.read_text(encoding="utf-8"))["rubrics"]]
+    for verb in ("score", "evaluate"):
+        refused = pollex(verb, learnt.log, "--rubrics", rubrics, "--store", store)
+        assert refused.code == 1
+        assert "edited after θ was fitted" in refused.err
+        assert "pollex refit" in refused.err
+    ended = pollex("refit", learnt.log, "--rubrics", rubrics, "--store", store)
+    assert ended.code == 0, ended.err
+    assert "embedded" in ended.out
+    refitted = json.loads(rubrics.read_text(encoding="utf-8"))
+    assert sorted((one["text"], one["polarity"]) for one in refitted["rubrics"]) == sorted(wanted)
+    assert set(refitted["judge"]["learned"]) <= {one["id"] for one in refitted["rubrics"]}
+    assert refitted["held_out"]["n"] == 24
+    measured = pollex("evaluate", learnt.log, "--rubrics", rubrics, "--store", store, "--json")
+    assert measured.code == 0
+    assert measured.last["theta"] == refitted["theta"]
+    assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
+
+
+def test_a_refit_of_what_nobody_edited_changes_no_figure(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    ended = pollex("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
+    assert ended.code == 0
+    before, after = (json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json"))
+    assert {one["id"] for one in after["rubrics"]} == {one["id"] for one in before["rubrics"]}
+    assert after["data"]["training_hashes"] == before["data"]["training_hashes"]
+    assert after["theta"] == pytest.approx(before["theta"], abs=1e-9)
+    assert after["held_out"]["auc"]["value"] == pytest.approx(before["held_out"]["auc"]["value"], abs=1e-12)
+    assert not any("too good" in note for note in after["notes"])
+
+
+def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    pollex("learn", learnt.log, "--seed", 5, "--test-fraction", 0.4, "--store", store)
+    first = json.loads((tmp_path / "rubrics.json").read_text(encoding="utf-8"))
+    kept = pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--out", "kept.json", "--store", store)
+    assert "too good" not in kept.out
+    data = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))["data"]
+    assert {name: data[name] for name in ("seed", "test_fraction", "training", "training_hashes")} == {
+        name: first["data"][name] for name in ("seed", "test_fraction", "training", "training_hashes")
+    }
+    other = pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--out", "o.json", "--seed", 6, "--store", store)
+    assert "of the held-out conversations: their figures are too good" in other.out
+    data = json.loads((tmp_path / "o.json").read_text(encoding="utf-8"))["data"]
+    assert set(data["training_hashes"]) > set(first["data"]["training_hashes"])
+
+
+def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    rubrics = edited(learnt, tmp_path / "rubrics.json", add)
+    before = rubrics.read_bytes()
+    ended = pollex("refit", write_log(tmp_path / "few.jsonl", small_log(4)), "--rubrics", rubrics, "--store", store)
+    assert ended.code == 1
+    assert "fewer than 10" in ended.err
+    assert rubrics.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda text: text.replace('"theta":', '"theta"', 1), "rubrics.json:{line}: not valid JSON"),
+        (lambda text: text.replace('"polarity": "sat"', '"polarity": "good"', 1), "polarity"),
+        (lambda text: text.replace('"rubrics": [', '"rubricks": [', 1), "rubric"),
+        (lambda text: text[: len(text) // 2], "not valid JSON"),
+        (lambda text: text.replace('"format": 1', '"format": 99', 1), "format 99"),
+        (lambda text: text.replace('"alpha": ', '"alpha": NaN, "x": ', 1), "NaN is no number"),
+        (lambda text: "[" * 100_000, "rubrics.json"),
+        (lambda text: "", "not valid JSON"),
+    ],
+    ids=["comma", "polarity", "field", "half", "newer", "NaN", "deep", "empty"],
+)
+def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, edit: Callable[[str], str], message: str
+) -> None:
+    broken, text = tmp_path / "rubrics.json", learnt.rubrics.read_text(encoding="utf-8")
+    broken.write_text(edit(text), encoding="utf-8")
+    line = next(n for n, one in enumerate(text.splitlines(), start=1) if '"theta":' in one)
+    for verb in ("score", "refit"):
+        ended = pollex(verb, learnt.log, "--rubrics", broken, "--store", tmp_path / "none")
+        assert ended.code == 1
+        assert message.format(line=line) in ended.err
+        assert str(broken) in ended.err
+        assert "unexpected" not in ended.err
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,219 @@
+"""`pollex score` and `pollex evaluate`: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from small_log import row, run_apart, small_log, write_log
+from small_runs import Learnt, Pollex
+
+from pollex.errors import StoreDamaged
+from pollex.export import exporter_for, guarded
+from pollex.graphs.rubric_set import RubricSet, Score
+
+FORMULA = '=HYPERLINK("http://evil.example","x")'
+
+
+@pytest.fixture
+def odd_log(tmp_path: Path) -> Path:
+    """Scorable conversations under odd ids, and two that can't be scored."""
+    turns = small_log()[0]["messages"]
+    odd = [FORMULA, "  +1+1", "\t=1", "-2", "01", "1", "2024-01-01", "a\x00b\x1b[2J", "quote'\"; drop table"]
+    rows = [{"id": id_, "messages": turns} for id_ in odd]
+    rows += [row(1.5, ["Hi.", "Hello."]), row("empty", []), row("alone", ["Anybody?"])]
+    return write_log(tmp_path / "odd.jsonl", rows)
+
+
+def read_back(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of scores, with figures as numbers whatever the format."""
+    if path.suffix == ".parquet":
+        with duckdb.connect() as database:
+            found = database.execute("SELECT * FROM read_parquet(?)", [str(path)])
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, values, strict=True)) for values in found.fetchall()]
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(newline="", encoding="utf-8") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    for one in rows:
+        one |= {name: float(one[name]) if one[name] else None for name in ("netsat", "probability")}
+        one |= {"confident": {"True": True, "False": False, "": None}[one["confident"]], "label": one["label"] or None}
+        one["answers"] = json.loads(one["answers"])
+    return rows
+
+
+def test_all_formats_hold_the_same_scores_and_ids_stay_text(
+    pollex: Pollex, tmp_path: Path, odd_log: Path, learnt: Learnt, store: Path
+) -> None:
+    found = {}
+    for name in ("s.parquet", "s [1]*.jsonl", "dir/s.csv"):
+        ended = pollex("score", odd_log, "--rubrics", learnt.rubrics, "--out", name, "--store", store, "--json")
+        assert ended.code == 3
+        assert len(ended.out.splitlines()) == 1
+        assert ended.last["outcomes"] == {"not_scorable": 2, "scored": 10}
+        assert ended.last["judge"] == "embedded"
+        assert "embedded" in ended.err
+        found[Path(name).suffix] = read_back(tmp_path / name)
+    plain = found[".jsonl"]
+    for one in plain:
+        for answer in one["answers"]:
+            answer |= {name: answer.get(name) for name in ("option", "value", "probabilities", "source", "detail")}
+            answer |= {name: answer.get(name) for name in ("justification", "turns")}
+    assert found[".parquet"] == plain
+    for one, guarded_one in zip(plain, found[".csv"], strict=True):
+        assert guarded_one["id"].removeprefix("'") == one["id"]
+        for name in ("netsat", "label", "confident", "probability", "outcome", "judge"):
+            assert guarded_one[name] == one[name]
+    ids = [one["id"] for one in plain]
+    assert ids[:9] == [json.loads(line)["id"] for line in odd_log.read_text().splitlines()[:9]]
+    assert ids[9] == "1.5"
+    assert [one["id"] for one in found[".csv"]][:5] == [f"'{FORMULA}", "'  +1+1", "'\t=1", "-2", "01"]
+    assert not list(tmp_path.glob(".s*"))
+
+
+def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
+    pollex: Pollex, tmp_path: Path, odd_log: Path, learnt: Learnt, store: Path
+) -> None:
+    pollex("score", odd_log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
+    scored, *_, alone = read_back(tmp_path / "s.jsonl")
+    assert {name: alone[name] for name in ("netsat", "label", "confident", "probability", "outcome")} == {
+        "netsat": None,
+        "label": None,
+        "confident": None,
+        "probability": None,
+        "outcome": "not_scorable",
+    }
+    assert {answer["detail"] for answer in alone["answers"]} == {"no assistant turn"}
+    values = [(1 if answer["polarity"] == "sat" else -1) * answer["value"] for answer in scored["answers"]]
+    assert scored["netsat"] == sum(values)
+    theta = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
+    assert scored["label"] == ("positive" if scored["netsat"] > theta else "negative")
+    assert 0 < scored["probability"] < 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("   =1", "'   =1"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("\n\u00a0@SUM(A1)", "'\n\u00a0@SUM(A1)"),
+        ("\x00-1+1", "'\x00-1+1"),
+        ("＝1+1", "'＝1+1"),
+        ("-2", "-2"),
+        ("+2.5", "+2.5"),
+        ("-2+3", "'-2+3"),
+        (-2.0, -2.0),
+        (None, None),
+        ("plain - text", "plain - text"),
+        ("'=1", "'=1"),
+    ],
+)
+def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not(cell: object, written: object) -> None:
+    assert guarded(cell) == written
+
+
+def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, store: Path) -> None:
+    ended = run_apart(
+        "score", "-", "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store,
+        cwd=tmp_path, stdin=json.dumps(small_log()[0]) + "\n",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    assert "embedded" in ended.out
+    assert [one["id"] for one in read_back(tmp_path / "s.jsonl")] == ["c000"]
+
+
+@pytest.mark.parametrize(
+    ("out", "message"), [("s.xlsx", ".parquet, .jsonl, .csv"), ("s", "no format"), ("folder.csv", "it is a folder")]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_scoring(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, out: str, message: str
+) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    ended = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", out, "--store", tmp_path / "none")
+    assert ended.code == 2
+    assert message in ended.err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["s.parquet", "s.jsonl", "s.csv"])
+def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
+    tmp_path: Path, learnt: Learnt, name: str
+) -> None:
+    def broken() -> Iterator[Score]:
+        yield from (Score(conversation_id=str(n), outcome="refused") for n in range(1000))
+        raise StoreDamaged("the store can't be read")
+
+    out = tmp_path / name
+    out.write_text("old")
+    with pytest.raises(StoreDamaged):
+        exporter_for(out)(out, broken(), RubricSet.load(learnt.rubrics))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert out.read_text() == "old"
+
+
+def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    with duckdb.connect(str(learnt.store / "store.duckdb"), read_only=True) as database:
+        side = dict(database.execute("SELECT id, side FROM conversations").fetchall())
+    log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if side[one["id"]] == "test"])
+    ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert ended.code == 0
+    told, rubrics = ended.last, json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    for name in ("auc", "accuracy", "precision", "recall", "f1", "delta_netsat", "yield_at_90"):
+        assert told[name] == rubrics["held_out"][name]["value"]
+    assert (told["n"], told["positives"], told["negatives"], told["learnt_from"]) == (24, 12, 12, 0)
+    assert told["theta"] == rubrics["theta"]
+    assert told["window"] == [rubrics["window"]["lower"], rubrics["window"]["upper"]]
+    assert "too good" not in ended.err
+    seen = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert seen.last["learnt_from"] == 24
+    assert "learnt from 24 of these conversations" in seen.err
+
+
+def test_figures_of_one_class_are_undefined_with_a_reason_and_never_a_number(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    log = write_log(tmp_path / "up.jsonl", [one for one in small_log() if one["thumbs"] == "up"])
+    plain = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store)
+    told = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json").last
+    assert (told["positives"], told["negatives"]) == (24, 0)
+    for name in ("auc", "delta_netsat"):
+        assert told[name] is None
+        assert told["undefined"][name]
+        assert name not in told["intervals"]
+    assert "undefined" in plain.out
+    assert not {"nan", "none", "null"} & set(plain.out.lower().split())
+
+
+def test_conversations_that_all_score_the_same_have_no_nan_in_any_figure(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    turns = small_log()[0]["messages"]
+    rows = [{"id": f"same{n}", "messages": turns, "thumbs": "up" if n % 2 else "down"} for n in range(24)]
+    log = write_log(tmp_path / "same.jsonl", rows)
+    told = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json").last
+    assert told["auc"] == 0.5
+    assert told["delta_netsat"] == 0
+    plain = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store).out.lower().split()
+    assert not {"nan", "none", "inf"} & set(plain)
+
+
+def test_an_evaluation_without_labels_or_scorable_conversations_says_so(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    bare = write_log(tmp_path / "bare.jsonl", [row("a", ["Hi.", "Hello."])])
+    refused = pollex("evaluate", bare, "--rubrics", learnt.rubrics, "--store", store)
+    assert (refused.code, "no conversation has a label" in refused.err) == (1, True)
+    empty = write_log(tmp_path / "empty.jsonl", [row("a", [], thumbs="up"), row("b", [], thumbs="down")])
+    ended = pollex("evaluate", empty, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert ended.code == 3
+    assert (ended.last["n"], ended.last["auc"], ended.last["outcomes"]) == (0, None, {"not_scorable": 2})
