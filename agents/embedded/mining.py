@@ -69,7 +69,9 @@ class Cluster:
 
 def beginning(text: str) -> str:
     """The first words of a text on one line: enough to know it by, too few to carry one person's data into a rubric."""
-    return shorten(" ".join(text.split()), LONGEST_EXAMPLE, placeholder="…") or text[:LONGEST_EXAMPLE]
+    line = " ".join(text.split())
+    short = shorten(line, LONGEST_EXAMPLE, placeholder="…")
+    return short if short != "…" else f"{line[: LONGEST_EXAMPLE - 1]}…"
 
 
 def mined(views: Sequence[View], positive: Flags, seed: int = 0) -> list[Signal]:
@@ -127,11 +129,13 @@ def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str
     phrases = counter.get_feature_names_out()
     chosen: dict[str, Flags] = {}
     for column in sorted(np.flatnonzero(z), key=lambda i: (-abs(z[i]), phrases[i])):
+        if len(chosen) == MOST_PHRASES:
+            break
         where = present[:, [column]].toarray()[:, 0].astype(bool)
         # One of two phrases that stand in the same conversations is enough.
         if all(overlap(where, other) < 0.5 for other in chosen.values()):
             chosen[str(phrases[column])] = where
-    return list(chosen)[:MOST_PHRASES]
+    return list(chosen)
 
 
 def phrases_in(turns: Sequence[str]) -> set[str]:
