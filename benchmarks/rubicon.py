@@ -28,23 +28,19 @@ import numpy.typing as npt
 from counts import count_scores
 from scipy.stats import t as student
 
-from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import EmbeddedExtractor
-from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.conversations.splits import split
 from pollex.graphs import runs
 from pollex.graphs.figures import figures
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_set import Figures, JudgeRecord, RubricSet
-from pollex.graphs.runtime import Roles
+from pollex.graphs.rubric_set import Figures, RubricSet
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.metrics import assess
 from pollex.selection.threshold import Window
 from pollex.store.store import Store
+from pollex.workers import embedded_record, embedded_roles
 
 SHOWN = {
     "auc": "AUC",
@@ -126,17 +122,12 @@ def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddi
     """One run of the `learn` graph in a store of its own."""
     start = time.perf_counter()
     embedder = Embedder(cache=embeddings)
-    judge = EmbeddedJudge(embedder)
-    roles = Roles(
-        EmbeddedExtractor(embedder), EmbeddedSummarizer(profile.words()), EmbeddedDeduplicator(embedder), judge
-    )
-    record = JudgeRecord(kind="embedded", name=judge.name, fingerprint=judge.fingerprint)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
         found = asyncio.run(
             runs.learn(
                 logs,
-                roles=roles,
-                judge_record=record,
+                roles=embedded_roles(profile, embedder),
+                judge_record=embedded_record(embedder),
                 profile=profile,
                 settings=settings,
                 setting=runs.Setting.of(store),
