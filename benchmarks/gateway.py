@@ -1,68 +1,109 @@
-"""How fast calls go through the gateway, beside a bare client in the same run, against the tests' loopback server.
+"""How fast conversations are scored by a model: the whole `score` graph beside a bare client, in the same run.
 
-    python benchmarks/gateway.py [--quick] [--calls 2000] [--concurrency 64] [--repeats 3]
+    python benchmarks/gateway.py [--quick] [--conversations 1000] [--concurrency 64] [--repeats 3]
 
-Each way asks the same calls (a 2 KB conversation, ten answers in a JSON schema) and validates every answer:
+A conversation of some 2 KB is judged on ten SAT and ten DSAT rubrics: two calls, ten answers each. Every way sends the
+same bodies to the tests' loopback server and checks every answer:
 
-- bare: `asyncio` with a semaphore and the `openai` client, nothing kept
-- gateway: ledger in memory
-- gateway + store: intents and replies durable on disk, as in a run
+- bare: `asyncio` with a semaphore and the `openai` client, prompts rendered beforehand, nothing kept
+- gateway: the same calls through the gateway, ledger in memory
+- gateway + store: intents and replies durable on disk
+- score: all that `pollex score` does between reading and writing: graph, prompts, canaries, ledger, answers, spans
 
-Prints calls a second, the share of what latency alone would allow, processor time a call, and the ratio to bare: the
-median over the repeats of what was measured side by side.
+The client has one core and the server another. Prints calls a second, the share of what latency alone would allow,
+processor time a call, and the ratio to bare: the median over the repeats of what was measured side by side.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
 
+from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.options import LlmOptions
+from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
 from pollex.gateway.limits import Limits
-from pollex.gateway.structured import last_object
+from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.gateway.probe import Capabilities
+from pollex.graphs.asking import ask_sides
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.runs import Setting, score
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
+from pollex.terminal.session import few_collections
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from protocol_server import SubprocessServer
+sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent.parent / "tests" / "end_to_end")]
+from judged import MODEL, conversation, rubric_set  # noqa: E402 - what the tests are made of
+from protocol_server import SubprocessServer  # noqa: E402
 
-OPTIONS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
-ANSWER = {"type": "object", "properties": {"why": {"type": "string"}, "option": {"type": "string", "enum": OPTIONS}}}
-SCHEMA = {
-    "type": "object",
-    "properties": {"answers": {"type": "array", "items": ANSWER, "minItems": 10, "maxItems": 10}},
-}
 KEY = "no-key-needed"
+SALT = b"benchmark"
+CAN = Capabilities(
+    model=MODEL,
+    json_schema=True,
+    tools=True,
+    json_object=True,
+    logprobs=0,
+    n=True,
+    seed=True,
+    temperature=True,
+    limit_field="max_completion_tokens",
+    window=131_072,
+    calls=0,
+)
+"""What most hosted models can do; with log-probabilities, replies are fifty times as long for every client."""
 
 
-class Answer(BaseModel):
+class Entry(BaseModel):
     """One answer."""
 
     why: str
-    option: str
+    turns: list[int]
+    answer: str
 
 
-class Sheet(BaseModel):
-    """All answers of a call."""
-
-    answers: list[Answer]
+SHEET: TypeAdapter[dict[str, Entry]] = TypeAdapter(dict[str, Entry])
 
 
-SHEET = TypeAdapter(Sheet)
-Way = Callable[[str, Sequence[Call], int], Awaitable[None]]
+@dataclass(frozen=True)
+class Work:
+    """What every way has to do.
+
+    Attributes:
+        calls: Two a conversation, as the graph makes them.
+    """
+
+    url: str
+    conversations: Sequence[Conversation]
+    rubrics: RubricSet
+    calls: Sequence[Call]
+    limits: Limits
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where all is asked."""
+        return Endpoint(MODEL, self.url, KEY)
+
+
+Way = Callable[[Work], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,79 +119,121 @@ class Measured:
     cpu: float
 
 
-async def bare(url: str, calls: Sequence[Call], concurrency: int) -> None:
+def judge_at(door: Any, rubrics: RubricSet) -> LlmJudge:
+    """The judge as `pollex score` makes it."""
+    return LlmJudge(Asker(door, CAN, rubrics.domain, LlmOptions(salt=SALT, seed=0)))
+
+
+class Noting:
+    """A door that notes calls and answers none."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asking.Door`."""
+        self.calls.append(call)
+        return Failed(fault="noted")
+
+
+async def calls_of(conversations: Sequence[Conversation], rubrics: RubricSet) -> list[Call]:
+    """All calls of a scoring run."""
+    door = Noting()
+    judge = judge_at(door, rubrics)
+    for one in conversations:
+        await ask_sides(judge, one, rubrics.questions)
+    return door.calls
+
+
+async def bare(work: Work) -> None:
     """The client as its documentation shows it, with a semaphore."""
-    slots = asyncio.Semaphore(concurrency)
-    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
-    async with AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0) as client:
+    slots = asyncio.Semaphore(work.limits.concurrency)
+    async with AsyncOpenAI(base_url=work.url, api_key=KEY, max_retries=0) as client:
 
         async def ask(call: Call) -> None:
             async with slots:
-                reply = await client.chat.completions.create(
-                    model="any-model",
-                    messages=call.messages,
-                    response_format=form,  # type: ignore[call-overload]
-                )
+                reply = await client.chat.completions.create(**call.payload(MODEL, {}))
             SHEET.validate_json(reply.choices[0].message.content)
 
-        await asyncio.gather(*map(ask, calls))
+        await asyncio.gather(*map(ask, work.calls))
 
 
-async def through(ledger: Ledger, url: str, calls: Sequence[Call], concurrency: int) -> None:
+async def through(ledger: Ledger, work: Work) -> None:
     """The gateway."""
-    async with Gateway(Endpoint("any-model", url, KEY), ledger, Limits(concurrency=concurrency)) as gateway:
+    async with Gateway(work.endpoint, ledger, work.limits) as gateway:
 
         async def ask(call: Call) -> None:
             outcome = await gateway.ask(call)
-            block = last_object(outcome.text)
-            if block is None:
+            if not isinstance(outcome, Completed):
                 raise RuntimeError(f"no answer: {outcome}")
-            SHEET.validate_python(block.value)
+            SHEET.validate_json(outcome.text)
 
-        await asyncio.gather(*map(ask, calls))
+        await asyncio.gather(*map(ask, work.calls))
 
 
-async def gateway_in_memory(url: str, calls: Sequence[Call], concurrency: int) -> None:
+async def gateway_in_memory(work: Work) -> None:
     """The gateway with a ledger that forgets."""
-    await through(MemoryLedger(), url, calls, concurrency)
+    await through(MemoryLedger(), work)
 
 
-async def gateway_with_store(url: str, calls: Sequence[Call], concurrency: int) -> None:
+async def gateway_with_store(work: Work) -> None:
     """The gateway with the ledger of a run."""
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        await through(StoreLedger(store), url, calls, concurrency)
+        await through(StoreLedger(store), work)
 
 
-WAYS: dict[str, Way] = {"bare": bare, "gateway": gateway_in_memory, "gateway + store": gateway_with_store}
+async def score_graph(work: Work) -> None:
+    """The whole graph, as `pollex score` runs it."""
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
+        ledger = StoreLedger(store)
+        async with Gateway(work.endpoint, ledger, work.limits, window=CAN.window) as gateway:
+            scored = await score(
+                work.conversations,
+                work.rubrics,
+                judge=judge_at(gateway, work.rubrics),
+                data_fingerprint="benchmark",
+                setting=Setting.of(store, traced=ledger.trace, at_once=2 * work.limits.concurrency),
+            )
+    if scored.counts != {"scored": len(work.conversations)}:
+        raise RuntimeError(f"not all was scored: {scored.counts}")
 
 
-def questions(number: int) -> list[Call]:
-    """Calls of about 2 KB each."""
-    words = "The assistant explains why the build fails and the user tries it at once. " * 26
-    return [
-        Call(messages=[{"role": "user", "content": f"Conversation {n}. {words}"}], schema=SCHEMA) for n in range(number)
-    ]
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+WAYS: dict[str, Way] = {
+    "bare": bare,
+    "gateway": gateway_in_memory,
+    "gateway + store": gateway_with_store,
+    "score": score_graph,
+}
 
 
-def measure(way: Way, url: str, calls: Sequence[Call], concurrency: int) -> Measured:
+def measure(way: Way, work: Work) -> Measured:
     """Runs one way once."""
     wall, cpu = time.perf_counter(), time.process_time()
-    asyncio.run(way(url, calls, concurrency))  # type: ignore[arg-type]
+    with few_collections() if way is score_graph else nullcontext():
+        asyncio.run(way(work))  # type: ignore[arg-type]
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Measured(len(calls) / wall, 1000 * cpu / len(calls))
+    return Measured(len(work.calls) / wall, 1000 * cpu / len(work.calls))
 
 
-def compare(latency: float, calls: Sequence[Call], concurrency: int, repeats: int) -> None:
+def compare(latency: float, conversations: Sequence[Conversation], limits: Limits, repeats: int) -> None:
     """Measures all ways in turn, `repeats` times, and prints a table."""
     runs: dict[str, list[Measured]] = {name: [] for name in WAYS}
-    with SubprocessServer(latency=latency) as server:
-        for _ in range(repeats):
-            for name, way in WAYS.items():
-                runs[name].append(measure(way, server.url, calls, concurrency))
+    with on_core(1), SubprocessServer(latency=latency, script=[{"do": "attentive", "kept": True}]) as server:
+        rubrics = rubric_set(server.url)
+        calls = asyncio.run(calls_of(conversations, rubrics))
+        work = Work(server.url, conversations, rubrics, calls, limits)
+        with on_core(0):
+            asyncio.run(bare(work))  # the server has written every answer once, and all that is imported late is
+            for _ in range(repeats):
+                for name, way in WAYS.items():
+                    runs[name].append(measure(way, work))
         counts = server.counts()
-    if counts["paid"] != len(calls) * len(WAYS) * repeats:
+    if counts["paid"] != len(calls) * (1 + len(WAYS) * repeats) or counts["distinct"] > 2 * len(calls):
         raise RuntimeError(f"the server counted otherwise: {counts}")
-    print(f"\n{len(calls)} calls, concurrency {concurrency}, {1000 * latency:.0f} ms latency, median of {repeats}")
+    concurrency = limits.concurrency
+    print(f"\n{len(conversations)} conversations, {len(calls)} calls, concurrency {concurrency}, ", end="")
+    print(f"{1000 * latency:.0f} ms latency, median of {repeats}")
     print(f"{'':18}{'calls/s':>9}{'of ideal':>10}{'CPU ms/call':>13}{'of bare':>9}")
     for name, measured in runs.items():
         rate = statistics.median(run.rate for run in measured)
@@ -160,17 +243,32 @@ def compare(latency: float, calls: Sequence[Call], concurrency: int, repeats: in
         print(f"{name:18}{rate:9.0f}{ideal:>10}{cpu:13.2f}{ratio:9.2f}")
 
 
+@contextmanager
+def on_core(number: int) -> Iterator[None]:
+    """Runs what is inside, and processes begun there, on one core, where the machine has several and lets choose."""
+    if len(CORES) < 2:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {CORES[number]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def main() -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(description="Calls a second through the gateway and through a bare client.")
-    parser.add_argument("--calls", type=int, default=2000)
+    parser = argparse.ArgumentParser(description="Calls a second of a scoring run and of a bare client.")
+    parser.add_argument("--conversations", type=int, default=1000)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="300 calls, once")
+    parser.add_argument("--quick", action="store_true", help="150 conversations, once")
     options = parser.parse_args()
-    calls, repeats = (300, 1) if options.quick else (options.calls, options.repeats)
+    count, repeats = (150, 1) if options.quick else (options.conversations, options.repeats)
+    conversations = [conversation(number, words=130) for number in range(count)]
     for latency in (0.2, 0.0):
-        compare(latency, questions(calls), options.concurrency, repeats)
+        compare(latency, conversations, Limits(concurrency=options.concurrency), repeats)
 
 
 if __name__ == "__main__":

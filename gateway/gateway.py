@@ -24,7 +24,7 @@ from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Ou
 from pollex.gateway.patience import Health, Patience
 from pollex.gateway.reading import read
 from pollex.gateway.replies import Reply
-from pollex.gateway.tokens import prompt_estimate
+from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.usage import UsageTable
 from pollex.gateway.wires import Wire, connect
 
@@ -193,9 +193,10 @@ class Gateway:
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
             return None
-        needed = prompt_estimate(call.messages) + (call.max_tokens or 0)
-        if needed <= self._window:
+        room = self._window - (call.max_tokens or 0)
+        if prompt_ceiling(call.messages) <= room or (needed := prompt_estimate(call.messages)) <= room:
             return None
+        needed += call.max_tokens or 0
         return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
 
     async def _send_until_settled(self, session: _Session, request: Request, flight: Flight, before: int) -> Outcome:

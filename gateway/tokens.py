@@ -14,6 +14,7 @@ from typing import Any
 
 _WORD = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
 _PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
+_SIX_LETTERS = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
 _LETTERS_A_TOKEN = 6
 _BYTES_A_TOKEN = 3
 _TOKENS_A_MESSAGE = 4
@@ -27,13 +28,18 @@ def floor(text: str) -> int:
 def estimate(text: str) -> int:
     """Tokens that `text` has about: a piece is a token for every six letters, or every three bytes beyond ASCII."""
     if text.isascii():
-        return sum(1 + (len(piece) - 1) // _LETTERS_A_TOKEN for piece in _PIECE.findall(text))
+        return len(_SIX_LETTERS.findall(text))
     return sum(_piece_tokens(piece) for piece in _PIECE.findall(text))
 
 
 def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
     """`floor` of all messages, wrapping not counted."""
     return sum(floor(content) for content in _contents(messages))
+
+
+def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
+    """What `prompt_estimate` is at most, told from lengths alone."""
+    return sum(_TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2) for content in _contents(messages))
 
 
 def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:

@@ -26,7 +26,8 @@ async def ask(
     context: Context, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
     """The judge's answers, one a question, kept, with a span called `name`."""
-    with context.tracer.span(name, kind="role", item=conversation.id, inputs=[q.id for q in questions]) as span:
+    references = [question.id for question in questions]
+    async with context.gate, context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span:
         answers = await answered(judge, conversation, questions, context.secrets)
         failed = [answer for answer in answers if isinstance(answer, Unanswered)]
         span.outputs([f"{len(answers) - len(failed)} answered"])
@@ -47,7 +48,7 @@ async def ask_sides(
 
 async def extract_from(context: Context, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
     """What the extractor finds, kept, with a span."""
-    with context.tracer.span("extract", kind="role", item=conversation.id) as span:
+    async with context.gate, context.tracer.span("extract", kind="role", item=conversation.id) as span:
         try:
             found = await extractor.extract(conversation)
         except PollexError:

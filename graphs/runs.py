@@ -82,6 +82,8 @@ class Setting:
         arguments: As given by the user, for `pollex runs`.
         resume: Go on with the last unfinished run of the same fingerprint.
         secrets: Keys that must not be written anywhere.
+        wave: Conversations in flight at once.
+        at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
         traced: Told the run's tracer when the run begins.
     """
 
@@ -91,6 +93,7 @@ class Setting:
     resume: bool = False
     secrets: Collection[str] = ()
     wave: int = WAVE
+    at_once: int = WAVE
     traced: Callable[[Tracer], None] = lambda _tracer: None
 
     def tracer(self, run: str) -> Tracer:
@@ -215,6 +218,7 @@ async def _learn(
             secrets=setting.secrets,
             progress=setting.progress,
             wave=setting.wave,
+            gate=asyncio.Semaphore(setting.at_once),
             logs=logs,
             training=sides.train,
             held_out=sides.test,
@@ -266,6 +270,7 @@ async def score(
             secrets=setting.secrets,
             progress=setting.progress,
             wave=setting.wave,
+            gate=asyncio.Semaphore(setting.at_once),
             shelf=shelf,
             pending=[id_ for id_ in shelf if id_ not in done],
             judge=judge,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -91,6 +92,7 @@ class Context:
     Attributes:
         secrets: Keys that must not be written anywhere.
         wave: Conversations in flight at once.
+        gate: Lets so many questions be asked at once; the rest of the wave waits without a prompt written.
     """
 
     store: Store
@@ -99,6 +101,7 @@ class Context:
     secrets: Collection[str] = ()
     progress: Progress = field(default_factory=Silent)
     wave: int = WAVE
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WAVE))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:

@@ -20,7 +20,7 @@ from pollex.errors import WrongUse
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.limits import Limits
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
-from pollex.graphs.runtime import Roles
+from pollex.graphs.runtime import WAVE, Roles
 from pollex.prompts.profile import DomainProfile
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ class Workers:
     gateway: Gateway | None = None
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
+
+    @property
+    def at_once(self) -> int:
+        """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
+        return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
 
     @property
     def said(self) -> str:

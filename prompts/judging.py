@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any
 
@@ -12,7 +13,7 @@ from pollex.prompts.envelope import escaped
 
 def numbered(texts: Sequence[str]) -> str:
     """One line a text, from 1, each an escaped JSON string."""
-    return "\n".join(f"{i}. {escaped(text)}" for i, text in enumerate(texts, 1))
+    return "\n".join(f"{i}. {_asked(text)}" for i, text in enumerate(texts, 1))
 
 
 def listed(options: Sequence[str]) -> str:
@@ -39,6 +40,13 @@ def lettered(options: Sequence[str]) -> str:
     return "\n".join(coded(options))
 
 
+@lru_cache(maxsize=1024)
+def _asked(text: str) -> str:
+    """A question's text as it stands in a prompt: the same few in every call of a run."""
+    return escaped(text)
+
+
+@lru_cache(maxsize=1024)
 def plain(option: str) -> str:
     """An option as it stands in a prompt: bare where it is only words, so that models copy it exactly; else escaped."""
     written = escaped(option)

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any
 
 from pollex.agents.answers import Answer, Question, Unanswered
@@ -39,7 +40,7 @@ class LlmJudge:
     def name(self) -> str:
         return self.asker.name
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
         return self.asker.fingerprint(self.elicitation.prompt, **settings)

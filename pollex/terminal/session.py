@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -27,6 +28,9 @@ T = TypeVar("T")
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
+
+COLLECTED_AFTER = 50_000
+"""Objects made and not freed, before young ones are looked at."""
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Session:
             resume=self.options.resume,
             secrets=staff.secrets,
             traced=staff.traced,
+            at_once=staff.at_once,
         )
 
     def meet(self, staff: Workers) -> None:
@@ -69,7 +74,8 @@ class Session:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` to its end. Ctrl-C, SIGTERM and SIGHUP end it in good order; a second one ends it at once."""
-        return asyncio.run(self._interruptible(work))
+        with few_collections():
+            return asyncio.run(self._interruptible(work))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         task, loop, asked = asyncio.ensure_future(work), asyncio.get_running_loop(), 0
@@ -112,6 +118,22 @@ def session(options: RunOptions, *, read_only: bool = False) -> Iterator[Session
         for notice in store.notices:
             opened.say(f"Note: {notice}")
         yield opened
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Has Python look for cyclic garbage less often, and not among the million objects of imported packages.
+
+    A run makes few cycles and many objects; looking after every 700 of them takes a quarter of its processor time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ tokens.
 
 **Rules.** The first rule that applies to a request decides. `match`: text in the request's body (default: any).
 `after`, `count`: skip so many matching requests, then apply so often; `each: true` counts for every distinct body by
-itself. `do` is one of:
+itself; `kept: true` sends a body that came before the same reply at once, rules or not. `do` is one of:
 
 | do | also | what happens |
 |---|---|---|

@@ -30,6 +30,7 @@ class State:
         """Sets all counts to nothing."""
         self.received = self.paid = self.at_once = self.most_at_once = self.connections = 0
         self.statuses: Counter[int] = Counter()
+        self.kept: dict[str, Sending] = {}
         self.bodies: Counter[str] = Counter()
         self._matched: Counter[tuple[int, str]] = Counter()
         self._moments: deque[float] = deque()
@@ -52,12 +53,16 @@ class State:
         self.received += 1
         digest = hashlib.sha256(body).hexdigest()
         self.bodies[digest] += 1
+        if digest in self.kept:
+            return self.kept[digest]
         request = json.loads(body)
         for number, rule in enumerate(self.script):
             if self._applies(number, rule, body, digest):
                 limited = rule["do"] == "rate"
                 sending = self._rate(rule) if limited else spoiled(rule, request, headers, self.latency)
                 if sending is not None:
+                    if rule.get("kept"):
+                        self.kept[digest] = sending
                     return sending
         return honest(request, self.latency)
 
@@ -135,7 +140,7 @@ class _Connection(asyncio.Protocol):
         if path.endswith("/models"):
             return whole(200, _MODELS)
         if path == "/script":
-            self._state.script = json.loads(body)
+            self._state.script, self._state.kept = json.loads(body), {}
         elif path == "/reset":
             self._state.forget()
         elif path != "/counts":
