@@ -92,7 +92,7 @@ class Answer(BaseModel):
         return options[self.chosen].value
 
     def value(self, options: tuple[Option, ...] = LIKERT) -> float:
-        """What NetSAT adds up: the picked option's value for a point mass (the paper's rule), else the expected value."""
+        """What NetSAT adds up: for a point mass the picked option's value (the paper's rule), else the expected one."""
         return self.mode(options) if self.source == "point" else self.expected(options)
 
 

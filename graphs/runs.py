@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
+import numpy as np
+from langchain_core.runnables import RunnableConfig
+
 from pollex.agents.answers import Unanswered
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.rewording import reworded
@@ -24,10 +27,10 @@ from pollex.errors import Interrupted, PollexError
 from pollex.graphs import refit as refit_graph
 from pollex.graphs import score as score_graph
 from pollex.graphs.learn import graph as learn_graph
-from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
+from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, Work
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet, Score
 from pollex.graphs.runtime import WAVE, Progress, Roles, Shelf, Silent, waves_needed
-from pollex.graphs.score import ScoreContext, score_row
+from pollex.graphs.score import ScoreContext, ScoreState, score_row
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import answers_of, extractions_of, resumable, runs
 from pollex.store.rows import conversation_rows
@@ -105,7 +108,7 @@ class Setting:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
         """A setting without progress and arguments, for use from Python."""
-        return cls(**({"store": store, "progress": Silent(), "arguments": {}} | changes))
+        return replace(cls(store=store, progress=Silent(), arguments={}), **changes)
 
 
 async def learn(
@@ -232,7 +235,7 @@ async def _learn(
         )
         graph = learn_graph.graph if command == "learn" else refit_graph.graph
         with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke({}, context=context, config=config(len(learnable), setting.wave))
+            await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.wave))
         assert work.rubric_set is not None, "the graph ends with `assess`"
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)
@@ -279,7 +282,7 @@ async def score(
         )
         setting.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
-            await score_graph.graph.ainvoke({}, context=context, config=config(len(shelf), setting.wave))
+            await score_graph.graph.ainvoke(ScoreState(), context=context, config=config(len(shelf), setting.wave))
         counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
@@ -411,7 +414,7 @@ def labelled_scores(
     )
     for side, conversations in sides:
         values, answered = work.matrix(conversations, work.chosen)
-        for c, row, complete in zip(conversations, values, answered.all(axis=1) if len(answered) else [], strict=True):
+        for c, row, complete in zip(conversations, values, np.all(answered, axis=1).tolist(), strict=True):
             failure = work.failures.get(c.id)
             outcome = "scored" if complete else failure.outcome if failure else "incomplete"
             yield LabelledScore(c.id, side, c.label is Label.POSITIVE, float(row.sum()) if complete else None, outcome)
@@ -450,6 +453,6 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("pollex", "langgraph", "numpy", "scikit-learn", "openvino", "duckdb")}
 
 
-def config(items: int, wave: int) -> dict[str, Any]:
+def config(items: int, wave: int) -> RunnableConfig:
     """LangGraph's settings: a recursion limit that fits, since its default of 10,007 would let a loop bug run on."""
     return {"recursion_limit": waves_needed(2 * items, wave)}

@@ -118,13 +118,14 @@ async def workers(
         yield embedded_workers(profile, embedder, seed)
         return
     from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
+    from pollex.gateway.outcomes import Kind
     from pollex.gateway.probe import probe
     from pollex.store.ledger import StoreLedger
 
     endpoint = chat or options.endpoint()
     capabilities = await probe(endpoint)
     ledger = StoreLedger(store)
-    again = MENDABLE | {"refused"} if options.retry_refused else MENDABLE
+    again: frozenset[Kind] = MENDABLE | frozenset({"refused"}) if options.retry_refused else MENDABLE
     async with Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window) as gateway:
         made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
         made.traced = ledger.trace

@@ -29,7 +29,7 @@ def new(out: Path) -> None:
         raise WrongUse("the file is there already", where=str(out), remedy="give another name with --out")
     answers: dict[str, object] = {}
     for name, field in DomainProfile.model_fields.items():
-        answers[name] = ask_list(field.description) if name == "expectations" else click.prompt(field.description)
+        answers[name] = ask_list(field.description) if name == "expectations" else click.prompt(str(field.description))
     profile = DomainProfile.model_validate(answers)
     out.write_text(profile.toml(), encoding="utf-8")
     click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {out}")

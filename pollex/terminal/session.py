@@ -18,6 +18,7 @@ from rich.console import Console
 
 from pollex.conversations.display import printable
 from pollex.errors import Interrupted
+from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.runs import Setting
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
@@ -66,7 +67,7 @@ class Session:
         if staff.capabilities:
             for missing in staff.capabilities.missing():
                 self.say(f"Note: {missing}")
-        if staff.gateway and staff.gateway.endpoint.exposed:
+        if staff.gateway and isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
             self.say("Note: conversations go over the network unencrypted (http)", style="yellow")
         if staff.gateway:
             self.on_stop.append(staff.gateway.stop)
