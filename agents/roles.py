@@ -1,8 +1,9 @@
 """The four roles. Graph nodes know these protocols and nothing of who stands behind them.
 
 A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for
-what stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its first
-item; a role that has nothing to learn returns at once. Whatever is learnt must depend on nothing but the arguments.
+what stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its
+first item; a role that has nothing to learn returns at once. Whatever is learnt must depend on nothing but the
+arguments.
 """
 
 from __future__ import annotations
