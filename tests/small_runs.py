@@ -6,7 +6,7 @@ import contextlib
 import io
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,18 +31,16 @@ Pollex = Callable[..., Ended]
 
 def run_here(*arguments: object) -> Ended:
     """A command in this process: as quick as it gets, with the exit code and both streams of a real one."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
+    out, err = io.StringIO(), io.StringIO()
     handlers = {number: signal.getsignal(number) for number in STOPS}
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setattr(sys, "argv", ["pollex", *map(str, arguments)])
-        try:
+        with pytest.raises(SystemExit) as ended:
             main()
-        except SystemExit as ended:
-            assert isinstance(ended.code, int)
-            code = ended.code
     for number, handler in handlers.items():
         signal.signal(number, handler)
-    return Ended(code, out.getvalue(), err.getvalue())
+    assert isinstance(ended.value.code, int)
+    return Ended(ended.value.code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -53,7 +51,7 @@ def pollex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pollex:
 
 
 @pytest.fixture(scope="session")
-def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
     """Once for all tests, in whatever folder of tests they are."""
     folder = tmp_path_factory.getbasetemp() / "learnt"
     log, rubrics, store = folder / "log.jsonl", folder / "rubrics.json", folder / "store"
@@ -65,7 +63,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
         (folder / "out").write_text(ended.out, encoding="utf-8")
         (folder / "err").write_text(ended.err, encoding="utf-8")
     out, err = ((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
-    yield Learnt(log, rubrics, store, Ended(0, out, err))
+    return Learnt(log, rubrics, store, Ended(0, out, err))
 
 
 @pytest.fixture

@@ -1,0 +1,216 @@
+"""Commands that are killed, interrupted or started twice, and what a resume makes of it."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_log import Ended, command, run_apart, same_but_for_time, small_log, with_embeddings, write_log
+from small_runs import Learnt, Pollex
+
+from pollex.store.store import Store
+
+Begun = subprocess.Popen[str]
+
+
+@contextmanager
+def begun(*arguments: object, cwd: Path) -> Iterator[Begun]:
+    """A command that is on its way, and gone at the end whatever happens."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command(*arguments), cwd=cwd, **pipes)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: Begun) -> Ended:
+    """What became of it."""
+    out, err = process.communicate(timeout=60)
+    return Ended(process.returncode, out, err)
+
+
+def when(process: Begun, reached: Callable[[], bool]) -> bool:
+    """Waits for something that the command does; False where it ended before."""
+    while not reached():
+        if process.poll() is not None:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def in_journal(store: Path, text: str, times: int = 1) -> Callable[[], bool]:
+    """Whether the store's journal holds a text so many times: the journal tells how far a run is."""
+    journal = store / "journal.jsonl"
+    return lambda: journal.exists() and journal.read_text(encoding="utf-8").count(text) >= times
+
+
+def kill(process: Begun) -> None:
+    """As a power cut would."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def rows_of(store: Path, sql: str) -> list[dict[str, Any]]:
+    """What a store at rest holds."""
+    with Store.open(store) as kept:
+        return kept.rows(sql)
+
+
+def test_a_learning_run_killed_at_every_stage_ends_as_an_unbroken_one_and_does_nothing_twice(
+    tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    embeddings = {path: path.stat().st_size for path in (store / "embeddings").iterdir()}
+    stages = [f'"name":"{name}"' for name in ("summarize_sat", "deduplicate", "select")]
+    moments = [in_journal(store, '"runs"'), *(in_journal(store, stage) for stage in stages)]
+    arguments, kills = ["learn", learnt.log, "--store", store], 0
+    for number, moment in enumerate(moments):
+        with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
+            assert when(process, moment), process.communicate()
+            time.sleep(random.uniform(0, 0.05))
+            kill(process)
+            kills += 1
+    assert not (tmp_path / "rubrics.json").exists()
+    finished = run_apart(*arguments, "--resume", cwd=tmp_path)
+    assert finished.code == 0, finished.err
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+    assert {path: path.stat().st_size for path in (store / "embeddings").iterdir()} == embeddings
+    spans = rows_of(store, "SELECT name, item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY ALL")
+    extractions = [span["n"] for span in spans if span["name"] == "extract"]
+    assert (len(extractions), max(extractions)) == (24, 1)
+    assert all(span["n"] <= 2 + kills for span in spans if span["name"].startswith("judge"))
+    assert [run["n"] for run in rows_of(store, "SELECT count(*) AS n FROM runs")] == [1]
+    assert [c["n"] for c in rows_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")] == [1] * 48
+
+
+def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    arguments = ["learn", learnt.log, "--store", store]
+    with begun(*arguments, cwd=tmp_path) as process:
+        assert when(process, in_journal(store, '"status":"done"'))
+        kill(process)
+    (tmp_path / "rubrics.json").unlink(missing_ok=True)
+    before = rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'")
+    assert pollex(*arguments, "--resume").code == 0
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+    assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
+
+
+def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    texts = [one["messages"] for one in small_log()]
+    rows = [{"id": f"s{n}", "messages": texts[n % len(texts)]} for n in range(1500)]
+    log = write_log(tmp_path / "many.jsonl", rows)
+    arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
+    done: set[str] = set()
+    number, seconds = 0, 0.4
+    while not done:  # a wave, a third of the work, must have been done: later and later, until a kill comes after one
+        with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
+            number, seconds = number + 1, seconds * 1.6
+            assert when(process, in_journal(store, '"status":"unfinished"', number))
+            time.sleep(seconds)
+            kill(process)
+        done = {one["conversation"] for one in rows_of(store, "SELECT conversation FROM scores")}
+    assert len(done) < 1500
+    assert not (tmp_path / "scores.jsonl").exists()
+    counted = "SELECT item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY item"
+    before = {span["item"]: span["n"] for span in rows_of(store, counted)}
+    assert run_apart(*arguments, "--resume", cwd=tmp_path).code == 0
+    after = {span["item"]: span["n"] for span in rows_of(store, counted)}
+    assert {id_: after[id_] for id_ in done} == {id_: before[id_] for id_ in done}
+    assert [one["n"] for one in rows_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * 1500
+    other = with_embeddings(tmp_path / "other", learnt.store / "embeddings")
+    assert pollex(*arguments[:-1], other, "--out", "unbroken.jsonl").code == 0
+    assert (tmp_path / "scores.jsonl").read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
+
+
+def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_with(
+    tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    arguments = ["learn", str(learnt.log), "--store", str(store)]
+    for number, stop in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), start=1):
+        with begun(*arguments, cwd=tmp_path) as process:
+            assert when(process, in_journal(store, '"status":"unfinished"', number))
+            process.send_signal(stop)
+            found = ended(process)
+        assert found.code == 130, found
+        assert "Traceback" not in found.err
+        printed = found.err.splitlines()[-1].removeprefix("Go on with: ")
+        arguments = shlex.split(printed)[1:]
+        assert arguments == ["learn", str(learnt.log), "--store", str(store), "--resume"]
+        (run,) = rows_of(store, "SELECT last(status ORDER BY rowid) AS status FROM run_events")
+        assert run["status"] == "interrupted"
+    assert run_apart(*arguments, cwd=tmp_path).code == 0
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+
+
+def test_a_second_ctrl_c_ends_at_once_though_embedding_keeps_the_loop_busy(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt
+) -> None:
+    store = tmp_path / "kept"  # nothing is embedded yet, so that this takes seconds
+    with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
+        assert when(process, in_journal(store, '"status":"unfinished"'))
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Stopping")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert not (tmp_path / "rubrics.json").exists()
+    assert pollex("runs", "--store", store, "--json").last["runs"][0]["status"] in ("unfinished", "interrupted")
+
+
+def test_a_store_in_use_is_refused_by_number_and_a_resume_needs_the_same_data_and_settings(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
+        assert when(process, in_journal(store, '"status":"unfinished"'))
+        process.send_signal(signal.SIGSTOP)
+        for arguments in (["runs"], ["learn", learnt.log], ["trace", "last"]):
+            refused = pollex(*arguments, "--store", store)
+            assert refused.code == 75
+            assert f"process {process.pid}" in refused.err
+        kill(process)
+    rows = small_log()
+    rows[0]["thumbs"], rows[1]["thumbs"] = "down", "up"
+    relabelled = write_log(tmp_path / "relabelled.jsonl", rows)
+    for arguments, changed in (
+        ([learnt.log, "--seed", 1], "seed: 0 → 1"),
+        ([learnt.log, "--budget", 3], "budget: [10, 10] → [3, 3]"),
+        ([relabelled], "data: "),
+    ):
+        refused = pollex("learn", *arguments, "--store", store, "--resume")
+        assert refused.code == 1
+        assert changed in refused.err
+        assert "was started with something else" in refused.err
+    assert pollex("learn", learnt.log, "--store", store, "--resume").code == 0
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+
+
+def test_a_reader_that_goes_away_is_no_error(learnt: Learnt, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = command("trace", "last", "--store", learnt.store)
+    process = subprocess.Popen(arguments, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", ["learn", "score"])
+def test_a_resume_of_nothing_says_so(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, name: str) -> None:
+    options = ["--rubrics", learnt.rubrics] if name == "score" else []
+    refused = pollex(name, learnt.log, *options, "--store", store, "--resume")
+    assert refused.code == 2
+    assert f"no {name} run is unfinished" in refused.err

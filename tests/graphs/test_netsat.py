@@ -1,0 +1,73 @@
+"""NetSAT, worked by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from pollex.agents.answers import Answer, Unanswered
+from pollex.graphs.rubric_set import NetSat, value_of
+from pollex.selection.probability import Calibration
+from pollex.selection.threshold import Window
+
+NETSAT = NetSat(
+    signs={"s1": 1, "s2": 1, "d1": -1},
+    theta=2.0,
+    window=Window(lower=0.0, upper=5.0, precision=0.9),
+    calibration=Calibration(slope=0.0, intercept=0.0),
+)
+
+
+def answer(id_: str, *probabilities: float, source: str = "logprobs") -> Answer:
+    chosen = max(range(5), key=lambda n: probabilities[n])
+    return Answer.model_validate(
+        {"question_id": id_, "probabilities": probabilities, "chosen": chosen, "source": source}
+    )
+
+
+ANSWERS = [
+    answer("s1", 0, 0, 0, 0.5, 0.5),  # 7.5/2 + 10/2 = 8.75
+    answer("s2", 0.2, 0.2, 0.0, 0.0, 0.0),  # (0·0.2 + 2.5·0.2) / 0.4 = 1.25
+    answer("d1", 0, 0, 0.8, 0.2, 0),  # 5·0.8 + 7.5·0.2 = 5.5
+]
+
+
+def test_a_score_is_the_signed_sum_of_expected_values() -> None:
+    score = NETSAT.score("c", ANSWERS)
+    assert score.netsat == pytest.approx(8.75 + 1.25 - 5.5)
+    assert (score.label, score.confident, score.probability) == ("positive", False, 0.5)
+
+
+def test_a_point_mass_counts_with_its_option_and_rules_can_be_set() -> None:
+    point = answer("s1", 0.0, 0.3, 0.7, 0.0, 0.0, source="point")
+    assert value_of(point) == 5.0
+    assert value_of(point, "expected") == pytest.approx(0.3 * 2.5 + 0.7 * 5)
+    assert value_of(ANSWERS[2], "mode") == 5.0
+
+
+def test_the_order_in_which_answers_came_changes_no_digit() -> None:
+    scores = [NETSAT.score("c", order) for order in itertools.permutations(ANSWERS)]
+    assert len({score.netsat for score in scores}) == 1
+    assert {tuple(one.question_id for one in score.answers) for score in scores} == {("s1", "s2", "d1")}
+
+
+def test_theta_itself_is_negative() -> None:
+    at_theta = NETSAT.model_copy(update={"theta": 4.5}).score("c", ANSWERS)
+    assert at_theta.label == "negative"
+
+
+@pytest.mark.parametrize("kept", [[], ANSWERS[:1], ANSWERS[1:]])
+def test_a_part_of_the_rubrics_makes_no_score(kept: list[Answer]) -> None:
+    score = NETSAT.score("c", kept)
+    assert (score.netsat, score.label, score.confident, score.probability) == (None, None, None, None)
+    assert score.outcome == "incomplete"
+
+
+def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is_incomplete() -> None:
+    failed = [
+        Unanswered(question_id=id_, outcome=outcome)
+        for id_, outcome in (("d1", "refused"), ("s1", "error"), ("s2", "truncated"))
+    ]
+    assert NETSAT.score("c", failed).outcome == "error"
+    assert NETSAT.score("c", [*ANSWERS[:2], failed[0]]).outcome == "incomplete"
