@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.roles import Judge
@@ -24,7 +24,13 @@ from pollex.graphs.rubric_set import RubricSet, Score
 from pollex.graphs.runs import Setting
 from pollex.prompts.profile import DomainProfile
 from pollex.store.store import DEFAULT, Store
-from pollex.workers import embedded_judge, embedded_record, embedded_roles, embedder_for, profile_at
+from pollex.workers import ModelOptions, dismissed, embedded_judge, hire, hire_judge, profile_at
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from pollex.gateway.chat_models import ChatModel
+    from pollex.gateway.gateway import Gateway
 
 T = TypeVar("T")
 
@@ -48,21 +54,28 @@ def learn(
     logs: Logs | Iterable[Conversation],
     *,
     domain: str | Path | DomainProfile | None = None,
+    model: str | BaseChatModel | None = None,
+    base_url: str | None = None,
     test_fraction: float = 0.5,
     budget: int = 10,
     seed: int = 0,
     embedding_model: str = DEFAULT_MODEL,
     store: str | Path = DEFAULT,
     resume: bool = False,
+    **options: Any,
 ) -> RubricSet:
     """Learns a rubric set from conversations with thumbs.
 
     Args:
         domain: A domain profile or its file; the neutral one when left out.
+        model: An LLM's name (its key is taken from `OPENAI_API_KEY`) or any LangChain chat model; without one the
+            embedded roles work.
+        base_url: Of a server that speaks OpenAI's protocol.
         test_fraction: Share held out for honest figures; 0 holds nothing out.
         budget: SAT and DSAT rubrics to choose, each.
         store: Folder where runs, answers and embeddings are kept.
         resume: Go on with the last unfinished run of the same data and settings.
+        options: Further fields of `workers.ModelOptions`, for example `samples=5`.
 
     Raises:
         BadLabels: One class is missing or too small.
@@ -70,63 +83,123 @@ def learn(
     tracing_off()
     read = logs if isinstance(logs, Logs) else logs_of(logs)
     profile = domain if isinstance(domain, DomainProfile) else profile_at(Path(domain) if domain else None)
-    folder = Path(store)
-    embedder = embedder_for(folder, embedding_model)
     settings = LearnSettings(test_fraction=test_fraction, budget=(budget, budget), seed=seed)
-    with Store.open(folder) as opened:
-        learned = complete(
-            runs.learn(
+    name, chat = (model, None) if isinstance(model, str | None) else (None, chat_model(model))
+    asked = ModelOptions(model=name, base_url=base_url, embedding_model=embedding_model, **options)
+
+    async def work(opened: Store) -> RubricSet:
+        async with dismissed(await hire(asked, profile, opened, seed, chat)) as staff:
+            learned = await runs.learn(
                 read,
-                roles=embedded_roles(profile, embedder, seed),
-                judge_record=embedded_record(embedder),
+                roles=staff.roles,
+                judge_record=staff.record,
                 profile=profile,
                 settings=settings,
-                setting=Setting.of(opened, resume=resume, arguments={"api": "learn"}),
+                setting=Setting.of(
+                    opened, resume=resume, arguments={"api": "learn"}, secrets=staff.secrets, traced=staff.traced
+                ),
+                prompts=staff.prompts,
             )
-        )
-    return learned.rubric_set
+        return learned.rubric_set
+
+    with Store.open(Path(store)) as opened:
+        return complete(work(opened))
+
+
+Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
+"""A conversation of ours, a dict with `messages`, or a list of OpenAI-style messages."""
 
 
 class Scorer:
-    """Scores conversations with a rubric set, one by one or many; keeps nothing.
+    """Scores conversations with a rubric set, one by one or many.
+
+    A model's answers are kept in the store, so that none is paid for twice; the embedded judge keeps nothing. With a
+    model, `close` the scorer in the end, or use it in a `with`.
 
     Args:
         rubrics: The rubric set.
         judge: Who answers; by default the judge that the set was learnt with.
+        model: The LangChain chat model that the set was learnt with, where it was one.
+        base_url: Where the set's model is served, if not at OpenAI.
+        store: Folder of a model's answers.
     """
 
-    def __init__(self, rubrics: RubricSet, judge: Judge | None = None) -> None:
+    def __init__(
+        self,
+        rubrics: RubricSet,
+        judge: Judge | None = None,
+        *,
+        model: BaseChatModel | None = None,
+        base_url: str | None = None,
+        store: str | Path = DEFAULT,
+    ) -> None:
         rubrics.require_unedited()
         self.rubrics = rubrics
-        self.judge = judge or embedded_judge(rubrics, None)
+        self._judge = judge or (embedded_judge(rubrics, None) if rubrics.judge.kind == "embedded" else None)
+        self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
+        self._store: Store | None = None
+        self._gateway: Gateway | None = None
+        self._hiring: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._questions = rubrics.questions
         self._netsat = rubrics.scorer_of()
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A scorer with the rubric set of a file."""
-        return cls(RubricSet.load(path))
+    def load(cls, path: str | Path, **options: Any) -> Self:
+        """A scorer with the rubric set of a file; `options` as of the class."""
+        return cls(RubricSet.load(path), **options)
 
-    def score(self, conversation: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Score:
-        """The score of a conversation: ours, a dict with `messages`, or a list of OpenAI-style messages."""
-        return complete(self.ascore(conversation))
+    def score(self, conversation: Given) -> Score:
+        """The score of a conversation; see `Given` for what it may be."""
+        return self.score_many([conversation])[0]
 
-    async def ascore(self, conversation: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Score:
+    async def ascore(self, conversation: Given) -> Score:
         """`score`, to be awaited."""
         known = conversation_from(conversation)
-        return self._netsat.score(known.id, await ask_sides(self.judge, known, self._questions))
+        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions))
 
-    def score_many(
-        self, conversations: Iterable[Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]]
-    ) -> list[Score]:
+    def score_many(self, conversations: Iterable[Given]) -> list[Score]:
         """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none."""
 
         async def every() -> list[Score]:
             known = [conversation_from(conversation) for conversation in conversations]
-            await self.judge.prepare(known)
-            return await asyncio.gather(*(self.ascore(conversation) for conversation in known))
+            try:
+                await (await self._hired()).prepare(known)
+                return await asyncio.gather(*(self.ascore(conversation) for conversation in known))
+            finally:
+                if self._gateway is not None:  # its connections belong to this call's event loop
+                    await self._gateway.close()
 
         return complete(every())
+
+    def close(self) -> None:
+        """Closes the store; a scorer with the embedded judge has none."""
+        if self._store is not None:
+            self._store.close()
+            self._store = self._judge = self._gateway = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _hired(self) -> Judge:
+        """The judge; a model is probed when it is first asked."""
+        async with self._hiring.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            if self._judge is None:
+                tracing_off()
+                self._store = Store.open(self._folder)
+                chat = None if self._chat is None else chat_model(self._chat)
+                staff = await hire_judge(self._options, self.rubrics, self._store, chat)
+                self._judge, self._gateway = staff.roles.judge, staff.gateway
+        return self._judge
+
+
+def chat_model(model: BaseChatModel) -> ChatModel:
+    """A user's model as the gateway takes it."""
+    from pollex.gateway.chat_models import ChatModel  # LangChain's client takes a second to import
+
+    return ChatModel(model)
 
 
 def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Conversation:
@@ -137,8 +210,9 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     """
     if isinstance(given, Conversation):
         return given
-    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else given
-    fields = dict(given) if isinstance(given, Mapping) else {"messages": listed}
+    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+        raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
+    fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
     try:
         reader = reader_of(fields)
         draft = None if reader.row_is_turn else reader.read(fields)

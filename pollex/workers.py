@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -101,10 +101,16 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers(
+async def workers(options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0) -> AsyncIterator[Workers]:
+    """`hire`, with a model's connections closed at the end."""
+    async with dismissed(await hire(options, profile, store, seed)) as staff:
+        yield staff
+
+
+async def hire(
     options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, chat: ChatModel | None = None
-) -> AsyncIterator[Workers]:
-    """The roles that the options ask for; a model's are probed first, and its connections closed at the end.
+) -> Workers:
+    """The roles that the options ask for; a model is probed first.
 
     Args:
         chat: A LangChain chat model in place of an endpoint.
@@ -115,8 +121,7 @@ async def workers(
     """
     embedder = embedder_for(store.folder, options.embedding_model)
     if options.model is None and chat is None:
-        yield embedded_workers(profile, embedder, seed)
-        return
+        return embedded_workers(profile, embedder, seed)
     from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
     from pollex.gateway.outcomes import Kind
     from pollex.gateway.probe import probe
@@ -126,10 +131,20 @@ async def workers(
     capabilities = await probe(endpoint)
     ledger = StoreLedger(store)
     again: frozenset[Kind] = MENDABLE | frozenset({"refused"}) if options.retry_refused else MENDABLE
-    async with Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window) as gateway:
-        made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
-        made.traced = ledger.trace
-        yield made
+    gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window)
+    made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
+    made.traced = ledger.trace
+    return made
+
+
+@asynccontextmanager
+async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
+    """Workers whose calls are awaited and whose connections are closed at the end."""
+    try:
+        yield staff
+    finally:
+        if staff.gateway is not None:
+            await staff.gateway.close()
 
 
 def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Workers:
@@ -243,51 +258,51 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None) -> Judge:
 
 @asynccontextmanager
 async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
+    """`hire_judge`, with a model's connections closed at the end."""
+    async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
+        yield staff
+
+
+async def hire_judge(
+    options: ModelOptions, rubric_set: RubricSet, store: Store, chat: ChatModel | None = None
+) -> Workers:
     """Workers whose judge is the one that θ was fitted to.
 
     Raises:
         WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
     """
     record = rubric_set.judge
-    if record.kind == "embedded":
-        if options.model is not None:
-            raise WrongUse(
-                f"θ was fitted to the embedded judge's answers, not to those of {options.model}",
-                remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {options.model}`",
-            )
-        made = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
-        made.roles = replace_judge(made.roles, embedded_judge(rubric_set, store.folder))
-        made.record = record
-        yield made
-        return
-    async with workers(confirmed(options, record), rubric_set.domain, store) as made:
-        yield made
+    if record.kind == "llm":
+        return await hire(confirmed(options, record, chat), rubric_set.domain, store, chat=chat)
+    if asked := options.model or (chat and chat.model):
+        raise WrongUse(
+            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
+            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
+        )
+    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
+    staff.roles = replace(staff.roles, judge=embedded_judge(rubric_set, store.folder))
+    staff.record = record
+    return staff
 
 
-def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
+def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> ModelOptions:
     """The options with which the set's judge answers as it did.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
     """
-    from dataclasses import replace
-
-    if options.model not in (None, record.name):
+    asked = chat.model if chat else options.model
+    if asked not in (None, record.name):
         raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of {options.model}",
-            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {options.model}`",
+            f"θ was fitted to the answers of {record.name}, not of {asked}",
+            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
         )
     place = record.options.get("place")
-    if options.base_url is None and place != Endpoint(record.name).place:
+    if chat is None and options.base_url is None and place != Endpoint(record.name).place:
         raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
     known = {name: record.options[name] for name in ("elicitation", "samples", "canary", "straight_lining")}
     return replace(
         options, model=record.name, value=record.value, without=frozenset(record.options["without"]), **known
     )
-
-
-def replace_judge(roles: Roles, judge: Judge) -> Roles:
-    """The roles with another judge."""
-    return Roles(roles.extractor, roles.summarizer, roles.deduplicator, judge)
 
 
 def model_of(options: Mapping[str, object]) -> str:
