@@ -36,7 +36,11 @@ BAD = [
     ["Is the office in {place} open on {day}?", "Offices are places where people work."],
     ["The {thing} shows a wrong date.", "Try again later.", "I did, twice. It is still wrong.", "Try again later."],
     ["Move my {thing} to {day}.", "I moved it to {place}.", "No, to {day}, not {place}. You misunderstood."],
-    ["Can you explain the fee on my {thing}?", "Fees are explained on our page.", "Which page? That doesn't answer it."],
+    [
+        "Can you explain the fee on my {thing}?",
+        "Fees are explained on our page.",
+        "Which page? That doesn't answer it.",
+    ],
 ]
 
 

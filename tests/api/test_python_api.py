@@ -1,0 +1,164 @@
+"""`import pollex`: the same results as the command line, from any thread and inside a running event loop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_log import row, same_but_for_time, small_log
+from small_runs import Learnt, Pollex
+
+import pollex
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import BadLabels, BadRubrics, WrongUse
+
+
+class Agreeable:
+    """A judge of the user's own: agrees with all, but for one conversation."""
+
+    name = fingerprint = "agreeable"
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        return {}
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Nothing to learn."""
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Nothing to prepare."""
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        if conversation.id == "c001":
+            raise LookupError("lost")
+        self.calls.append([question.rubric.polarity for question in questions if question.rubric])
+        agreed = {"probabilities": (0.0, 0.0, 0.0, 1.0, 0.0), "chosen": 3, "source": "point"}
+        return [Answer.model_validate({"question_id": question.id, **agreed}) for question in questions]
+
+
+def test_importing_pollex_loads_nothing_heavy() -> None:
+    code = "import sys, pollex; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "openvino", "sklearn", "duckdb", "langchain_core", "langgraph", "numpy", "openai"} & set(
+        loaded
+    )
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert set(pollex.__all__) <= set(dir(pollex))
+    for name in pollex.__all__:
+        assert getattr(pollex, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        pollex.nonsense  # noqa: B018
+
+
+def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store: Path, tmp_path: Path) -> None:
+    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
+    rubrics.save(tmp_path / "deep" / "rubrics.json")
+    assert same_but_for_time(tmp_path / "deep" / "rubrics.json") == same_but_for_time(learnt.rubrics)
+    again = pollex.learn(pollex.read_logs(learnt.log), store=store, resume=True)
+    assert again.run == rubrics.run
+    assert pollex.RubricSet.load(tmp_path / "deep" / "rubrics.json") == rubrics
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"budget": 0}, WrongUse),
+        ({"test_fraction": 1.0}, WrongUse),
+        ({"domain": "none.toml"}, WrongUse),
+        ({"logs": []}, BadLabels),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_learnt_is_refused(
+    learnt: Learnt, tmp_path: Path, wrong: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        pollex.learn(**{"logs": pollex.read_logs(learnt.log), "store": tmp_path / "kept"} | wrong)
+
+
+def test_a_scorer_scores_what_the_command_scores(learnt: Learnt, pollex: Pollex, store: Path, tmp_path: Path) -> None:
+    from pollex import Scorer, read_logs
+
+    pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
+    written = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = Scorer.load(learnt.rubrics).score_many(read_logs(learnt.log))
+    for score, one in zip(found, written, strict=True):
+        assert (score.conversation_id, score.netsat, score.label) == (one["id"], one["netsat"], one["label"])
+        assert (score.confident, score.probability) == (one["confident"], one["probability"])
+        assert [answer.question_id for answer in score.answers] == [answer["rubric"] for answer in one["answers"]]
+
+
+def test_a_conversation_may_come_in_any_usual_shape(learnt: Learnt) -> None:
+    scorer, messages = pollex.Scorer.load(learnt.rubrics), small_log()[0]["messages"]
+    speakers = {"user": "human", "assistant": "gpt"}
+    shapes = [
+        Conversation.model_validate({"id": "x", "turns": messages}),
+        {"id": "x", "messages": messages},
+        messages,
+        tuple(messages),
+        {"conversations": [{"from": speakers[turn["role"]], "value": turn["content"]} for turn in messages]},
+        [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in messages],
+    ]
+    scores = scorer.score_many(shapes)
+    assert len({score.netsat for score in scores}) == 1
+    assert scores[0].netsat is not None
+    assert [score.conversation_id for score in scores] == ["x", "x", *["conversation"] * 4]
+
+
+@pytest.mark.parametrize(
+    "given", ["hello", 5, None, ["hello"], [{"role": "ghost", "content": "boo"}], {"text": "a"}, [{"role": "user"}]],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_conversation_is_refused_with_the_shapes_that_are(learnt: Learnt, given: Any) -> None:
+    with pytest.raises(WrongUse, match="give a Conversation"):
+        pollex.Scorer.load(learnt.rubrics).score(given)
+
+
+def test_what_cannot_be_scored_has_an_outcome_and_stops_none(learnt: Learnt) -> None:
+    rows = [row("empty", []), row("alone", ["Hello?"]), row("fine", ["Is it open?", "Yes, it is."])]
+    empty, alone, fine = pollex.Scorer.load(learnt.rubrics).score_many(rows)
+    assert [empty.outcome, alone.outcome, fine.outcome] == ["not_scorable", "not_scorable", "scored"]
+    assert (empty.netsat, empty.label, empty.confident, empty.probability) == (None, None, None, None)
+    odd = pollex.Scorer.load(learnt.rubrics).score([{"role": "user", "content": "\ud800\x00"}, *rows[2]["messages"]])
+    assert odd.outcome == "scored"
+
+
+def test_a_judge_of_ones_own_is_asked_a_kind_at_a_time_and_its_exception_is_an_outcome(learnt: Learnt) -> None:
+    judge, rubrics = Agreeable(), pollex.RubricSet.load(learnt.rubrics)
+    scores = pollex.Scorer(rubrics, judge).score_many(pollex.read_logs(learnt.log))
+    kinds = [rubric.polarity for rubric in rubrics.rubrics]
+    expected = 7.5 * (kinds.count("sat") - kinds.count("dsat"))
+    assert {score.netsat for score in scores if score.conversation_id != "c001"} == {expected}
+    (failed,) = [score for score in scores if score.netsat is None]
+    assert (failed.conversation_id, failed.outcome) == ("c001", "error")
+    assert {len(set(call)) for call in judge.calls} == {1}
+    assert len(judge.calls) == 2 * 47
+
+
+def test_an_edited_set_is_refused_with_what_to_do(learnt: Learnt, tmp_path: Path) -> None:
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    rubrics["rubrics"][0]["text"] += " Twice."
+    (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
+    with pytest.raises(BadRubrics, match="pollex refit"):
+        pollex.Scorer.load(tmp_path / "rubrics.json")
+
+
+async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:
+    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
+    scorer, messages = pollex.Scorer(rubrics), small_log()[3]["messages"]
+    awaited = await scorer.ascore(messages)
+    assert awaited.outcome == "scored"
+    assert scorer.score(messages) == awaited
+    assert scorer.score_many([messages]) == [awaited]
