@@ -57,6 +57,10 @@ def learn_command(
     )
     logs = read_logs(sources, options=reading)
     check_learnable(logs.learnable, settings.minimum)
+    if run.dry_run:
+        from pollex.planning import plan_learning  # the client behind it takes a second to import
+
+        return plan_learning(logs, settings, profile, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "out": str(out), "model": model.model}
@@ -109,6 +113,10 @@ def refit_command(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
     )
+    if run.dry_run:
+        from pollex.planning import plan_refit  # as above
+
+        return plan_refit(logs, rubric_set, run, model, settings.seed)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "model": model.model}

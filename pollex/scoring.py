@@ -34,6 +34,10 @@ def score_command(
     rubric_set.require_unedited(str(rubrics))
     write = exporter_for(out)
     logs = read_logs(sources, options=reading)
+    if run.dry_run:
+        from pollex.planning import plan_scoring  # the client behind it takes a second to import
+
+        return plan_scoring(logs.conversations, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "out": str(out)}
@@ -59,6 +63,10 @@ def evaluate_command(
     labelled = [c for c in logs if c.label is not Label.NONE]
     if not labelled:
         raise BadLabels("no conversation has a label", where=", ".join(sources), remedy="name its field: --label-field")
+    if run.dry_run:
+        from pollex.planning import plan_scoring  # the client behind it takes a second to import
+
+        return plan_scoring(labelled, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics)}

@@ -76,6 +76,7 @@ class Workers:
         prompts: Version of each prompt by name; empty for the embedded roles.
         gateway: None for the embedded roles; `capabilities` likewise.
         traced: Told the run's tracer, for spans of model calls.
+        notes: What to tell the user before the work.
     """
 
     roles: Roles
@@ -86,6 +87,7 @@ class Workers:
     gateway: Gateway | None = None
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def at_once(self) -> int:
@@ -164,7 +166,9 @@ def llm_workers(
     """All four roles on a model."""
     from pollex.agents.llm.roles import build_llm_roles
 
-    roles = Roles(*build_llm_roles(gateway, capabilities, profile, llm_options(options, store, seed), embedder))
+    roles = Roles(
+        *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store.folder), seed), embedder)
+    )
     record = JudgeRecord(
         kind="llm",
         name=capabilities.model,
@@ -191,12 +195,12 @@ def llm_workers(
     )
 
 
-def llm_options(options: ModelOptions, store: Store, seed: int) -> LlmOptions:
+def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
     """What the roles on a model are told."""
     from pollex.agents.llm.options import LlmOptions
 
     return LlmOptions(
-        salt=salt_of(store.folder),
+        salt=salt,
         without=options.without,
         elicitation=options.elicitation,
         samples=options.samples,
@@ -212,6 +216,12 @@ def prompt_versions() -> dict[str, str]:
     from pollex.prompts.prompt import load, names
 
     return {name: load(name).version for name in names()}
+
+
+def kept_salt(folder: Path) -> bytes | None:
+    """The store's secret; None where there is none yet."""
+    path = folder / SALT
+    return path.read_bytes() if path.exists() else None
 
 
 def salt_of(folder: Path) -> bytes:
@@ -273,7 +283,9 @@ async def hire_judge(
     """
     record = rubric_set.judge
     if record.kind == "llm":
-        return await hire(confirmed(options, record, chat), rubric_set.domain, store, chat=chat)
+        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, chat=chat)
+        hired.notes += changed(record, hired.capabilities)
+        return hired
     if asked := options.model or (chat and chat.model):
         raise WrongUse(
             f"θ was fitted to the embedded judge's answers, not to those of {asked}",
@@ -299,10 +311,19 @@ def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None
     place = record.options.get("place")
     if chat is None and options.base_url is None and place != Endpoint(record.name).place:
         raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
-    known = {name: record.options[name] for name in ("elicitation", "samples", "canary", "straight_lining")}
-    return replace(
-        options, model=record.name, value=record.value, without=frozenset(record.options["without"]), **known
-    )
+    names = ("elicitation", "samples", "canary", "straight_lining")
+    known = {name: record.options[name] for name in names if name in record.options}
+    without = frozenset(record.options.get("without", ()))
+    return replace(options, model=record.name, value=record.value, without=without, **known)
+
+
+def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+    """What a reader of scores must know where the endpoint can't do, or can do more than, what θ was fitted with."""
+    before = record.options.get("capabilities")
+    if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
+        return []
+    gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
+    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
 
 
 def model_of(options: Mapping[str, object]) -> str:

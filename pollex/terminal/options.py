@@ -57,6 +57,7 @@ class RunOptions:
     store: Path
     as_json: bool
     resume: bool
+    dry_run: bool = False
 
 
 RUN = [
@@ -70,6 +71,7 @@ RUN = [
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line."),
     click.option("--resume", is_flag=True, help="Go on with the last run of this command that didn't end."),
+    click.option("--dry-run", is_flag=True, help="Tell calls, tokens and, with prices, cost; ask nobody."),
 ]
 
 

@@ -65,8 +65,8 @@ class Session:
         """Says who works, what their endpoint can't do, and lets Ctrl-C reach them."""
         self.say(f"Roles: {staff.said}")
         if staff.capabilities:
-            for missing in staff.capabilities.missing():
-                self.say(f"Note: {missing}")
+            for note in [*staff.capabilities.missing(), *staff.notes]:
+                self.say(f"Note: {note}")
         if staff.gateway and isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
             self.say("Note: conversations go over the network unencrypted (http)", style="yellow")
         if staff.gateway:

@@ -12,7 +12,8 @@ from rich.text import Text
 from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
-from pollex.gateway.usage import StageUsage
+from pollex.gateway.limits import Price
+from pollex.gateway.usage import StageUsage, UsageTable
 from pollex.graphs.rubric_set import Figure, Figures, RubricSet
 from pollex.terminal.session import Session
 from pollex.workers import Workers
@@ -131,43 +132,52 @@ def figures_json(figures: Figures | None) -> dict[str, Any]:
 
 
 def show_usage(session: Session, staff: Workers) -> None:
-    """Calls, tokens and cost by stage, where a model worked."""
+    """Calls, tokens and cost by stage, where a model worked; `known` are those that the ledger had, or never needed."""
     if staff.gateway is None:
         return
-    made = table("stage", "calls", "sent", "from the ledger", "prompt tokens", "completion tokens", "cost", "outcomes")
-    for name, row in usage_rows(staff).items():
-        outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
-        cost = row.cost(staff.gateway.limits.price)
-        numbers = (row.asked, row.sent, row.known, row.prompt, row.completion)
-        made.add_row(name, *map(str, numbers), "unknown" if cost is None else f"{cost:.4f}", outcomes)
-    session.console.print(made)
+    session.console.print(usage_table(staff.gateway.used, staff.gateway.limits.price))
     if len(models := staff.gateway.used.models) > 1:
         listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
         session.say(f"Note: several models answered: {listed}", style="yellow")
 
 
-def usage_rows(staff: Workers) -> dict[str, StageUsage]:
+def usage_table(used: UsageTable, price: Price | None) -> Table:
+    """A row a stage, and their sum; costs where there are prices."""
+    costs = [] if price is None else ["cost"]
+    made = table("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes")
+    for name, row in usage_rows(used).items():
+        outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
+        cost = row.cost(price)
+        told_cost = "unknown" if cost is None else f"{cost:.4f}"
+        numbers = (row.asked, row.sent, row.known, row.prompt, row.completion)
+        made.add_row(name, *map(str, numbers), *([told_cost] if costs else []), outcomes)
+    return made
+
+
+def usage_rows(used: UsageTable) -> dict[str, StageUsage]:
     """The stages and their sum."""
-    assert staff.gateway is not None, "only a model uses anything"
-    return staff.gateway.used.stages | {"all": staff.gateway.used.total}
+    return used.stages | {"all": used.total}
 
 
 def usage_json(staff: Workers) -> dict[str, Any]:
     """The same for scripts; nothing where no model worked."""
     if staff.gateway is None:
         return {}
-    price = staff.gateway.limits.price
+    probe = staff.capabilities.calls if staff.capabilities else 0
+    return {"usage": usage_values(staff.gateway.used, staff.gateway.limits.price), "probe_calls": probe}
+
+
+def usage_values(used: UsageTable, price: Price | None) -> dict[str, Any]:
+    """`usage_table` for scripts."""
     return {
-        "usage": {
-            name: {
-                "calls": row.asked,
-                "sent": row.sent,
-                "known": row.known,
-                "prompt_tokens": row.prompt,
-                "completion_tokens": row.completion,
-                "cost": row.cost(price),
-                "outcomes": dict(row.outcomes),
-            }
-            for name, row in usage_rows(staff).items()
+        name: {
+            "calls": row.asked,
+            "sent": row.sent,
+            "known": row.known,
+            "prompt_tokens": row.prompt,
+            "completion_tokens": row.completion,
+            "cost": row.cost(price),
+            "outcomes": dict(row.outcomes),
         }
+        for name, row in usage_rows(used).items()
     }
