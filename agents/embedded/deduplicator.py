@@ -12,7 +12,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Deduplication
 from pollex.agents.rubrics import MAX_QUOTES, Rubric, content_id
 
-VERSION = "1"
+VERSION = "2"
 NEAR = 0.88
 
 

@@ -19,7 +19,7 @@ from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Reason, content_id
 from pollex.conversations.model import Conversation, Label
 
-VERSION = "1"
+VERSION = "2"
 MOST_REASONS = 3
 
 

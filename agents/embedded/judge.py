@@ -16,7 +16,7 @@ from pollex.agents.embedded.view import Floats, Indices, View, views_of
 from pollex.agents.rubrics import Rubric, content_id
 from pollex.conversations.model import Conversation, Label
 
-VERSION = "1"
+VERSION = "2"
 FOLDS = 5
 MOST_TURNS = 3
 """So many turns are named as what an answer rests on."""

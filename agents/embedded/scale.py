@@ -25,7 +25,7 @@ import numpy.typing as npt
 from pollex.agents.embedded.signals.signal import MEASURES
 from pollex.agents.embedded.view import Floats
 
-PRIOR_CONVERSATIONS = 20
+PRIOR_CONVERSATIONS = 40
 PRIOR_DIFFERENCE = 0.3
 GAIN = 0.5
 FARTHEST = 2.5  # standard deviations from the middle beyond which a measure says no more

@@ -157,18 +157,18 @@ def test_any_number_of_options_is_answered(embedder: Embedder) -> None:
 
 
 def test_the_scale_by_hand() -> None:
-    # One measure: good ones 3 and 5, bad ones 1 and 3. Means 4 and 2, middle 3, spread √2, δ = 2/√2 over 4 and 20 more.
+    # One measure: good ones 3 and 5, bad ones 1 and 3. Means 4 and 2, middle 3, spread √2, δ = 2/√2 over 4 and 40 more.
     measures = np.array([[3.0], [5.0], [1.0], [3.0]])
     positive = np.array([True, True, False, False])
     delta, middle, spread = separation(measures, positive)
     assert middle == pytest.approx([3])
     assert spread == pytest.approx([math.sqrt(2)])
-    assert delta == pytest.approx([4 * math.sqrt(2) / 24])
+    assert delta == pytest.approx([4 * math.sqrt(2) / 44])
     leaning, _, _ = separation(measures, positive, lean=-1)
-    assert leaning == pytest.approx([(4 * math.sqrt(2) - 20 * 0.3) / 24])
+    assert leaning == pytest.approx([(4 * math.sqrt(2) - 40 * 0.3) / 44])
     scale = learn_scale(measures, positive, +1)
-    assert scale.odds(np.array([5.0])) == pytest.approx(GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 24, rel=1e-5)
-    assert scale.odds(np.array([1e9])) == pytest.approx(GAIN * 2.5 * 4 * math.sqrt(2) / 24, rel=1e-5)
+    assert scale.odds(np.array([5.0])) == pytest.approx(GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5)
+    assert scale.odds(np.array([1e9])) == pytest.approx(GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5)
     assert learn_scale(measures, positive, -1).weight.tolist() == [0.0]
 
 
