@@ -17,9 +17,13 @@ import pytest
 from small_log import Ended, command, run_apart, same_but_for_time, small_log, with_embeddings, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.agents.embedded.embedder import PORTION
 from pollex.store.store import Store
 
 Begun = subprocess.Popen[str]
+
+WIDTH = 384
+"""Numbers of a vector; a record on disk has a few bytes more."""
 
 
 @contextmanager
@@ -156,19 +160,32 @@ def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_wi
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 
 
-def test_a_second_ctrl_c_ends_at_once_though_embedding_keeps_the_loop_busy(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt
-) -> None:
-    store = tmp_path / "kept"  # nothing is embedded yet, so that this takes seconds
-    with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Path, twice: bool) -> None:
+    rows = small_log(200)
+    for one in rows:
+        for turn in one["messages"]:
+            turn["content"] += f" My number is {one['id']}."  # a thousand texts to embed, and no two alike
+    log, store = write_log(tmp_path / "log.jsonl", rows), tmp_path / "kept"
+    with begun("learn", log, "--test-fraction", 0, "--store", store, cwd=tmp_path) as process:
         assert when(process, in_journal(store, '"status":"unfinished"'))
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert process.stderr.readline().startswith("Stopping")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        if twice:
+            process.send_signal(signal.SIGINT)
+        found = ended(process)
+    assert found.code == 130
     assert not (tmp_path / "rubrics.json").exists()
-    assert pollex("runs", "--store", store, "--json").last["runs"][0]["status"] in ("unfinished", "interrupted")
+    vectors = sum(path.stat().st_size for path in (store / "embeddings").glob("*")) // (4 * WIDTH)
+    if twice:
+        assert vectors == 0
+    else:
+        assert PORTION <= vectors < 2 * PORTION  # what was begun is kept, and no more is begun
+        assert "Go on with: pollex learn" in found.err
+        (run,) = rows_of(store, "SELECT last(status ORDER BY rowid) AS status FROM run_events")
+        assert run["status"] == "interrupted"
 
 
 def test_a_store_in_use_is_refused_by_number_and_a_resume_needs_the_same_data_and_settings(
