@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,11 +30,32 @@ class Learnt(NamedTuple):
 Pollex = Callable[..., Ended]
 
 
+@contextlib.contextmanager
+def same_environment() -> Iterator[None]:
+    """Takes back what is done to the environment: commands switch tracing off in theirs."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Each test leaves the environment as it was."""
+    with same_environment():
+        yield
+
+
 def run_here(*arguments: object) -> Ended:
     """A command in this process: as quick as it gets, with the exit code and both streams of a real one."""
     out, err = io.StringIO(), io.StringIO()
     handlers = {number: signal.getsignal(number) for number in STOPS}
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        same_environment(),
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         patch.setattr(sys, "argv", ["pollex", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from small_runs import learnt, pollex, store
+from small_runs import environment, learnt, pollex, store
 
-__all__ = ["learnt", "pollex", "store"]
+__all__ = ["environment", "learnt", "pollex", "store"]
