@@ -108,6 +108,10 @@ Outcome = Literal[
 ]
 
 
+MENDABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+"""Outcomes that may be others the next time: a resumed run asks again."""
+
+
 class Unanswered(BaseModel):
     """Why a question has no answer. Never a score.
 
@@ -123,3 +127,8 @@ class Unanswered(BaseModel):
     outcome: Outcome
     detail: str = ""
     judge: str = ""
+
+
+def mendable(answer: Answer | Unanswered) -> bool:
+    """Whether asking again may bring an answer."""
+    return isinstance(answer, Unanswered) and answer.outcome in MENDABLE

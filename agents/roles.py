@@ -108,6 +108,9 @@ class Judge(Agent, Protocol):
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learns the scale on which the rubrics are answered."""
 
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+        """The rubric as this judge is to be asked about it, now that a person has changed its text from `written`."""
+
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Told which conversations come next: what is quicker for many at once may be done here."""
 

@@ -45,7 +45,8 @@ from pollex.gateway.outcomes import Completed, Failed, Outcome
 from pollex.gateway.probe import Capabilities
 from pollex.graphs.asking import ask_sides
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.runs import Setting, score
+from pollex.graphs.running import Setting
+from pollex.graphs.runs import score
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 from pollex.terminal.session import few_collections

@@ -32,7 +32,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.conversations.splits import split
-from pollex.graphs import runs
+from pollex.graphs import running, runs
 from pollex.graphs.figures import figures
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import Figures, RubricSet
@@ -130,7 +130,7 @@ def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddi
                 judge_record=embedded_record(embedder),
                 profile=profile,
                 settings=settings,
-                setting=runs.Setting.of(store),
+                setting=running.Setting.of(store),
             )
         )
     return found.rubric_set, Timing(time.perf_counter() - start, embedder.encoded)

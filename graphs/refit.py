@@ -5,32 +5,15 @@ The second half of `learn`, with a pool that is the set itself and a budget that
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 
-from pollex.graphs.learn import nodes
+from pollex.graphs.learn.graph import LearnGraph, fit_after
 from pollex.graphs.learn.state import LearnContext, LearnState
 
 
-def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
+def build() -> LearnGraph:
     """The graph, not compiled; no input or output of its own."""
-    graph = StateGraph(LearnState, context_schema=LearnContext)
-    graph.add_node("study_pool", nodes.study_pool)
-    graph.add_node("plan_pool", nodes.plan_pool)
-    graph.add_node("judge_pool", nodes.judge_pool)
-    graph.add_node("select", nodes.select)
-    graph.add_node("plan_held_out", nodes.plan_held_out)
-    graph.add_node("judge_held_out", nodes.judge_held_out)
-    graph.add_node("assess", nodes.assess)
-
-    graph.add_edge(START, "study_pool")
-    graph.add_edge("study_pool", "plan_pool")
-    graph.add_conditional_edges("plan_pool", nodes.fan_out_pool, ["judge_pool", "select"])
-    graph.add_edge("judge_pool", "plan_pool")
-    graph.add_edge("select", "plan_held_out")
-    graph.add_conditional_edges("plan_held_out", nodes.fan_out_held_out, ["judge_held_out", "assess"])
-    graph.add_edge("judge_held_out", "plan_held_out")
-    graph.add_edge("assess", END)
-    return graph
+    return fit_after(StateGraph(LearnState, context_schema=LearnContext), START)
 
 
 graph = build().compile(name="refit")

@@ -14,7 +14,7 @@ from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Polarity
 from pollex.graphs.asking import ask
-from pollex.graphs.rubric_set import NetSat, Score
+from pollex.graphs.netsat import NetSat, Score
 from pollex.graphs.runtime import Context, Shelf
 from pollex.store.rows import ScoreRow
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pollex.api import Scorer, learn, read_logs
     from pollex.conversations.model import Conversation, Label, Turn
     from pollex.errors import PollexError
-    from pollex.graphs.rubric_set import RubricSet, Score
+    from pollex.graphs.netsat import Score
+    from pollex.graphs.rubric_set import RubricSet
 
 __all__ = [
     "Conversation",
@@ -36,7 +37,7 @@ _HOMES = {
     "Label": "conversations.model",
     "PollexError": "errors",
     "RubricSet": "graphs.rubric_set",
-    "Score": "graphs.rubric_set",
+    "Score": "graphs.netsat",
     "Scorer": "api",
     "Turn": "conversations.model",
     "learn": "api",

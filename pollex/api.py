@@ -20,8 +20,9 @@ from pollex.gateway.tracing import tracing_off
 from pollex.graphs import runs
 from pollex.graphs.asking import ask_sides
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_set import RubricSet, Score
-from pollex.graphs.runs import Setting
+from pollex.graphs.netsat import Score
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.running import Setting
 from pollex.prompts.profile import DomainProfile
 from pollex.store.store import DEFAULT, Store
 from pollex.workers import ModelOptions, dismissed, embedded_judge, hire, hire_judge, profile_at

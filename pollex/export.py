@@ -14,7 +14,8 @@ from typing import Any
 from pollex.agents.answers import LIKERT, Answer, Unanswered
 from pollex.agents.rubrics import Polarity
 from pollex.errors import WrongUse
-from pollex.graphs.rubric_set import RubricSet, Score, value_of
+from pollex.graphs.netsat import Score, value_of
+from pollex.graphs.rubric_set import RubricSet
 
 Export = Callable[[Path, Iterable[Score], RubricSet], None]
 

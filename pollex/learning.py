@@ -12,8 +12,9 @@ from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
 from pollex.export import draft_of, require_writable
 from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.runs import Learned, learn, refit
+from pollex.graphs.runs import learn, refit
 from pollex.prompts.profile import DomainProfile
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session

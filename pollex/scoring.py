@@ -14,8 +14,10 @@ from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels
 from pollex.export import exporter_for
 from pollex.graphs.figures import figures
-from pollex.graphs.rubric_set import RubricSet, Score
-from pollex.graphs.runs import Scored, score, scores_of
+from pollex.graphs.netsat import Score
+from pollex.graphs.results import Scored, scores_of
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.runs import score
 from pollex.selection.metrics import Assessment, assess
 from pollex.selection.threshold import Window
 from pollex.terminal.options import RunOptions

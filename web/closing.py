@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from pollex.conversations.display import printable
+from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import DataRecord, RubricSet
-from pollex.graphs.runs import LabelledScore
 from pollex.web.markup import Markup, escape, tag
 from pollex.web.material import Skipped, has_score
 from pollex.web.rubric_list import NAME

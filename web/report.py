@@ -9,8 +9,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.runs import LabelledScore
 from pollex.web.closing import STORE, accounts, colophon, commands, glossary
 from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline

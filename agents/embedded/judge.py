@@ -10,6 +10,7 @@ import numpy as np
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of, strongest
+from pollex.agents.embedded.rewording import reworded
 from pollex.agents.embedded.scale import UNSTUDIED, Flags, Scale, binomial, learn_scale
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
 from pollex.agents.embedded.view import Floats, Indices, View, views_of
@@ -69,6 +70,10 @@ class EmbeddedJudge:
         self._fold_scales = [
             scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)
         ]
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+        """The rubric with the evidence that its text now asks for."""
+        return reworded(rubric, written, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embeds all turns at once."""

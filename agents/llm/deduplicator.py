@@ -25,7 +25,9 @@ _TIGHTER = 0.03
 class Embedder(Protocol):
     """Whatever turns texts into vectors of length 1."""
 
-    model: str
+    @property
+    def identity(self) -> str:
+        """Names the model, so that another one's candidates are told apart."""
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors [text, width]."""
@@ -53,7 +55,7 @@ class LlmDeduplicator:
     @property
     def fingerprint(self) -> str:
         near = f"{self.asker.options.near:.6f}"
-        return self.asker.fingerprint(self.prompt, embedder=self.embedder.model, near=near)
+        return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, near=near)
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """The rubrics that stay, in their order, with the reasons of those that went."""

@@ -57,6 +57,10 @@ class LlmJudge:
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing: a model answers on the scale that it is given."""
 
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+        """The rubric itself: a model reads what it says."""
+        return rubric
+
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Nothing: calls about different conversations share nothing."""
 

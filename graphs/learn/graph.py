@@ -7,8 +7,10 @@ from langgraph.graph import END, START, StateGraph
 from pollex.graphs.learn import nodes
 from pollex.graphs.learn.state import LearnContext, LearnState
 
+LearnGraph = StateGraph[LearnState, LearnContext, LearnState, LearnState]
 
-def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
+
+def build() -> LearnGraph:
     """The graph, not compiled; no input or output of its own."""
     graph = StateGraph(LearnState, context_schema=LearnContext)
     graph.add_node("study_log", nodes.study_log)
@@ -17,13 +19,6 @@ def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
     graph.add_node("summarize_sat", nodes.summarize_sat)
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
     graph.add_node("deduplicate", nodes.deduplicate)
-    graph.add_node("study_pool", nodes.study_pool)
-    graph.add_node("plan_pool", nodes.plan_pool)
-    graph.add_node("judge_pool", nodes.judge_pool)
-    graph.add_node("select", nodes.select)
-    graph.add_node("plan_held_out", nodes.plan_held_out)
-    graph.add_node("judge_held_out", nodes.judge_held_out)
-    graph.add_node("assess", nodes.assess)
 
     graph.add_edge(START, "study_log")
     graph.add_edge("study_log", "plan_extraction")
@@ -32,7 +27,20 @@ def build() -> StateGraph[LearnState, LearnContext, LearnState, LearnState]:
     )
     graph.add_edge("extract", "plan_extraction")
     graph.add_edge(["summarize_sat", "summarize_dsat"], "deduplicate")
-    graph.add_edge("deduplicate", "study_pool")
+    return fit_after(graph, "deduplicate")
+
+
+def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
+    """Adds what turns a pool of rubrics into a fitted set: all of `refit`, and the second half of `learn`."""
+    graph.add_node("study_pool", nodes.study_pool)
+    graph.add_node("plan_pool", nodes.plan_pool)
+    graph.add_node("judge_pool", nodes.judge_pool)
+    graph.add_node("select", nodes.select)
+    graph.add_node("plan_held_out", nodes.plan_held_out)
+    graph.add_node("judge_held_out", nodes.judge_held_out)
+    graph.add_node("assess", nodes.assess)
+
+    graph.add_edge(before, "study_pool")
     graph.add_edge("study_pool", "plan_pool")
     graph.add_conditional_edges("plan_pool", nodes.fan_out_pool, ["judge_pool", "select"])
     graph.add_edge("judge_pool", "plan_pool")

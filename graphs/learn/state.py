@@ -17,7 +17,8 @@ from pollex.agents.rubrics import Polarity, Reason, Rubric
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import WrongUse
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet, value_of
+from pollex.graphs.netsat import value_of
+from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import Context, Roles
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.policies import policy_named

@@ -19,7 +19,7 @@ from rich.console import Console
 from pollex.conversations.display import printable
 from pollex.errors import Interrupted
 from pollex.gateway.endpoint import Endpoint
-from pollex.graphs.runs import Setting
+from pollex.graphs.running import Setting
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.progress import Bars

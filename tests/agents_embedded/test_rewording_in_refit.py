@@ -15,7 +15,7 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
-from pollex.graphs import runs
+from pollex.graphs import running, runs
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import Roles
@@ -53,13 +53,13 @@ def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
         judge_record=record,
         profile=DomainProfile.neutral(),
         settings=SETTINGS,
-        setting=runs.Setting.of(store),
+        setting=running.Setting.of(store),
     )
     return asyncio.run(run).rubric_set
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
-    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=runs.Setting.of(store))
+    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=running.Setting.of(store))
     return asyncio.run(run).rubric_set
 
 

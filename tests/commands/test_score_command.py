@@ -15,7 +15,8 @@ from small_runs import Learnt, Pollex
 
 from pollex.errors import StoreDamaged
 from pollex.export import exporter_for, guarded
-from pollex.graphs.rubric_set import RubricSet, Score
+from pollex.graphs.netsat import Score
+from pollex.graphs.rubric_set import RubricSet
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from pollex.agents.answers import Answer, Unanswered
-from pollex.graphs.rubric_set import NetSat, value_of
+from pollex.graphs.netsat import NetSat, value_of
 from pollex.selection.probability import Calibration
 from pollex.selection.threshold import Window
 

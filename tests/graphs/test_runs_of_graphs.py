@@ -21,11 +21,12 @@ from pollex.conversations.logs import Logs, logs_of, read_logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
-from pollex.graphs import runs
+from pollex.graphs import results, runs
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
+from pollex.graphs.results import Learned, outcome_counts, scores_of
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
-from pollex.graphs.runs import Learned, Setting, outcome_counts, scores_of
+from pollex.graphs.running import Setting
 from pollex.graphs.runtime import Roles
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import find_run
@@ -94,7 +95,7 @@ async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **se
     )
 
 
-async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> runs.Scored:
+async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> results.Scored:
     return await runs.score(
         logs.conversations,
         rubrics,
@@ -158,7 +159,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
     with pytest.raises(ModelRefused):
         await score(logs, rubrics, first, kept, wave=8)
     assert find_run(kept, "last").status == "failed"
-    done = runs.scored_ids(kept, find_run(kept, "last").id)
+    done = results.scored_ids(kept, find_run(kept, "last").id)
     assert len(done) == 16
     second = PlainJudge()
     scored = await score(logs, rubrics, second, kept, wave=8, resume=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.rubrics import Quote, Reason
+from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import (
     AlphaRow,
     Baseline,
@@ -23,7 +24,6 @@ from pollex.graphs.rubric_set import (
     WindowRecord,
     digest_of,
 )
-from pollex.graphs.runs import LabelledScore
 from pollex.prompts.profile import DomainProfile
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report

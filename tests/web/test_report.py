@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
+from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
-from pollex.graphs.runs import LabelledScore
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
 

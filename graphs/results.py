@@ -1,0 +1,143 @@
+"""What a run came to: scores, outcomes and means, read from its work or from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pollex.agents.answers import MENDABLE, Unanswered
+from pollex.conversations.model import Conversation, Label
+from pollex.graphs.learn.state import Work
+from pollex.graphs.netsat import Score
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.score import score_row
+from pollex.store.resume import answers_of
+from pollex.store.store import Store
+
+PORTION = 500
+
+
+@dataclass(frozen=True)
+class LabelledScore:
+    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why."""
+
+    conversation_id: str
+    side: Literal["training", "held_out"]
+    positive: bool
+    netsat: float | None
+    outcome: str = "scored"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a learning run came to.
+
+    Attributes:
+        means: By rubric of the set, how much it is agreed with on average among positive and among negative
+            conversations, 0 … 10; None where none of them has an answer.
+        unextracted: By conversation, why no reasons could be had from it.
+    """
+
+    run: str
+    rubric_set: RubricSet
+    scores: tuple[LabelledScore, ...]
+    means: dict[str, tuple[float | None, float | None]]
+    unextracted: Mapping[str, Unanswered]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a scoring run came to; the scores themselves are read with `scores_of`."""
+
+    run: str
+    counts: dict[str, int]
+
+
+def scores_of(store: Store, run: str, rubric_set: RubricSet, conversations: Sequence[Conversation]) -> Iterator[Score]:
+    """The scores of a run, in the order of the conversations, read in portions."""
+    netsat = rubric_set.scorer_of()
+    for start in range(0, len(conversations), PORTION):
+        ids = [c.id for c in conversations[start : start + PORTION]]
+        answers = answers_of(store, run, ids=ids)
+        for id_ in ids:
+            yield netsat.score(id_, list(answers.get(id_, {}).values()))
+
+
+def scored_ids(store: Store, run: str) -> set[str]:
+    """Conversations whose score is stored, but for those that a resumed run asks about again."""
+    rows = store.rows(
+        """SELECT conversation FROM scores WHERE run = $1 AND conversation NOT IN (
+            SELECT conversation FROM answers WHERE run = $1 GROUP BY conversation, question
+            HAVING list_contains($2, last(outcome ORDER BY rowid)))""",
+        [run, sorted(MENDABLE)],
+    )
+    return {row["conversation"] for row in rows}
+
+
+def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, int]:
+    """How many conversations came to which outcome; they sum to the number of conversations.
+
+    Args:
+        order: The rubrics' ids, as they stand in the set: where none is answered, the first one's outcome counts.
+    """
+    return {row["outcome"]: row["n"] for row in store.rows(_OUTCOMES, [run, list(order)])}
+
+
+_OUTCOMES = """
+    WITH latest AS (
+        SELECT conversation, question, last(outcome ORDER BY rowid) AS outcome
+        FROM answers WHERE run = $1 GROUP BY conversation, question
+    ), ended AS (
+        SELECT CASE
+            WHEN count(*) = len($2) AND bool_and(outcome = '') THEN 'scored'
+            WHEN count(*) = len($2) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($2, question))
+            ELSE 'incomplete' END AS outcome
+        FROM latest GROUP BY conversation
+    )
+    SELECT outcome, count(*) AS n FROM ended GROUP BY outcome ORDER BY outcome
+"""
+"""The same as `NetSat.score` says of each; the last answer to a question stands, as it does in `answers_of`."""
+
+
+def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
+    """What each labelled conversation came to, for `pollex trace`."""
+    netsat = rubric_set.scorer_of()
+    store.put(
+        score_row(
+            run,
+            Score(conversation_id=one.conversation_id, outcome=one.outcome)
+            if one.netsat is None
+            else netsat.read(one.conversation_id, one.netsat),
+        )
+        for one in scores
+    )
+
+
+def labelled_scores(
+    work: Work, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> Iterator[LabelledScore]:
+    """NetSAT of every labelled conversation, for plots."""
+    sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
+        ("training", training),
+        ("held_out", held_out),
+    )
+    for side, conversations in sides:
+        values, answered = work.matrix(conversations, work.chosen)
+        for c, row, complete in zip(conversations, values, np.all(answered, axis=1).tolist(), strict=True):
+            failure = work.failures.get(c.id)
+            outcome = "scored" if complete else failure.outcome if failure else "incomplete"
+            yield LabelledScore(c.id, side, c.label is Label.POSITIVE, float(row.sum()) if complete else None, outcome)
+
+
+def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
+    """By rubric of the set, the mean answer among positive and among negative conversations."""
+
+    def mean(rubric_id: str, label: Label) -> float | None:
+        answers = (work.answers.get(c.id, {}).get(rubric_id) for c in conversations if c.label is label)
+        values = [value for value in answers if value is not None]
+        return sum(values) / len(values) if values else None
+
+    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in work.chosen}
