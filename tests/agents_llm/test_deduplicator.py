@@ -20,7 +20,7 @@ from pollex.gateway.outcomes import Refused
 class Angles:
     """Embeds a text by the number that it ends in, as an angle in degrees."""
 
-    model = "angles"
+    identity = "angles"
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         angles = np.radians([float(text.split()[-1]) for text in texts])

@@ -39,7 +39,7 @@ ASKED = [*questions("The user thanks.", "The fix works."), *questions("The user 
 class Constant:
     """Finds all texts alike, so that the model has to decide."""
 
-    model = "constant"
+    identity = "constant"
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return np.ones((len(texts), 1), dtype=np.float32)
