@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 
 import click
 
-from pollex.errors import Interrupted, PollexError
+from pollex.errors import Interrupted, LimitReached, PollexError
 
 VERBS = "pollex.commands"
 RESUMABLE = ("learn", "refit", "score", "evaluate")
@@ -79,7 +79,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
 
     message = printable(redacted(str(error), [os.environ.get("OPENAI_API_KEY", "")]), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
-    if error.exit_code == Interrupted.exit_code and (command := resume_command()):
+    if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error

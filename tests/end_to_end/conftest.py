@@ -1,0 +1,30 @@
+"""A server that reads, in a process of its own, and a bench to run commands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from benches import ATTENTIVE, Bench
+from protocol_server import SubprocessServer
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[SubprocessServer]:
+    with SubprocessServer(script=[ATTENTIVE]) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: SubprocessServer) -> SubprocessServer:
+    """Counts from nothing, and attentive."""
+    shared_server.script([ATTENTIVE])
+    shared_server.reset()
+    return shared_server
+
+
+@pytest.fixture
+def bench(server: SubprocessServer, tmp_path: Path) -> Bench:
+    """A folder with a rubric set for the server's model."""
+    return Bench(tmp_path, server)

@@ -1,0 +1,121 @@
+"""Ctrl-C, SIGTERM, a closed terminal, and limits: a run ends in good order and goes on with --resume."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from benches import ATTENTIVE, PROBE, Bench, until
+
+SLOW = [ATTENTIVE | {"match": "Problem", "latency": 1.5}, ATTENTIVE]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_run_keeps_what_was_on_its_way_and_repeats_nothing(bench: Bench, number: signal.Signals) -> None:
+    bench.log(40)
+    bench.server.script(SLOW)
+    process = bench.start(bench.scoring("--concurrency", 16))
+    bench.wait_for_calls(16)
+    process.signal(number)
+    began = time.monotonic()
+    ended = process.end()
+    assert time.monotonic() - began < 10
+    assert ended.code == 130
+    assert "Go on with: pollex score log.jsonl" in ended.err
+    assert ended.err.rstrip().endswith("--resume")
+    assert bench.judged == bench.recorded() == 16  # nothing new was sent, and all that was out was kept
+    bench.server.script([ATTENTIVE])
+    resumed = bench.run(bench.scoring("--resume"))
+    assert resumed.code == 0
+    assert bench.judged == 80
+    assert resumed.json["usage"]["judge"]["known"] == 16
+
+
+def test_a_second_ctrl_c_ends_at_once(bench: Bench) -> None:
+    bench.log(20)
+    bench.server.script([{"do": "hang", "match": "Problem"}, ATTENTIVE])
+    process = bench.start(bench.scoring("--concurrency", 8))
+    bench.wait_for_calls(8)
+    began = time.monotonic()
+    process.signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.signal(signal.SIGINT)
+    assert process.end().code == 130
+    assert time.monotonic() - began < 5
+    bench.server.script([ATTENTIVE])
+    assert bench.run(bench.scoring("--resume")).code == 0
+    assert bench.judged == 8 + 40
+
+
+def test_a_limit_of_calls_stops_the_run_and_a_higher_one_goes_on(bench: Bench) -> None:
+    bench.log(50)
+    ended = bench.run(bench.scoring("--max-calls", 30, "--concurrency", 8))
+    assert ended.code == 1
+    assert "Error: --max-calls 30 reached" in ended.err
+    assert "Go on with: pollex score" in ended.err
+    assert bench.judged == 30
+    resumed = bench.run(bench.scoring("--resume", "--concurrency", 4, "--price-in", 1, "--price-out", 2))
+    assert resumed.code == 0  # other limits, prices and concurrency change nothing of a result
+    assert bench.judged == 100
+
+
+def test_a_limit_of_money_stops_at_the_limit_and_what_was_out(bench: Bench) -> None:
+    bench.log(50)
+    prices = ("--price-in", 1000, "--price-out", 0, "--concurrency", 4)
+    whole = bench.run(bench.scoring(*prices, "--dry-run")).json["plan"]["all"]["cost"]
+    bench.started = 0
+    ended = bench.run(bench.scoring(*prices, "--max-cost", whole / 4))
+    assert ended.code == 1
+    assert "--max-cost" in ended.err
+    assert 10 <= bench.judged <= 50
+    assert bench.run(bench.scoring("--resume")).code == 0
+    assert bench.judged == 100
+
+
+def test_what_a_score_depends_on_may_not_change_between_kill_and_resume(bench: Bench) -> None:
+    bench.log(20)
+    assert bench.run(bench.scoring("--max-calls", 5)).code == 1
+    sent = bench.server.counts()["received"]
+    bench.rubrics(sat=9, dsat=10)
+    ended = bench.run(bench.scoring("--resume"))
+    assert (ended.code, "was started with something else (rubrics:" in ended.err) == (1, True), ended.err
+    bench.rubrics(sat=10, dsat=10)
+    bench.log(21)
+    ended = bench.run(bench.scoring("--resume"))
+    assert (ended.code, "was started with something else (data:" in ended.err) == (1, True), ended.err
+    bench.log(20)
+    ended = bench.run(bench.scoring("--resume", "--model", "another-model"))
+    assert (ended.code, "another-model" in ended.err) == (2, True), ended.err
+    assert bench.server.counts()["received"] <= sent + 2 * PROBE  # no conversation was sent by any of them
+    assert bench.run(bench.scoring("--resume")).code == 0
+
+
+def test_learning_may_not_be_resumed_with_another_model(bench: Bench) -> None:
+    bench.log(24)
+    stopped = bench.run(bench.learning("--max-calls", 5))
+    assert (stopped.code, "--max-calls 5 reached" in stopped.err) == (1, True), stopped.err
+    ended = bench.run(bench.learning("--resume", model="another-model"))
+    assert ended.code == 1
+    for role in ("extractor", "summarizer", "judge"):
+        assert f"{role}: " in ended.err
+    assert bench.run(bench.learning("--resume", "--concurrency", 3)).code == 0
+
+
+def test_resume_with_no_run_to_resume_is_wrong_use(bench: Bench) -> None:
+    bench.log(4)
+    ended = bench.run(bench.scoring("--resume"))
+    assert ended.code == 2
+    assert "no score run is unfinished" in ended.err
+    assert bench.judged == 0
+
+
+def test_two_runs_at_once_on_one_store_are_one_too_many(bench: Bench) -> None:
+    bench.log(10)
+    bench.server.script(SLOW)
+    first = bench.start(bench.scoring())
+    until(lambda: bench.judged >= 10)
+    second = bench.run(bench.scoring())
+    assert second.code == 75
+    assert first.end().code == 0
+    assert bench.server.counts()["received"] == PROBE + 20
