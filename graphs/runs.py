@@ -167,7 +167,7 @@ async def _learn(
         keep_scores(setting.store, run.id, work.rubric_set, scores)
         failures = work.failures | work.unextracted
         finished(setting.store, run.id, roles.names, failures, {"rubrics": work.rubric_set.rubrics_digest})
-    return Learned(run.id, work.rubric_set, scores, mean_answers(work, learnable), work.unextracted)
+    return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
 
 
 async def score(
