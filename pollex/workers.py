@@ -21,6 +21,7 @@ from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.limits import Limits
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import WAVE, Roles
+from pollex.prompts.messages import Closing
 from pollex.prompts.profile import DomainProfile
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ EMBEDDINGS = "embeddings"
 
 SALT = "salt"
 """File of a store's secret. Boundaries around data are made from it: they are part of what a paid call is known by."""
+
+
+JUDGING = ("elicitation", "samples", "canary", "straight_lining", "closing")
+"""What a rubric set remembers of how its judge was asked, and asks again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,7 @@ class ModelOptions:
     without: frozenset[str] = frozenset()
     canary: bool = True
     straight_lining: bool = True
+    closing: Closing = "system"
     retry_refused: bool = False
     value: Literal["auto", "expected", "mode"] = "auto"
     embedding_model: str = DEFAULT_MODEL
@@ -176,10 +182,7 @@ def llm_workers(
         value=options.value,
         options={
             "place": gateway.endpoint.place,
-            "elicitation": options.elicitation,
-            "samples": options.samples,
-            "canary": options.canary,
-            "straight_lining": options.straight_lining,
+            **{name: getattr(options, name) for name in JUDGING},
             "without": sorted(options.without),
             "capabilities": capabilities.as_dict(),
         },
@@ -208,6 +211,7 @@ def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
         seed=seed,
         canary=options.canary,
         straight_lining=options.straight_lining,
+        closing=options.closing,
     )
 
 
@@ -311,8 +315,7 @@ def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None
     place = record.options.get("place")
     if chat is None and options.base_url is None and place != Endpoint(record.name).place:
         raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
-    names = ("elicitation", "samples", "canary", "straight_lining")
-    known = {name: record.options[name] for name in names if name in record.options}
+    known = {name: record.options[name] for name in JUDGING if name in record.options}
     without = frozenset(record.options.get("without", ()))
     return replace(options, model=record.name, value=record.value, without=without, **known)
 

@@ -106,6 +106,13 @@ MODEL = [
     click.option("--canary/--no-canary", default=True, show_default=True, help="Ask a question of known answer too."),
     click.option("--straight-lining/--no-straight-lining", default=True, show_default=True, help="Mark it as suspect."),
     click.option(
+        "--closing",
+        type=click.Choice(["system", "user", "merged"]),
+        default="system",
+        show_default=True,
+        help="Who says the task after the conversation; 'merged' for chat templates that want strict turns.",
+    ),
+    click.option(
         "--value",
         type=click.Choice(["auto", "expected", "mode"]),
         default="auto",
