@@ -26,6 +26,8 @@ _CONTEXT = re.compile(
 )
 _QUOTA = re.compile(r"insufficient_(?:quota|balance|credit)|billing|exceeded your current quota|payment", re.IGNORECASE)
 _FILTERED = re.compile(r"content[_ ]?filter|content management policy|content_policy|moderation|flagged", re.IGNORECASE)
+_INVALID = re.compile(r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE)
+"""Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 
 _CHECK_KEY = "check the API key, then resume"
@@ -81,6 +83,8 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> Fault:
         return _too_many(headers, text, detail)
     if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
         return Fault("context", "context", detail)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
+        return Fault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED:
         return Fault("server", "retry", detail, wait=retry_after(headers))
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:

@@ -157,6 +157,15 @@ def test_what_an_endpoint_cant_do_is_said_once_and_left_out(
     assert ended.json["probe_calls"] == bench.judged + PROBE - 12
 
 
+def test_a_server_that_calls_what_it_cant_read_its_own_error_is_only_less_able(bench: Bench) -> None:
+    bench.log(6)
+    error = {"error": {"message": "1 validation error: Input should be 'text' or 'json_object'", "code": None}}
+    bench.server.script([{"do": "status", "code": 500, "body": error, "match": "json_schema"}, ATTENTIVE])
+    ended = bench.run(bench.scoring())
+    assert (ended.code, ended.json["outcomes"]) == (0, {"scored": 6}), ended.err
+    assert "no JSON schema: answers are asked for by tool" in ended.err
+
+
 def test_required_log_probabilities_fail_in_one_line(bench: Bench) -> None:
     bench.log(6)
     bench.server.script([{"do": "ignore", "what": ["logprobs"]}])
