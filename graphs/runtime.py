@@ -14,7 +14,7 @@ from pollex.conversations.model import Conversation
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
-WAVE = 512
+WAVE = 1024
 """Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
 
 
