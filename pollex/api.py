@@ -97,7 +97,12 @@ def learn(
                 profile=profile,
                 settings=settings,
                 setting=Setting.of(
-                    opened, resume=resume, arguments={"api": "learn"}, secrets=staff.secrets, traced=staff.traced
+                    opened,
+                    resume=resume,
+                    arguments={"api": "learn"},
+                    secrets=staff.secrets,
+                    traced=staff.traced,
+                    at_once=staff.at_once,
                 ),
                 prompts=staff.prompts,
             )
