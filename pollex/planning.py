@@ -41,7 +41,7 @@ from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import print_json
 from pollex.terminal.show import usage_table, usage_values
-from pollex.workers import ModelOptions, confirmed, kept_salt, llm_options
+from pollex.workers import ModelOptions, confirmed, kept_salt, llm_options, seed_of
 
 EXACT, AT_MOST = "planned", "at most"
 
@@ -208,7 +208,8 @@ def plan_scoring(
     if rubrics.judge.kind == "embedded":
         return nothing(run)
     model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")
-    plan = Plan.of(model, rubrics.domain, run, capabilities=Capabilities(**probed) if probed else None)
+    able = Capabilities(**probed) if probed else None
+    plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     return tell(run, model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
 
 

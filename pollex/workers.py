@@ -184,6 +184,7 @@ def llm_workers(
             "place": gateway.endpoint.place,
             **{name: getattr(options, name) for name in JUDGING},
             "without": sorted(options.without),
+            "seed": seed,
             "capabilities": capabilities.as_dict(),
         },
     )
@@ -287,7 +288,7 @@ async def hire_judge(
     """
     record = rubric_set.judge
     if record.kind == "llm":
-        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, chat=chat)
+        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
         hired.notes += changed(record, hired.capabilities)
         return hired
     if asked := options.model or (chat and chat.model):
@@ -327,6 +328,11 @@ def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
         return []
     gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
     return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
+
+
+def seed_of(record: JudgeRecord) -> int:
+    """The seed that a judge's calls were sent with."""
+    return int(record.options.get("seed", 0))
 
 
 def model_of(options: Mapping[str, object]) -> str:

@@ -1,0 +1,19 @@
+"""The judge of a rubric set is asked with the seed that θ was fitted with."""
+
+from __future__ import annotations
+
+from pollex.graphs.rubric_set import JudgeRecord
+from pollex.workers import JUDGING, ModelOptions, confirmed, seed_of
+
+
+def test_a_judge_is_asked_again_as_it_was_asked() -> None:
+    record = JudgeRecord(
+        kind="llm",
+        name="m",
+        fingerprint="f",
+        options={"place": "http://h/v1", "samples": 3, "closing": "merged", "seed": 7, "without": ["ds"]},
+    )
+    again = confirmed(ModelOptions(base_url="http://h/v1"), record)
+    assert (again.model, again.samples, again.closing, again.without) == ("m", 3, "merged", frozenset({"ds"}))
+    assert seed_of(record) == 7
+    assert {"samples", "closing"} <= set(JUDGING)
