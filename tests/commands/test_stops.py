@@ -18,6 +18,7 @@ from small_log import Ended, command, run_apart, same_but_for_time, small_log, w
 from small_runs import Learnt, Pollex
 
 from pollex.agents.embedded.embedder import PORTION
+from pollex.graphs.runtime import WAVE
 from pollex.store.store import Store
 
 Begun = subprocess.Popen[str]
@@ -111,30 +112,34 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
 
 
+MANY = 4 * WAVE + 1
+
+
+@pytest.mark.timeout(300)
 def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     texts = [one["messages"] for one in small_log()]
-    rows = [{"id": f"s{n}", "messages": texts[n % len(texts)]} for n in range(1500)]
+    rows = [{"id": f"s{n}", "messages": texts[n % len(texts)]} for n in range(MANY)]
     log = write_log(tmp_path / "many.jsonl", rows)
     arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
     done: set[str] = set()
     number, seconds = 0, 0.4
-    while not done:  # a wave, a third of the work, must have been done: later and later, until a kill comes after one
+    while not done:  # later and later, until a kill comes after the first of five waves
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
-            number, seconds = number + 1, seconds * 1.6
+            number, seconds = number + 1, seconds * 1.25
             assert when(process, in_journal(store, '"status":"unfinished"', number))
             time.sleep(seconds)
             kill(process)
         done = {one["conversation"] for one in rows_of(store, "SELECT conversation FROM scores")}
-    assert len(done) < 1500
+    assert len(done) < MANY
     assert not (tmp_path / "scores.jsonl").exists()
     counted = "SELECT item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY item"
     before = {span["item"]: span["n"] for span in rows_of(store, counted)}
     assert run_apart(*arguments, "--resume", cwd=tmp_path).code == 0
     after = {span["item"]: span["n"] for span in rows_of(store, counted)}
     assert {id_: after[id_] for id_ in done} == {id_: before[id_] for id_ in done}
-    assert [one["n"] for one in rows_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * 1500
+    assert [one["n"] for one in rows_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * MANY
     other = with_embeddings(tmp_path / "other", learnt.store / "embeddings")
     assert pollex(*arguments[:-1], other, "--out", "unbroken.jsonl").code == 0
     assert (tmp_path / "scores.jsonl").read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
