@@ -21,7 +21,7 @@ from pollex.conversations.model import Conversation
 Answers = list[Answer | Unanswered]
 Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
-_SETTINGS = {"closing", "samples", "require", "temperature", "canary", "straight_lining", "batch"}
+_SETTINGS = {"samples", "require", "temperature", "canary", "straight_lining", "batch"}
 
 
 class LlmJudge:

@@ -1,0 +1,32 @@
+"""A run goes on only with the prompts that it began with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scripted import Scripted, asker
+
+from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.llm.judge import LlmJudge
+from pollex.errors import ResumeRefused
+from pollex.store.resume import resumable
+from pollex.store.store import Store
+
+
+def test_a_resume_with_another_prompt_is_refused_and_says_whose(tmp_path: Path) -> None:
+    judge, other = LlmJudge(asker(Scripted())), LlmJudge(asker(Scripted()))
+    other.elicitation.prompt = replace(other.elicitation.prompt, version="another")
+    before, now = {"judge": judge.fingerprint}, {"judge": other.fingerprint}
+    with Store.open(tmp_path) as store:
+        begun = store.begin("score", arguments={}, fingerprint=before, versions={})
+        assert resumable(store, "score", before).id == begun.id
+        with pytest.raises(ResumeRefused, match=r"judge: .* → "):
+            resumable(store, "score", now)
+
+
+def test_every_prompt_of_a_role_is_in_its_fingerprint() -> None:
+    extractor, other = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
+    other.prompts["sat"] = replace(other.prompts["sat"], version="another")
+    assert extractor.fingerprint != other.fingerprint
