@@ -15,7 +15,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "agents": {"conversations", "gateway", "prompts"},
     "store": {"agents", "conversations", "gateway"},
     "graphs": {"agents", "calibration", "conversations", "gateway", "prompts", "selection", "store"},
-    "web": {"agents", "conversations", "graphs", "selection", "store"},
+    "web": {"agents", "calibration", "conversations", "graphs", "selection", "store"},
 }
 """Beside itself and the errors, which everybody may import. The front door knows every room, and nobody knows it."""
 

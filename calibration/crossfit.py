@@ -1,0 +1,56 @@
+"""Predictions by models that did not see what they predict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.base import clone
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
+from pollex.errors import WrongUse
+
+
+def dealt(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
+    """Rows of each fold; a group is in one fold only. Folds differ by at most one group.
+
+    Args:
+        groups: Of each row `[row]`.
+
+    Raises:
+        WrongUse: Fewer groups than folds.
+    """
+    names = np.unique(groups)
+    if len(names) < folds:
+        raise WrongUse(f"{len(names)} groups for {folds} folds", remedy="give more conversations, or fewer folds")
+    parts = np.array_split(rng.permutation(names), folds)
+    return [np.flatnonzero(np.isin(groups, part)) for part in parts]
+
+
+def one_group_out(groups: Ints) -> list[Ints]:
+    """Rows of each fold, a fold a group."""
+    return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+
+
+def crossfit(
+    model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, folds: Sequence[Ints]
+) -> Floats:
+    """Distribution of the main answer for each of its judgments, by a clone fitted without the judgment's fold.
+
+    Args:
+        model: Left as it is.
+        folds: Rows of each; together all rows with a judgment of the main question.
+
+    Returns:
+        `[judgment of the main question, option]`, in the order of `y.of_question(main)`.
+    """
+    main = y.of_question(questions.index())
+    out = np.full((len(main), len(questions.scale().values)), np.nan)
+    names = main.names()
+    for rows in folds:
+        held_out = np.isin(main.row, rows)
+        fitted = clone(model).fit(X, y.where(~np.isin(y.row, rows)), questions=questions)
+        out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out])
+    return out

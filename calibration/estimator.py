@@ -1,0 +1,195 @@
+"""What every calibrator has in common: checked input, judges by name, decoding, aggregation, a state to keep.
+
+An estimator in `models/` has an `__init__` that only stores, and overrides `_learn`, `_distribution`, `_state` and
+`_restore`; all else comes from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from pollex.calibration.judgments import NOBODY, Judgments, codes_of, judgments
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.errors import WrongUse
+
+Aggregate = Literal["mean", "max"] | float
+"""How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that a fitted estimator has learnt.
+
+    Attributes:
+        facts: JSON values.
+        arrays: By name, for safetensors.
+    """
+
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray[Any, Any]]
+
+
+class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
+    """Predicts how judges answer, from the answer distributions of an LLM or of any other source.
+
+    Attributes:
+        questionnaire_: What X and the judgments are about.
+        judges_: Names of the judges seen in training; their places are the codes that `_distribution` gets.
+    """
+
+    title: ClassVar[str] = ""
+    """Name for people, in tables and reports."""
+
+    questionnaire_: Questionnaire
+    judges_: tuple[str, ...]
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        judges: Sequence[Any] | None = None,
+        questions: Questionnaire | None = None,
+        groups: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learns from judgments.
+
+        Args:
+            X: Probabilities `[row, question × option]`; NaN blocks are missing answers.
+            y: Judgments; see `judgments.judgments` for the shapes.
+            judges: Likewise.
+            questions: The questionnaire; None: a single question with one option a column, worth 0, 1, 2 …
+            groups: What belongs together in cross-validation `[row]`; None: each row is its own.
+
+        Raises:
+            WrongUse: X or y can't be read, or there is no judgment of the main question.
+        """
+        self.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
+        checked = self.questionnaire_.checked(X)
+        found = judgments(y, judges, self.questionnaire_, len(checked))
+        if not len(found.of_question(self.questionnaire_.index())):
+            raise WrongUse(
+                f"no judgment of the main question {self.questionnaire_.main!r}",
+                remedy="name another main question, or add judgments of this one",
+            )
+        seen = sorted({found.judges[code] for code in found.judge if code != NOBODY})
+        self.judges_ = tuple(seen)
+        grouped = np.arange(len(checked)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        self._learn(checked, found.coded(seen), np.asarray(grouped, dtype=np.int64))
+        return self
+
+    def predict_proba(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
+        """Probability of each answer `[row, option]`.
+
+        Args:
+            X: As in `fit`.
+            judges: Who is to answer each row `[row]`; None, for all or for one row, and names not seen in training:
+                somebody unknown.
+            question: Id; None: the main one.
+
+        Raises:
+            WrongUse: X can't be read; there is no such question, or the estimator has not learnt to predict it.
+        """
+        check_is_fitted(self, "questionnaire_")
+        checked = self.questionnaire_.checked(X)
+        names = [None] * len(checked) if judges is None else list(judges)
+        if len(names) != len(checked):
+            raise WrongUse(f"{len(names)} judges for {len(checked)} rows", remedy="give one judge a row, or None")
+        return self._distribution(checked, codes_of(names, self.judges_), self.questionnaire_.index(question))
+
+    def predict(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
+        """Expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`."""
+        proba = self.predict_proba(X, judges, question)
+        values: Floats = proba @ np.array(self.questionnaire_.scale(question).values)
+        return values
+
+    def predict_for(
+        self,
+        X: Any,
+        trusted: Sequence[str] | None = None,
+        aggregate: Aggregate = "mean",
+        question: str | None = None,
+    ) -> Floats:
+        """Expected answer of a set of trusted judges `[row]`.
+
+        Args:
+            trusted: Their names; None: all judges seen in training.
+            aggregate: `mean`, `max`, or a quantile from 0 to 1.
+        """
+        return aggregated(self.predict_each(X, trusted, question), aggregate)
+
+    def predict_each(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
+        """Expected answer of every judge `[row, judge]`; see `predict_for`. One column, of nobody, if none is."""
+        check_is_fitted(self, "questionnaire_")
+        names: list[str | None] = list(self.judges_ if trusted is None else trusted) or [None]
+        rows = np.asarray(X, dtype=np.float64)
+        repeated = np.repeat(rows, len(names), axis=0)
+        values = self.predict(repeated, names * len(rows), question)
+        return values.reshape(len(rows), len(names))
+
+    def state(self) -> State:
+        """All that was learnt, without the settings, which `get_params` has."""
+        check_is_fitted(self, "questionnaire_")
+        own = self._state()
+        return State({"judges": list(self.judges_)} | own.facts, own.arrays)
+
+    @classmethod
+    def from_state(cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State) -> Self:
+        """A fitted estimator from what `get_params` and `state` gave."""
+        made = cls(**settings)
+        made.questionnaire_, made.judges_ = questionnaire, tuple(state.facts["judges"])
+        made._restore(state)
+        return made
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        """Learns from checked arrays; judges are coded by `self.judges_`."""
+        raise NotImplementedError
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        """Probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
+        raise NotImplementedError
+
+    def _state(self) -> State:
+        raise NotImplementedError
+
+    def _restore(self, state: State) -> None:
+        raise NotImplementedError
+
+
+def aggregated(values: Floats, aggregate: Aggregate) -> Floats:
+    """Values of several judges `[row, judge]` as one `[row]`.
+
+    Raises:
+        WrongUse: Neither `mean` nor `max`, nor a quantile from 0 to 1.
+    """
+    if aggregate == "mean":
+        return np.asarray(values.mean(axis=1))
+    if aggregate == "max":
+        return np.asarray(values.max(axis=1))
+    if isinstance(aggregate, (int, float)) and 0 <= aggregate <= 1:
+        return np.asarray(np.quantile(values, aggregate, axis=1))
+    raise WrongUse(f"no way to aggregate is called {aggregate!r}", remedy="use mean, max or a quantile from 0 to 1")
+
+
+def entropy(proba: Floats) -> Floats:
+    """−Σ p log p in nats `[row]` of distributions `[row, option]`; 0·log 0 is 0."""
+    logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
+    return np.asarray(-(proba * logs).sum(axis=-1))
+
+
+def variance(proba: Floats, values: Sequence[float]) -> Floats:
+    """Variance of the answer's value `[row]` under distributions `[row, option]`, in squared value units."""
+    worth = np.array(values)
+    mean = proba @ worth
+    spread: Floats = (proba * (worth - mean[:, None]) ** 2).sum(axis=1)
+    return spread
+
+
+def single_question(options: int) -> Questionnaire:
+    """One question with so many options, worth 0, 1, 2 …"""
+    return Questionnaire((Scale("main", tuple(float(place) for place in range(options))),), "main")

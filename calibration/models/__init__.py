@@ -1,0 +1,37 @@
+"""Calibrators: one file an estimator, found under the file's name.
+
+A new module in this folder with one class that derives from `JudgedEstimator` is a new calibrator.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.errors import WrongUse
+
+NAMES = tuple(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def model_named(name: str) -> type[JudgedEstimator]:
+    """The estimator class that the file of that name defines; PyTorch is loaded only for those that need it.
+
+    Raises:
+        WrongUse: There is none.
+    """
+    if name not in NAMES:
+        raise WrongUse(f"no calibrator is called {name!r}", remedy=f"use one of {', '.join(NAMES)}")
+    module = import_module(f"{__name__}.{name}")
+    (found,) = [
+        kind
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__
+    ]
+    return found
+
+
+def name_of(model: JudgedEstimator) -> str:
+    """The name that `model_named` finds its class by."""
+    return type(model).__module__.rpartition(".")[2]

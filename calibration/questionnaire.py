@@ -1,0 +1,155 @@
+"""What is asked about the texts: questions, the answers each allows, and where their probabilities stand in X."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.errors import WrongUse
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SUM_TOLERANCE = 1e-6
+"""By so much the probabilities of one question may exceed 1."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One question and the answers that it allows.
+
+    Attributes:
+        question: Its id.
+        values: What each option is worth, in the options' order.
+        ordinal: Whether the options are ordered as their values are; else they are classes.
+        asked: Whether X has a block for it: the judge (an LLM) was asked. A thumb is not asked, only given by people.
+    """
+
+    question: str
+    values: tuple[float, ...]
+    ordinal: bool = True
+    asked: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuses what is no question.
+
+        Raises:
+            WrongUse: Fewer than two options, or values that are not in ascending order where they are ordinal.
+        """
+        if len(self.values) < 2:
+            raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
+        if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
+            raise WrongUse(
+                f"the values of question {self.question!r} don't ascend",
+                remedy="order its options by value, or say that it is not ordinal",
+            )
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """All questions, in a fixed order; X has the blocks of those that are asked, in that order.
+
+    Attributes:
+        main: Id of the question that is to be predicted.
+    """
+
+    scales: tuple[Scale, ...]
+    main: str
+
+    def __post_init__(self) -> None:
+        """Refuses two questions of one name, and a main question that isn't there."""
+        names = [scale.question for scale in self.scales]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise WrongUse(f"two questions are called {twice[0]!r}", remedy="give each a name of its own")
+        if self.main not in names:
+            raise WrongUse(f"the main question {self.main!r} is none of {', '.join(names)}", remedy="name one of them")
+
+    @cached_property
+    def asked(self) -> tuple[Scale, ...]:
+        """The questions with a block in X, in the blocks' order."""
+        return tuple(scale for scale in self.scales if scale.asked)
+
+    @cached_property
+    def blocks(self) -> dict[str, slice]:
+        """By question that is asked, its columns in X."""
+        ends = np.cumsum([0, *(len(scale.values) for scale in self.asked)]).tolist()
+        return {scale.question: slice(a, b) for scale, a, b in zip(self.asked, ends, ends[1:], strict=False)}
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of X."""
+        return sum(len(scale.values) for scale in self.asked)
+
+    def index(self, question: str | None = None) -> int:
+        """Place of a question, by default the main one, among `scales`.
+
+        Raises:
+            WrongUse: There is no such question.
+        """
+        wanted = self.main if question is None else question
+        for place, scale in enumerate(self.scales):
+            if scale.question == wanted:
+                return place
+        raise WrongUse(
+            f"no question is called {wanted!r}", remedy=f"use one of {', '.join(s.question for s in self.scales)}"
+        )
+
+    def scale(self, question: str | None = None) -> Scale:
+        """The scale of a question, by default of the main one."""
+        return self.scales[self.index(question)]
+
+    def checked(self, X: npt.ArrayLike) -> Floats:
+        """X as an array of the right shape whose blocks are whole distributions, or NaN throughout.
+
+        Raises:
+            WrongUse: Another shape; a probability that is negative, over 1 or infinite; a block that sums to more than
+                1 + 1e-6, or is NaN in part. Says how many there are and where the first is.
+        """
+        array = np.asarray(X, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.width:
+            raise WrongUse(
+                f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",
+                remedy="give one column for each option of each question that is asked",
+            )
+        for question, block in self.blocks.items():
+            part = array[:, block]
+            missing = np.isnan(part)
+            with np.errstate(invalid="ignore"):
+                wrong = {
+                    "negative": (part < 0).any(axis=1),
+                    "over 1": ((part > 1 + SUM_TOLERANCE) | np.isinf(part)).any(axis=1),
+                    "missing in part": missing.any(axis=1) & ~missing.all(axis=1),
+                    "of a sum over 1": part.sum(axis=1) > 1 + SUM_TOLERANCE,
+                }
+            for fault, rows in wrong.items():
+                if rows.any():
+                    raise WrongUse(
+                        f"probabilities of question {question!r} are {fault} in {int(rows.sum())} of {len(array)} rows",
+                        where=f"row {int(np.argmax(rows))}",
+                        remedy="give each option's probability, or NaN for all options of a question with no answer",
+                    )
+        return array
+
+    def present(self, X: Floats) -> Bools:
+        """Which questions were answered `[row, asked]`: not NaN. A block of zeros (does not apply) is present."""
+        firsts = [block.start for block in self.blocks.values()]
+        return ~np.isnan(X[:, firsts])
+
+    def mass(self, X: Floats) -> Floats:
+        """Z, the probability that fell on any option `[row, asked]`; NaN where missing."""
+        return self._each(X, [np.ones(len(scale.values)) for scale in self.asked])
+
+    def expected(self, X: Floats) -> Floats:
+        """Expected value of each answer, Σ p·value / Z `[row, asked]`; NaN where missing or where Z is 0."""
+        mass = self.mass(X)
+        totals = self._each(X, [np.array(scale.values) for scale in self.asked])
+        return np.divide(totals, mass, out=np.full_like(mass, np.nan), where=mass > 0)
+
+    def _each(self, X: Floats, weights: Sequence[Floats]) -> Floats:
+        parts = [X[:, block] @ w for block, w in zip(self.blocks.values(), weights, strict=True)]
+        return np.stack(parts, axis=1) if parts else np.zeros((len(X), 0))

@@ -1,0 +1,1 @@
+"""Tables of answers and of judgments as people have them: one file a format."""
