@@ -2,9 +2,10 @@
 
     PollexError
     ├── WrongUse              a command or call that can't be carried out as asked        exit 2
-    ├── BadInput              a file, row or field that can't be read as conversations
+    ├── BadInput              a file, row or field that can't be read as conversations, answers or judgments
     ├── BadLabels             labels from which nothing can be learnt or measured
     ├── BadRubrics            a rubric set that can't be read or doesn't fit the data
+    ├── BadCalibrator         a kept calibrator that can't be read or was changed
     ├── ModelUnavailable      the endpoint can't serve now; a retry or a later resume can mend it
     ├── ModelRefused          the endpoint will never serve this as configured (key, quota, name)
     ├── StoreBusy             another process holds the store                             exit 75
@@ -48,7 +49,7 @@ class WrongUse(PollexError):
 
 
 class BadInput(PollexError):
-    """A file, row or field that can't be read as conversations."""
+    """A file, row or field that can't be read as conversations, answers or judgments."""
 
 
 class BadLabels(PollexError):
@@ -57,6 +58,10 @@ class BadLabels(PollexError):
 
 class BadRubrics(PollexError):
     """A rubric set that can't be read or doesn't fit the data."""
+
+
+class BadCalibrator(PollexError):
+    """A kept calibrator that can't be read or was changed."""
 
 
 class ModelUnavailable(PollexError):
