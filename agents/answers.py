@@ -104,8 +104,10 @@ Outcome = Literal[
     "context_exceeded",
     "silently_truncated",
     "suspect",
+    "undecided",
     "error",
 ]
+"""`undecided`: an ensemble's runs don't agree, or too few of them answered."""
 
 
 MENDABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})

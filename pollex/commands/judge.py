@@ -1,0 +1,81 @@
+"""`pollex judge`: one question about each conversation, answered by an ensemble; or answers graded by a reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollex.terminal.options import RunOptions, with_model, with_reading, with_store
+
+if TYPE_CHECKING:
+    from pollex.conversations.options import ReadOptions
+    from pollex.workers import ModelOptions
+
+LAST = "last"
+
+
+@click.command("judge")
+@click.argument("logs", nargs=-1, metavar="[LOGS…]")
+@click.option("--question", metavar="TEXT", help="What is asked about every conversation.")
+@click.option(
+    "--options", default="yes,no", show_default=True, metavar="A,B,…", help="Its answers; the first is a thumb up."
+)
+@click.option("--ensemble", "runs", default=7, show_default=True, metavar="N", help="Independent runs a conversation.")
+@click.option("--minimum", type=int, metavar="N", help="Runs that must have answered; more than half if left out.")
+@click.option("--panel", multiple=True, metavar="MODEL", help="Another model at the endpoint that takes turns.")
+@click.option(
+    "--variant",
+    type=click.Choice(["v0", "v1", "v2", "v3", "v4"]),
+    default="v4",
+    show_default=True,
+    help="Prompt: bare, with instructions, grounded, expected end state first, actual end state first too.",
+)
+@click.option("--domain", type=click.Path(path_type=Path), help="Domain profile (TOML).")
+@click.option("--instructions", type=click.Path(path_type=Path), help="What human raters are told; else the profile.")
+@click.option("--tau", type=float, metavar="NATS", help="A rating passes up to this diversity entropy.")
+@click.option("--tau-agree", is_flag=True, help="It passes where at least N − 1 runs agree; the default.")
+@click.option("--tau-precision", type=float, metavar="P", help="τ is fitted to this precision on the thumbs in LOGS.")
+@click.option("--stop-early", is_flag=True, help="Ask no more runs once the verdict can no longer change.")
+@click.option("--seed", default=0, show_default=True, help="Of the runs: each is sent another one.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("verdicts.jsonl"), show_default=True)
+@click.option("--accepted", type=click.Path(path_type=Path), help="Conversations with a rating, ready for fine-tuning.")
+@click.option("--for-humans", type=click.Path(path_type=Path), help="Conversations without one, by entropy.")
+@click.option("--answers", type=click.Path(path_type=Path), help="That file, with people's answers in it.")
+@click.option("--ask", is_flag=True, help="Ask here and now, on this terminal, what the runs don't agree on.")
+@click.option(
+    "--resume", is_flag=False, flag_value=LAST, metavar="[RUN]", help="Go on with a run; without its id the last one."
+)
+@click.option("--dry-run", is_flag=True, help="Tell calls, tokens and, with prices, cost; ask nobody.")
+@with_reading
+@with_model
+@with_store
+def command(
+    logs: tuple[str, ...],
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    resume: str | None,
+    dry_run: bool,
+    **given: Any,
+) -> int:
+    """Rate conversations with one question, asked in several independent runs.
+
+    Where the runs agree the conversation gets their rating, and goes to --accepted. Where they don't it gets NONE, and
+    goes to --for-humans, the most contested first: write an answer into the field `answer` of its lines and hand the
+    file back with --answers. A failed run is never a vote.
+
+    \b
+    Examples
+      pollex judge logs.jsonl --question "Was the task completed?" --model gpt-5-mini --accepted good.jsonl
+      pollex judge logs.jsonl --question "Was the task completed?" --for-humans people.jsonl
+      pollex judge --resume judge-1 --answers people.jsonl --accepted good.jsonl
+      pollex judge logs.jsonl --question "Did the user give up?" --options no,yes --tau-precision 0.9
+      pollex judge logs.jsonl --question "How polite is it?" --options rude,plain,kind --model M --ask
+    """
+    from pollex.judging import JudgeOptions, judge_command  # what judges is not needed for --help
+
+    run = replace(run, resume=resume is not None, dry_run=dry_run)
+    return judge_command(logs, reading, run, model, JudgeOptions(named=resume, **given))

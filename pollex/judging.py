@@ -1,0 +1,1 @@
+"""What `pollex judge` does around its graph."""
