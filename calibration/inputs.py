@@ -1,0 +1,113 @@
+"""What a regression sees of the answer distributions: standardised expected scores, with missing answers filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.calibration.gaussian import Filled, Gaussian
+from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
+
+Coding = Literal["expected", "options"]
+"""How an ordinal question enters: by its expected score, or by the probability of every option but the last. One that
+is not ordinal always enters by its options: its values mean nothing."""
+
+LEAST_SPREAD = 1e-6
+"""A column whose standard deviation is less is left out: it says nothing, whatever it is multiplied with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """How X becomes inputs, learnt from training rows.
+
+    Attributes:
+        questionnaire: What X is about.
+        coding: How ordinal questions enter.
+        kept: Which columns vary, of all that there could be `[column]`.
+        gaussian: Of the columns that can be missing, standardised by the training rows' mean and spread.
+        mean: Of the kept columns `[input]`.
+        spread: Their standard deviations `[input]`.
+    """
+
+    questionnaire: Questionnaire
+    coding: Coding
+    kept: Floats
+    mean: Floats
+    spread: Floats
+    gaussian: Gaussian
+
+    @property
+    def width(self) -> int:
+        """How many inputs there are."""
+        return len(self.mean)
+
+    def of(self, X: Floats) -> Filled:
+        """Inputs `[row, input]`, where an answer is missing what is expected given the others."""
+        columns, absent = _columns(X, self.questionnaire, self.coding)
+        kept = self.kept.astype(bool)
+        return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
+
+    def names(self) -> tuple[str, ...]:
+        """Of each input, the question that it is about `[input]`."""
+        every = _names(self.questionnaire, self.coding)
+        return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
+
+    def arrays(self) -> dict[str, Any]:
+        """What was learnt, by name."""
+        own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
+        return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
+
+
+def inputs_of(X: Floats, questionnaire: Questionnaire, coding: Coding = "expected") -> Inputs:
+    """Learns means, spreads and what goes with what from training rows."""
+    columns, absent = _columns(X, questionnaire, coding)
+    seen = np.where(absent, np.nan, columns)
+    counts = np.maximum((~np.isnan(seen)).sum(axis=0), 1)
+    mean = np.nansum(seen, axis=0) / counts
+    spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
+    kept = spread > LEAST_SPREAD
+    standard = _standard(columns, absent, kept, mean[kept], spread[kept])
+    return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learnt(standard))
+
+
+def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
+    """From what `Inputs.arrays` gave."""
+    gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
+    return Inputs(questionnaire, coding, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
+
+
+def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[Floats, Bools]:
+    """All columns that there could be: scores, masses, indicators; and which of them don't apply `[row, column]`."""
+    if not questionnaire.asked:
+        return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
+    mass, expected = questionnaire.mass(X), questionnaire.expected(X)
+    parts = []
+    for place, (scale, block) in enumerate(zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)):
+        z = mass[:, [place]]
+        shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
+        parts.append(expected[:, [place]] if _by_score(scale.ordinal, coding) else shares[:, :-1])
+    # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands at the mean
+    indicator = np.where(np.isnan(mass), np.nan, mass == 0)
+    places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    nowhere = mass == 0
+    columns = np.concatenate([*parts, mass, indicator], axis=1)
+    return columns, np.concatenate([nowhere[:, places], nowhere, np.zeros_like(nowhere)], axis=1)
+
+
+def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread: Floats) -> Floats:
+    """Kept columns, standardised; 0 where they don't apply."""
+    standard: Floats = np.where(absent[:, kept], 0.0, (columns[:, kept] - mean) / spread)
+    return standard
+
+
+def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:
+    asked = questionnaire.asked
+    scores = [s.question for s in asked for _ in range(1 if _by_score(s.ordinal, coding) else len(s.values) - 1)]
+    return [*scores, *(s.question for s in asked), *(s.question for s in asked)]
+
+
+def _by_score(ordinal: bool, coding: Coding) -> bool:
+    return ordinal and coding == "expected"
