@@ -1,0 +1,63 @@
+"""What of a table could not be used, or is worth knowing: counted, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.calibration.questionnaire import Bools, Ints
+
+EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing about a table.
+
+    Attributes:
+        what: In one clause that goes on after the count.
+        count: How many records, answers, texts or judges it is about.
+        examples: Where, the first few.
+        remedy: What to do; empty where nothing needs to be done.
+        left_out: Whether they were left out; else they were kept.
+    """
+
+    what: str
+    count: int
+    examples: tuple[str, ...] = ()
+    remedy: str = ""
+    left_out: bool = True
+
+    def __str__(self) -> str:
+        shown = "; ".join(self.examples)
+        more = f"; and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
+        return (
+            f"{self.count} {self.what}{f': {shown}{more}' if shown else ''}{f' → {self.remedy}' if self.remedy else ''}"
+        )
+
+
+def fault(
+    what: str,
+    which: Bools | Ints,
+    place: Callable[[int], str],
+    remedy: str = "",
+    *,
+    left_out: bool = True,
+) -> list[Fault]:
+    """The fault of those that `which` picks, as a mask or as numbers; none where it picks none.
+
+    Args:
+        place: What to say of one of them.
+    """
+    numbers = np.flatnonzero(which) if which.dtype == bool else which
+    if not len(numbers):
+        return []
+    return [Fault(what, len(numbers), tuple(place(int(n)) for n in numbers[:EXAMPLES]), remedy, left_out)]
+
+
+def told(what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
+    """The fault of things that have names."""
+    listed = list(names)
+    return [Fault(what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
