@@ -1,0 +1,175 @@
+"""Answers graded against references, point by point, on a model; and the same without a reference, to compare with.
+
+Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any, Literal
+
+from pollex.agents.answers import Answer, Option, Question, Unanswered
+from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.mixed import Answers, Mixed
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.conversations.referenced import Case
+from pollex.prompts.envelope import Item
+from pollex.prompts.referencing.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
+
+CONSISTENT, CONTRADICTS = "consistent", "contradicts"
+PLAIN, TYPE = "plain", "type"
+Mode = Literal["rules", "plain"]
+_SETTINGS = {"samples", "require", "temperature"}
+
+
+class _OnModel:
+    """What judges on a model have in common where there is nothing to learn."""
+
+    def __init__(self, asker: Asker, profile: ReferencingProfile, asked: Mixed) -> None:
+        self.asker, self.profile, self.asked = asker, profile, asked
+        asker.options.replicates(asker.capabilities)  # refuses now what it would refuse at the first call
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Agent`."""
+        settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
+        return self.asker.fingerprint(self.asked.prompt, referencing=self.profile.fingerprint, **settings)
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Nothing: a model answers on the scale that it is given."""
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+        """The rubric itself: a model reads what it says."""
+        return rubric
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Nothing: calls about different conversations share nothing."""
+
+    def _none(self, questions: Sequence[Question], why: str) -> Answers:
+        """No answers, and no call, where there is nothing that can be judged."""
+        return [
+            Unanswered(question_id=question.id, outcome="not_scorable", detail=why, judge=self.asked.judge)
+            for question in questions
+        ]
+
+
+class ReferenceJudge(_OnModel):
+    """Grades a conversation's answer against the reference in its metadata; see `conversations.referenced.Case`.
+
+    What the judge itself says is wrong with a reference counts: where it contradicts its evidence no grade is believed.
+    """
+
+    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+        values = {"task": profile.words.task, "rules": profile.rule_lines(), "steps": profile.words.steps}
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values, "grade"))
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        """One answer a question, in the questions' order; no call where answer or reference is missing."""
+        case = Case.of(conversation)
+        if why := conversation.not_scorable or ("" if case.reference else "no reference"):
+            return self._none(questions, why)
+        answers = await self.asked.answers(conversation.id, material(case), questions)
+        return believed(questions, answers)
+
+
+class PlainJudge(_OnModel):
+    """Grades a conversation's answer with neither reference nor rules: the general judge, to compare with."""
+
+    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+        values = {"task": profile.words.plain_task, "steps": profile.words.plain_steps}
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values, "grade plainly"))
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        """One answer a question, in the questions' order."""
+        if why := conversation.not_scorable:
+            return self._none(questions, why)
+        case = Case.of(conversation)
+        data: list[Item] = [{"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}]
+        return await self.asked.answers(conversation.id, data, questions)
+
+
+class TaskClassifier(_OnModel):
+    """Tells what type of task a conversation's question sets; it sees nothing but the question."""
+
+    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+        values = {"task": profile.words.classify}
+        super().__init__(asker, profile, Mixed(asker, prompt("classify_task"), values, "classify"))
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        """One answer a question, in the questions' order."""
+        data: list[Item] = [{"part": "question", "text": Case.of(conversation).question}]
+        return await self.asked.answers(conversation.id, data, questions)
+
+
+def material(case: Case) -> list[Item]:
+    """What is graded, and against what, as data; the answer last, since it is what the rest is held against."""
+    evidence: list[Item] = [{"part": "evidence", "url": e.url, "quote": e.quote} for e in case.evidences]
+    return [
+        {"part": "question", "text": case.question},
+        {"part": "reference", "text": case.reference},
+        *evidence,
+        {"part": "answer", "text": case.answer},
+    ]
+
+
+def believed(questions: Sequence[Question], answers: Answers) -> Answers:
+    """The answers; grades are suspect where the judge found that the reference contradicts its evidence."""
+    found = {question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)}
+    question, check = found.get(EVIDENCE, (None, None))
+    if question is None or not isinstance(check, Answer) or question.options[check.chosen].text != CONTRADICTS:
+        return answers
+    why = f"the reference contradicts its evidence: {check.justification}".removesuffix(": ")
+    return [
+        Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
+        if isinstance(answer, Answer) and answer is not check
+        else answer
+        for answer in answers
+    ]
+
+
+def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
+    """The grades as options."""
+    return tuple(Option(text=str(grade), value=float(grade)) for grade in profile.grades)
+
+
+def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: bool) -> list[Question]:
+    """What is asked of an answer of that type: whether the evidence agrees, the dimensions, and overall last."""
+    options = grade_options(profile)
+    asked = [evidence_question(profile)] if evidence else []
+    for key in profile.dimensions_of(type_):
+        dimension = profile.dimensions[key]
+        asked.append(Question(id=key, text=f"{dimension.name}: {dimension.text}", options=options))
+    return [*asked, Question(id=OVERALL, text=profile.words.overall, options=options)]
+
+
+def evidence_question(profile: ReferencingProfile) -> Question:
+    """Whether the reference agrees with its evidence."""
+    values = {CONSISTENT: 1.0, UNSURE: 0.5, CONTRADICTS: 0.0}
+    options = tuple(Option(text=text, value=value) for text, value in values.items())
+    return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
+
+
+def plain_question(profile: ReferencingProfile) -> Question:
+    """What is asked without reference and rules."""
+    return Question(id=PLAIN, text=profile.words.plain_overall, options=grade_options(profile))
+
+
+def type_question(profile: ReferencingProfile) -> Question:
+    """The type of a task, or that it can't be told."""
+    described = {name: part.text for name, part in profile.types.items()} | {UNSURE: profile.words.unsure}
+    text = " ".join([profile.words.type, *(f"[{name}: {words}]" for name, words in described.items())])
+    options = tuple(Option(text=name, value=float(place)) for place, name in enumerate(described))
+    return Question(id=TYPE, text=text, options=options)
