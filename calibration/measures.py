@@ -1,0 +1,228 @@
+"""How well predicted distributions fit what people answered, each figure with its 95 % interval.
+
+    errors         of the expected answer (RMSE), of the distribution (log-loss, Brier, smECE)
+    correlations   of the expected answer with the given one (Pearson, Spearman, Kendall's tau-b), quadratic kappa
+
+A figure that needs an order is undefined for a question whose answers have none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.calibration.correlations import kappa_statistic, kendall_statistic, pearson_statistic, spearman_statistic
+from pollex.calibration.intervals import RESAMPLES, Figure, Measured, Statistic, mean_of, measured
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Bools, Floats, Ints, Scale
+from pollex.calibration.reliability import SMECE_RESAMPLES, smece
+from pollex.errors import WrongUse
+
+SUM_TOLERANCE = 1e-6
+"""By so much a predicted distribution may miss a sum of 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What was predicted of one question beside what was answered.
+
+    Attributes:
+        proba: `[judgment, option]`, rows that sum to 1.
+        answer: Place of the option that was chosen `[judgment]`.
+        text: Which text each judgment is of `[judgment]`.
+        values: What each option is worth.
+        ordinal: Whether the options are ordered as their values are.
+    """
+
+    proba: Floats
+    answer: Ints
+    text: Ints
+    values: tuple[float, ...]
+    ordinal: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuses arrays that don't fit each other, and what is no distribution.
+
+        Raises:
+            WrongUse: Says which.
+        """
+        shape = (len(self.answer), len(self.values))
+        if self.proba.shape != shape or len(self.text) != len(self.answer):
+            raise WrongUse(
+                f"predictions of shape {self.proba.shape} for {shape[0]} answers of {len(self.text)} texts",
+                remedy=f"give one row a judgment and one column an option, {shape}",
+            )
+        if shape[0] and not ((self.proba >= 0).all() and np.abs(self.proba.sum(axis=1) - 1).max() <= SUM_TOLERANCE):
+            raise WrongUse("predictions that are no distributions", remedy="give rows that sum to 1")
+
+    @classmethod
+    def of(cls, proba: Floats, given: Judgments, scale: Scale) -> Predictions:
+        """Beside judgments of one question, in their order."""
+        return cls(proba, given.answer, given.row, scale.values, scale.ordinal)
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Expected answer Σ p·value `[judgment]`."""
+        return np.asarray(self.proba @ np.array(self.values))
+
+    @cached_property
+    def given(self) -> Floats:
+        """What the chosen answer is worth `[judgment]`."""
+        return np.array(self.values)[self.answer]
+
+    @cached_property
+    def nearest(self) -> Ints:
+        """Place of the option nearest to the expected answer `[judgment]`; the lower one when two are as near."""
+        return np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1)
+
+    def where(self, keep: Bools | Ints) -> Predictions:
+        """Those that `keep` picks."""
+        return Predictions(self.proba[keep], self.answer[keep], self.text[keep], self.values, self.ordinal)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """All figures of one set of predictions.
+
+    Attributes:
+        log_loss: Mean −log p of the given answer, in nats.
+        brier: Mean Σ (p − 1[given])² over the options, 0 to 2.
+        smece: Mean over the answers of each one's smoothed calibration error. A constant can have 0: read it beside
+            the log-loss.
+        kappa: Cohen's with quadratic weights, between the given answer and the option nearest to the expected one.
+        smece_of: By the answer's value.
+    """
+
+    n: int
+    texts: int
+    rmse: Measured
+    pearson: Measured
+    spearman: Measured
+    kendall: Measured
+    log_loss: Measured
+    brier: Measured
+    kappa: Measured
+    smece: Measured
+    smece_of: dict[float, Measured]
+
+
+def assess(
+    predictions: Predictions,
+    rng: np.random.Generator | None = None,
+    resamples: int = RESAMPLES,
+    smece_resamples: int = SMECE_RESAMPLES,
+) -> Assessment:
+    """Measures predictions; whatever can't be measured is undefined, never an error.
+
+    Args:
+        rng: None: values without intervals.
+        smece_resamples: As `resamples`, for smECE, which is slow.
+    """
+    quick = measured(_figures(predictions), predictions.text, rng, resamples)
+    mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
+    first = next(iter(quick.values()))
+    return Assessment(
+        n=first.n,
+        texts=first.texts,
+        smece=mean,
+        smece_of=dict(zip(predictions.values, each, strict=True)),
+        **quick,
+    )
+
+
+def assess_each(
+    predictions: Predictions,
+    of: Sequence[Hashable] | npt.NDArray[np.generic],
+    rng: np.random.Generator | None = None,
+    resamples: int = RESAMPLES,
+    smece_resamples: int = SMECE_RESAMPLES,
+) -> dict[Hashable, Assessment]:
+    """Measures each judge, or each subgroup, by itself.
+
+    Args:
+        of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
+    """
+    if len(of) != len(predictions):
+        raise WrongUse(f"{len(of)} labels for {len(predictions)} judgments", remedy="give one label a judgment")
+    codes = np.array([{label: code for code, label in enumerate(dict.fromkeys(of))}[label] for label in of], int)
+    return {
+        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples)
+        for code, label in enumerate(dict.fromkeys(of))
+    }
+
+
+def log_losses(proba: Floats, answer: Ints) -> Floats:
+    """−log p of the given answer `[judgment]`, in nats; infinite where it had probability 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log(proba[np.arange(len(answer)), answer]))
+
+
+def briers(proba: Floats, answer: Ints) -> Floats:
+    """Σ (p − 1[given])² over the options `[judgment]`. Source: Brier 1950."""
+    return np.asarray(((proba - np.eye(proba.shape[1])[answer]) ** 2).sum(axis=1))
+
+
+def difference(
+    first: Predictions,
+    second: Predictions,
+    measure: str,
+    rng: np.random.Generator | None = None,
+    resamples: int = RESAMPLES,
+) -> Measured:
+    """A measure of `first` less that of `second` on the same judgments, both on the same resamples.
+
+    Args:
+        measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
+    """
+    one, other = (_figures(predictions)[measure] for predictions in (first, second))
+    figure = Figure(
+        lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty
+    )
+    return measured({measure: figure}, first.text, rng, resamples)[measure]
+
+
+def _figures(predictions: Predictions) -> dict[str, Figure]:
+    expected, given = predictions.expected, predictions.given
+    unordered = "" if predictions.ordinal else "its answers have no order"
+    constant = unordered or _constant(expected, given)
+    losses = log_losses(predictions.proba, predictions.answer)
+    impossible = int(np.isinf(losses).sum())
+    rated = predictions.nearest, predictions.answer
+    return {
+        "rmse": Figure(_rmse((expected - given) ** 2), unordered),
+        "pearson": Figure(pearson_statistic(expected, given), constant),
+        "spearman": Figure(spearman_statistic(expected, given), constant),
+        "kendall": Figure(kendall_statistic(expected, given), constant),
+        "log_loss": Figure(
+            mean_of(losses), f"{impossible} of {len(losses)} given answers had probability 0" if impossible else ""
+        ),
+        "brier": Figure(mean_of(briers(predictions.proba, predictions.answer))),
+        "kappa": Figure(kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"),
+    }
+
+
+def _rmse(squares: Floats) -> Statistic:
+    mean = mean_of(squares)
+    return lambda weights: np.sqrt(mean(weights))
+
+
+def _constant(expected: Floats, given: Floats) -> str:
+    """Why a correlation is undefined."""
+    if len(given) < 2:
+        return "fewer than two judgments"
+    if np.ptp(given) == 0:
+        return "all answers are alike"
+    # Σ p·value of one and the same distribution differs by rounding.
+    return "all predictions are alike" if np.ptp(expected) <= 1e-12 * np.abs(expected).max() else ""
+
+
+NAMES = tuple(field.name for field in dataclasses.fields(Assessment) if field.name not in ("n", "texts", "smece_of"))
+"""The measures, in the order of an `Assessment`."""
