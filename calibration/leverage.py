@@ -103,7 +103,7 @@ def gradient(
         raise WrongUse(f"{len(names)} judges for {len(rows)} rows", remedy="give one judge a row, or None")
     codes, place = codes_of(names, model.judges_), sheet.index(question)
     if isinstance(model, Differentiable):
-        found = model.gradient(rows, codes, place)
+        found: Floats = model.gradient(rows, codes, place)
     else:
         portion = max(1, CELLS // (2 * max(1, sheet.width) ** 2))
         parts = [slice(start, start + portion) for start in range(0, len(rows), portion)] or [slice(0)]
