@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,8 +64,10 @@ def judgment_table(
     faults = _unreadable(records, row, value)
     usable = (row >= 0) & ~np.isnan(value)
     if questionnaire is None:
-        questionnaire, alike = _questionnaire(records, answers, usable, value, main, nominal)
-        faults += alike
+        questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
+    else:
+        odd = _strangers(records, questionnaire, usable)
+    faults += odd
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = _places(questionnaire, question, value)
     known = usable & (question >= 0)
@@ -112,7 +114,7 @@ def _questionnaire(
     values = {name: np.unique(value[usable & (of_own == place)]).tolist() for place, name in enumerate(own)}
     alike = [f"{name!r} with {len(found)}" for name, found in values.items() if len(found) < 2]
     people = [Scale(n, tuple(found), n not in loose, asked=False) for n, found in values.items() if len(found) > 1]
-    scales = (*answers.scales, *people)
+    scales = (*(replace(each, ordinal=each.ordinal and each.question not in loose) for each in answers.scales), *people)
     names = [scale.question for scale in scales]
     if strangers := sorted(set(nominal) - set(names)):
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
@@ -120,6 +122,12 @@ def _questionnaire(
     chosen = _main(main, names, judged)
     faults = told("questions that only people answer have fewer than two answers", alike, "leave them out")
     return Questionnaire(scales, chosen), faults
+
+
+def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
+    known = {scale.question for scale in questionnaire.scales}
+    alien = usable & np.array([name not in known for name in records.question], dtype=bool)
+    return fault("judgments are of questions that the questionnaire doesn't have", alien, records.said)
 
 
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:

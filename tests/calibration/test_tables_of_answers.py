@@ -1,0 +1,186 @@
+"""Tables of answers: what is wrong in them is counted, shown with its line and left out; the rest becomes X."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from pollex.answer_tables import read_answers
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.tables import SHAPES
+from pollex.calibration.tables.answers import AnswerTable
+from pollex.errors import BadInput
+
+HEADER = "text_id,question,option,probability"
+WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]
+
+
+def written(folder: Path, lines: Sequence[str], name: str = "answers.csv", header: str = HEADER) -> Path:
+    path = folder / name
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def read(folder: Path, *more: str, **given: object) -> AnswerTable:
+    return read_answers(written(folder, [*WHOLE, *more]), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ("-0.1", "negative"),
+        ("1.5", "over 1"),
+        ("nan", "no numbers"),
+        ("inf", "no numbers"),
+        ("", "no numbers"),
+        ("often", "no numbers"),
+    ],
+)
+def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_its_line(
+    tmp_path: Path, wrong: str, what: str
+) -> None:
+    table = read(tmp_path, "t3,Q1,1,0.5", f"t3,Q1,2,{wrong}", "t3,Q2,1,0.5", "t3,Q2,2,0.5")
+    (fault,) = table.faults
+    assert (what in fault.what, fault.count, fault.left_out) == (True, 1, True)
+    assert f"answers.csv:7 (t3, Q1, option 2: {wrong})" in str(fault)
+    assert table.texts == ("t1", "t2", "t3")
+    np.testing.assert_array_equal(table.X[2], [np.nan, np.nan, 0.5, 0.5])
+    np.testing.assert_array_equal(table.X[0], [0.2, 0.7, np.nan, np.nan])
+
+
+def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path: Path) -> None:
+    table = read(tmp_path, "t3,Q1,1,0.5", "t3,Q1,2,0.500002", "t4,Q1,1,0.5", "t4,Q1,2,0.5000005")
+    assert [(fault.count, fault.examples) for fault in table.faults] == [
+        (1, (f"{tmp_path}/answers.csv:6 (t3, Q1, option 1: 0.5)",)),
+        (1, ("t3",)),
+    ]
+    assert table.texts == ("t1", "t2", "t4")
+
+
+def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
+    table = read(tmp_path, "t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3", "t3,Q1,none,0.1", options={"Q1": (1, 2)})
+    (fault,) = table.faults
+    assert (fault.what, fault.count) == ("rows are of unknown options", 2)
+    np.testing.assert_array_equal(table.X[2], [0.3, 0.3])
+
+
+def test_questions_that_a_fitted_calibrator_does_not_know_are_left_out(tmp_path: Path) -> None:
+    known = Questionnaire((Scale("Q1", (1.0, 2.0)), Scale("Q5", (1.0, 2.0, 3.0))), "Q1")
+    table = read(tmp_path, "t1,Q7,1,0.5", scales=known.scales)
+    assert ["questions that the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
+    np.testing.assert_array_equal(table.X, [[0.2, 0.7, *[np.nan] * 3], [0.4, 0.6, *[np.nan] * 3]])
+
+
+def test_an_option_that_has_two_probabilities_makes_the_answer_missing(tmp_path: Path) -> None:
+    table = read(tmp_path, "t1,Q1,1,0.3", "t2,Q1,2,0.6")
+    second, twice, silent = table.faults
+    assert (second.count, second.left_out) == (1, True)
+    assert "answers.csv:6 (t1, Q1, option 1: 0.3)" in second.examples[0]
+    assert (twice.count, twice.left_out) == (1, False)
+    assert silent.examples == ("t1",)
+    assert table.texts == ("t2",)
+
+
+def test_a_question_with_one_option_only_is_left_out(tmp_path: Path) -> None:
+    table = read(tmp_path, "t1,Q2,1,0.9", "t2,Q2,1,0.8")
+    assert [scale.question for scale in table.scales] == ["Q1"]
+    assert table.faults[0].examples == ("'Q2' with 1",)
+
+
+def test_rows_without_a_text_belong_nowhere(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, ",Q1,1,0.3").faults
+    assert (fault.what, fault.count) == ("rows have no text_id", 1)
+
+
+def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, "t3,Q1,1").faults
+    assert fault.count == 1
+    assert "answers.csv:6" in fault.examples[0]
+
+
+def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no answer can be used.*2 probabilities are negative.*csv:2"):
+        read_answers(written(tmp_path, ["t1,Q1,1,-1", "t1,Q1,2,-1"]))
+
+
+def test_a_table_of_unknown_shape_is_told_what_it_lacks(tmp_path: Path) -> None:
+    path = written(tmp_path, ["a,b"], header="text,answer")
+    with pytest.raises(BadInput, match=r"it has text, answer.*text_id, question, option, probability"):
+        read_answers(path)
+    with pytest.raises(BadInput, match="without a row"):
+        read_answers(written(tmp_path, []))
+
+
+def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(tmp_path: Path) -> None:
+    table = read(tmp_path, "t3,Q1,2,0.9", "t4,Q2,1,0", "t4,Q2,2,0", "t4,Q10,4,1", "t3,Q10,8,1")
+    assert [scale.question for scale in table.scales] == ["Q1", "Q2", "Q10"]
+    np.testing.assert_array_equal(table.X[2], [0.0, 0.9, np.nan, np.nan, 0.0, 1.0])
+    np.testing.assert_array_equal(table.X[3], [np.nan, np.nan, 0.0, 0.0, 1.0, 0.0])
+    assert table.faults == ()
+
+
+def test_other_columns_are_groups_and_a_text_with_two_values_gets_the_first(tmp_path: Path) -> None:
+    lines = ["t1,Q1,1,0.2,a", "t1,Q1,2,0.7,b", "t2,Q1,1,0.4,", "t2,Q1,2,0.6,b"]
+    table = read_answers(written(tmp_path, lines, header=f"{HEADER},system"))
+    assert table.groups == {"system": ("a", "b")}
+    (fault,) = table.faults
+    assert (fault.examples, fault.left_out) == (("t1",), False)
+
+
+@pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "json"])
+def test_every_kind_of_file_gives_the_same_table(tmp_path: Path, ending: str) -> None:
+    path, expected = tmp_path / f"answers.{ending}", read(tmp_path)
+    rows = [dict(zip(HEADER.split(","), line.split(","), strict=True)) for line in WHOLE]
+    typed = [row | {"option": int(row["option"]), "probability": float(row["probability"])} for row in rows]
+    if ending == "tsv":
+        path.write_text("\n".join([HEADER, *WHOLE]).replace(",", "\t"), encoding="utf-8")
+    elif ending == "json":
+        path.write_text(json.dumps(typed), encoding="utf-8")
+    else:
+        lines = tmp_path / "lines.jsonl"
+        lines.write_text("".join(json.dumps(row) + "\n" for row in typed), encoding="utf-8")
+        if ending == "parquet":
+            duckdb.sql(f"COPY (SELECT * FROM read_json('{lines}')) TO '{path}' (FORMAT parquet)")
+        else:
+            os.rename(lines, path)
+    table = read_answers(path)
+    np.testing.assert_array_equal(table.X, expected.X)
+    assert (table.texts, table.scales, table.faults) == (expected.texts, expected.scales, ())
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path, WHOLE[:2], "one.csv"),
+        written(tmp_path, [f"{line},b" for line in WHOLE[2:]], "two.csv", f"{HEADER},system"),
+    ]
+    table = read_answers(paths)
+    np.testing.assert_array_equal(table.X, [[0.2, 0.7], [0.4, 0.6]])
+    assert table.groups == {"system": ("", "b")}
+
+
+def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
+    header = "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    lines = [
+        "V1_7\tQ8\t2\t0.1\t0.6\t0.2\t0.0",
+        "V1_7\tQ0\t4\t0.1\t0.1\t0.1\t0.7",
+        "V2_7\tQ8\t3\t0.0\t0.1\t0.9\t0.0",
+        "V2_7\tQ0\t0\t0.0\t0.0\t0.0\t0.0",
+    ]
+    table = read_answers(written(tmp_path, lines, "their-llm.tsv", header))
+    assert table.scales == (Scale("Q0", (1.0, 2.0, 3.0, 4.0)), Scale("Q8", (1.0, 2.0, 3.0), ordinal=False))
+    np.testing.assert_array_equal(table.X, [[0.1, 0.1, 0.1, 0.7, 0.1, 0.6, 0.2], [0, 0, 0, 0, 0, 0.1, 0.9]])
+    assert table.groups == {"system": ("V1", "V2")}
+    assert table.faults == ()
+
+
+def test_no_two_shapes_recognise_the_same_columns() -> None:
+    for shape in SHAPES:
+        for side, columns in shape.columns.items():
+            fields = dict.fromkeys(columns.removesuffix(" …").split(", "), "1")
+            assert [other.name for other in SHAPES if other.recognises(fields, side)] == [shape.name]
