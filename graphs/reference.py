@@ -1,0 +1,161 @@
+"""`reference`: task types told where no category does → answers graded by references, and plainly, wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+
+from pollex.agents.answers import Answer, Question
+from pollex.agents.llm.reference_judge import plain_question, rule_questions, type_question
+from pollex.agents.roles import Judge
+from pollex.conversations.referenced import Case
+from pollex.graphs.asking import ask
+from pollex.graphs.runtime import Context
+from pollex.prompts.referencing.profile import ReferencingProfile
+
+
+class ReferenceState(TypedDict, total=False):
+    """Ids only.
+
+    Attributes:
+        begun: How many of the run's cases were begun.
+        wave: Those that are being worked on.
+    """
+
+    begun: int
+    wave: list[str]
+
+
+class Item(TypedDict):
+    """One case of a wave."""
+
+    case_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceContext(Context):
+    """What the nodes of `reference` find in `runtime.context`.
+
+    Attributes:
+        cases: By id.
+        pending: Ids of the cases to grade, in order.
+        plain: The judge without a reference; None leaves it out.
+        types: By id, the type that a model told; None where it was unsure, or didn't answer.
+    """
+
+    profile: ReferencingProfile
+    cases: Mapping[str, Case]
+    pending: Sequence[str]
+    classifier: Judge
+    judge: Judge
+    plain: Judge | None
+    types: dict[str, str | None] = field(default_factory=dict)
+
+    def has_type(self, case: Case) -> bool:
+        """Whether the type of a case is known, or not worth asking for: without an answer there is nothing to grade."""
+        if case.answer is None or not case.reference or case.id in self.types:
+            return True
+        return self.profile.type_of(case.category, case.subcategory) is not None
+
+    def questions(self, case: Case) -> list[Question]:
+        """What is asked of a case's answer."""
+        return questions_for(self.profile, case, self.types.get(case.id))
+
+
+async def plan_wave(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """The next wave of cases."""
+    context, begun = runtime.context, state.get("begun", 0)
+    wave = list(context.pending[begun : begun + context.wave])
+    with context.tracer.span("plan_wave", kind="node") as span:
+        span.outputs(wave)
+    return {"begun": begun + len(wave), "wave": wave}
+
+
+def fan_out_unknown(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> list[Send] | str:
+    """A task for each case of the wave whose type no category tells; the end when no case is left."""
+    context = runtime.context
+    unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
+    tasks = [Send("classify", Item(case_id=id_)) for id_ in unknown]
+    return tasks or ("choose_dimensions" if state["wave"] else END)
+
+
+async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """The type of one case's task, told by the model; it may be unsure."""
+    context = runtime.context
+    case, question = context.cases[state["case_id"]], type_question(context.profile)
+    (answer,) = await ask(context, "classify", context.classifier, case.conversation, [question])
+    named = question.options[answer.chosen].text if isinstance(answer, Answer) else None
+    context.types[case.id] = named if named in context.profile.types else None
+    return {}
+
+
+async def choose_dimensions(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """What each case of the wave is graded on, by its type."""
+    with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
+        return {}
+
+
+def fan_out(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> list[Send]:
+    """A task a case of the wave for each judge."""
+    judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
+    return [Send(judge, Item(case_id=id_)) for id_ in state["wave"] for judge in judges]
+
+
+async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """Grades of one answer against its reference, on each dimension and overall."""
+    context = runtime.context
+    case = context.cases[state["case_id"]]
+    await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
+    return {}
+
+
+async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """The grade of one answer without reference and rules."""
+    context = runtime.context
+    assert context.plain is not None, "it is sent to only where there is one"
+    case = context.cases[state["case_id"]]
+    await ask(context, "grade_plainly", context.plain, case.conversation, [plain_question(context.profile)])
+    return {}
+
+
+async def close_wave(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+    """The wave's grades made durable."""
+    context = runtime.context
+    with context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
+        context.progress.advance("reference", len(state["wave"]))
+        await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+    return {}
+
+
+def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> list[Question]:
+    """What is asked of a case's answer, where the category doesn't say its type and the model told `told`."""
+    type_ = profile.type_of(case.category, case.subcategory) or told
+    return rule_questions(profile, type_, evidence=bool(case.evidences))
+
+
+def build() -> StateGraph[ReferenceState, ReferenceContext, ReferenceState, ReferenceState]:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(ReferenceState, context_schema=ReferenceContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("classify", classify)
+    graph.add_node("choose_dimensions", choose_dimensions)
+    graph.add_node("grade_by_rules", grade_by_rules)
+    graph.add_node("grade_plainly", grade_plainly)
+    graph.add_node("close_wave", close_wave)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out_unknown, ["classify", "choose_dimensions", END])
+    graph.add_edge("classify", "choose_dimensions")
+    graph.add_conditional_edges("choose_dimensions", fan_out, ["grade_by_rules", "grade_plainly"])
+    graph.add_edge("grade_by_rules", "close_wave")
+    graph.add_edge("grade_plainly", "close_wave")
+    graph.add_edge("close_wave", "plan_wave")
+    return graph
+
+
+graph = build().compile(name="reference")
