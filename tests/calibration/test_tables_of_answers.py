@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -148,7 +147,7 @@ def test_every_kind_of_file_gives_the_same_table(tmp_path: Path, ending: str) ->
         if ending == "parquet":
             duckdb.sql(f"COPY (SELECT * FROM read_json('{lines}')) TO '{path}' (FORMAT parquet)")
         else:
-            os.rename(lines, path)
+            lines.rename(path)
     table = read_answers(path)
     np.testing.assert_array_equal(table.X, expected.X)
     assert (table.texts, table.scales, table.faults) == (expected.texts, expected.scales, ())
