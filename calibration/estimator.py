@@ -1,11 +1,12 @@
 """What every calibrator has in common: checked input, judges by name, decoding, aggregation, a state to keep.
 
 An estimator in `models/` has an `__init__` that only stores, and overrides `_learn`, `_distribution`, `_state` and
-`_restore`; all else comes from here.
+`_restore` (and `_adapt`, if it can learn from a few judgments of another domain); all else comes from here.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -132,6 +133,26 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         values = self.predict(repeated, names * len(rows), question)
         return values.reshape(len(rows), len(names))
 
+    def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
+        """A new estimator that has also learnt from a few judgments of another domain; this one stays as it is.
+
+        Args:
+            X: Of the new texts, as in `fit`.
+            y: A few judgments of them, as in `fit`; all are taken to be of the new domain.
+            judges: Likewise. Those not seen in training are added.
+
+        Raises:
+            WrongUse: The input can't be read, or an estimator of this kind has nothing that could be adapted.
+        """
+        check_is_fitted(self, "questionnaire_")
+        checked = self.questionnaire_.checked(X)
+        found = judgments(y, judges, self.questionnaire_, len(checked))
+        made = copy.copy(self)
+        seen = {found.judges[code] for code in found.judge if code != NOBODY}
+        made.judges_ = (*self.judges_, *sorted(seen - set(self.judges_)))
+        made._adapt(checked, found.coded(made.judges_))
+        return made
+
     def state(self) -> State:
         """All that was learnt, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
@@ -153,6 +174,13 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         """Probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
         raise NotImplementedError
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002 (for those that can)
+        """Learns more, as a shallow copy whose `judges_` may have grown at the end: binds anew what it changes."""
+        raise WrongUse(
+            f"{type(self).__name__} can't be adapted to another domain",
+            remedy="fit it anew with the new judgments among the others, or use a model that can",
+        )
 
     def _state(self) -> State:
         raise NotImplementedError
