@@ -1,0 +1,159 @@
+"""The probability of a thumb up: which model gives it, chosen by how it does on rows that took no part.
+
+Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on still meets rubrics that
+were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen without it.
+Source of the point: Ambroise and McLachlan 2002, "Selection bias in gene extraction on the basis of microarray
+gene-expression data", doi:10.1073/pnas.102102699.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
+from pollex.calibration.models.weighed_sum import WeighedSum
+from pollex.calibration.questionnaire import Bools, Floats, Questionnaire, Scale
+
+THUMB = "thumb"
+LIKERT = (0.0, 2.5, 5.0, 7.5, 10.0)
+
+SHRUNK = 100.0
+"""Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
+
+PLAIN = "NetSAT"
+UNTRIED = "weighed NetSAT"
+"""Of the candidates, the one that is taken where there are too few labels to compare them."""
+
+Judges = Sequence[str | None] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fold with the rubrics that were chosen without it.
+
+    Attributes:
+        out: The fold's rows `[row]`.
+        signs: Of the rubrics `[rubric]`: +1 satisfaction, −1 dissatisfaction.
+        answers: Probabilities, of all rows `[row, rubric, option]`; NaN where missing.
+    """
+
+    out: Bools
+    signs: Sequence[float]
+    answers: Floats
+
+
+@dataclass(frozen=True)
+class CandidateScore:
+    """How a candidate did on rows that took no part.
+
+    Attributes:
+        log_loss: Mean −log p of what was given, in nats.
+        behind: Its log-loss less that of the best.
+        error: Standard error of `behind`, over rows.
+    """
+
+    name: str
+    log_loss: float
+    behind: float
+    error: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Which candidate did best, and all of them.
+
+    Attributes:
+        scores: In the candidates' order.
+        held_out: P(thumb up) of each row, by the best one fitted without its fold `[row]`.
+    """
+
+    chosen: str
+    scores: tuple[CandidateScore, ...]
+    held_out: Floats
+
+
+def candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
+    """What is compared, by name; users have intercepts, and nothing else, of their own."""
+    signs = tuple(float(sign) for sign in signs)
+    return {
+        PLAIN: WeighedSum(signs, independence=1.0),
+        UNTRIED: WeighedSum(signs),
+        "NetSAT with deviations": WeighedSum(signs, independence=1.0, deviations=SHRUNK),
+        "weighed NetSAT with deviations": WeighedSum(signs, deviations=SHRUNK),
+        "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
+    }
+
+
+def contest(
+    folds: Sequence[Fold], positive: Bools, judges: Judges = None, progress: Callable[[], None] = lambda: None
+) -> Contest:
+    """Fits every candidate without each fold, and measures it there.
+
+    Args:
+        folds: Together all rows.
+        positive: Thumbs `[row]`.
+        judges: Who gave them `[row]`; None where nobody is known. A fold is predicted for somebody unknown, as a new
+            conversation is.
+        progress: Told after each fold.
+    """
+    proba: dict[str, Floats] = {}
+    for fold in folds:
+        known = ~fold.out
+        who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        for name in candidates(fold.signs):
+            model = fitted(name, fold.answers[known], fold.signs, positive[known], who)
+            proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = up(model, fold.answers[fold.out])
+        progress()
+    losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
+    best = min(losses, key=lambda name: float(losses[name].mean()))
+    scores = tuple(_score(name, loss, losses[best]) for name, loss in losses.items())
+    return Contest(best, scores, proba[best])
+
+
+def fitted(
+    name: str,
+    answers: Floats,
+    signs: Sequence[float],
+    positive: Bools,
+    judges: Judges = None,
+    rubrics: Sequence[str] | None = None,
+) -> JudgedEstimator:
+    """A candidate, fitted.
+
+    Args:
+        answers: Probabilities `[row, rubric, option]`.
+        signs: `[rubric]`.
+        positive: Thumbs `[row]`.
+        judges: Who gave them `[row]`.
+        rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
+    """
+    questions = questionnaire(rubrics or [str(number) for number in range(len(signs))])
+    return candidates(signs)[name].fit(flat(answers), positive.astype(np.float64), judges, questions)
+
+
+def questionnaire(rubrics: Sequence[str]) -> Questionnaire:
+    """Rubrics with the five Likert options, which are asked, and the thumb, which only people give."""
+    asked = tuple(Scale(rubric, LIKERT) for rubric in rubrics)
+    return Questionnaire((*asked, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
+
+
+def up(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:
+    """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
+    column: Floats = model.predict_proba(flat(answers), judges)[:, 1]
+    return column
+
+
+def flat(answers: Floats) -> Floats:
+    """`[row, rubric, option]` as X, `[row, rubric × option]`."""
+    return answers.reshape(len(answers), -1)
+
+
+def _score(name: str, loss: Floats, best: Floats) -> CandidateScore:
+    behind = loss - best
+    error = float(behind.std(ddof=1) / np.sqrt(len(behind))) if len(behind) > 1 else 0.0
+    return CandidateScore(name, float(loss.mean()), float(behind.mean()), error, len(loss))
