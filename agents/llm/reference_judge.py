@@ -20,6 +20,9 @@ from pollex.prompts.envelope import Item
 from pollex.prompts.referencing.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
+EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
+"""What may be answered to whether a reference agrees with its evidence."""
+
 PLAIN, TYPE = "plain", "type"
 Mode = Literal["rules", "plain"]
 _SETTINGS = {"samples", "require", "temperature"}
@@ -157,8 +160,7 @@ def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: 
 
 def evidence_question(profile: ReferencingProfile) -> Question:
     """Whether the reference agrees with its evidence."""
-    values = {CONSISTENT: 1.0, UNSURE: 0.5, CONTRADICTS: 0.0}
-    options = tuple(Option(text=text, value=value) for text, value in values.items())
+    options = tuple(Option(text=text, value=value) for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True))
     return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
 
 

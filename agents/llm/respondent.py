@@ -1,0 +1,54 @@
+"""The system under test: a model that is asked questions as its users ask them, nothing around them."""
+
+from __future__ import annotations
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.asking import Asker, failure
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed
+
+_THOUGHTS_END = "</think>"
+
+
+class Respondent:
+    """Answers questions, each at its own temperature.
+
+    Attributes:
+        system: What the model is told first; empty for nothing.
+    """
+
+    def __init__(self, asker: Asker, system: str = "") -> None:
+        self.asker, self.system = asker, system
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Agent`."""
+        return self.asker.fingerprint(system=self.system)
+
+    def call(self, item: str, question: str, temperature: float) -> Call:
+        """The question as this endpoint can take it."""
+        said = [{"role": "system", "content": self.system}] if self.system else []
+        call = Call(
+            messages=[*said, {"role": "user", "content": question}],
+            temperature=temperature,
+            seed=self.asker.options.seed,
+            max_tokens=self.asker.options.max_tokens,
+            stage="answer",
+            item=item,
+        )
+        return self.asker.capabilities.fit(call)
+
+    async def respond(self, item: str, question: str, temperature: float) -> str | Unanswered:
+        """What the model answers, without what it thought before; an answer that was cut is no answer."""
+        outcome = await self.asker.ask(self.call(item, question, temperature))
+        if not isinstance(outcome, Completed):
+            return failure(outcome, self.name, item)
+        answer = outcome.text.rpartition(_THOUGHTS_END)[2].strip()
+        if not answer:
+            return Unanswered(question_id=item, outcome="refused", detail="thoughts and no answer", judge=self.name)
+        return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,250 @@
+"""Runs of `answer` and `reference`: begun or resumed in the store, and read back from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pollex.agents.answers import MENDABLE, Answer, Question, Unanswered, mendable
+from pollex.agents.llm.reference_judge import CONSISTENT, EVIDENCE_SAYS, PLAIN, TYPE, type_question
+from pollex.agents.llm.respondent import Respondent
+from pollex.agents.roles import Judge
+from pollex.conversations.model import Conversation
+from pollex.conversations.referenced import Case, Cases
+from pollex.graphs import answer as answer_graph
+from pollex.graphs import reference as reference_graph
+from pollex.graphs.answer import AnswerContext, AnswerState
+from pollex.graphs.reference import ReferenceContext, ReferenceState, questions_for
+from pollex.graphs.results import PORTION
+from pollex.graphs.running import Setting, config, running
+from pollex.graphs.runs import kept_ids
+from pollex.prompts.referencing.profile import EVIDENCE, ReferencingProfile
+from pollex.store.resume import answers_of, conversations_of
+from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
+
+MISSING = "not_asked"
+ROUNDS = 2
+"""Times the steps of other graphs, for `config`: a wave of `reference` has six."""
+
+TypeFrom = Literal["category", "model", "unsure", ""]
+"""Who told the type of a task; empty where nobody was asked."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a run came to: how many cases to which outcome."""
+
+    run: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What the system under test answered; None where it didn't, and `outcome` says why."""
+
+    case: Case
+    answer: str | None
+    outcome: str
+    detail: str
+    model: str
+    temperature: float | None
+
+
+@dataclass(frozen=True)
+class Grading:
+    """All that was found of one case.
+
+    Attributes:
+        type: Of the task; None where it can't be told.
+        questions: What was asked against the reference, in order; the last is the overall grade.
+        answers: By question id; beside the questions' `plain` and `type` where they were asked.
+    """
+
+    case: Case
+    type: str | None
+    type_from: TypeFrom
+    questions: tuple[Question, ...]
+    answers: Mapping[str, Answer | Unanswered]
+
+    @property
+    def graded(self) -> list[Question]:
+        """The questions whose answers are grades: the dimensions, and overall last."""
+        return [question for question in self.questions if question.id != EVIDENCE]
+
+    @property
+    def outcome(self) -> str:
+        """`graded` where every dimension and the whole have a grade, or why not."""
+        found = [self.answers.get(question.id) for question in self.graded]
+        failed = [one for one in found if not isinstance(one, Answer)]
+        if not failed:
+            return "graded"
+        overall = found[-1]
+        return overall.outcome if len(failed) == len(found) and isinstance(overall, Unanswered) else "incomplete"
+
+    @property
+    def detail(self) -> str:
+        """Why a grade is missing; empty where none is."""
+        missing = [self.answers.get(question.id) for question in self.graded]
+        return next((one.detail for one in missing if isinstance(one, Unanswered)), "")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a reader of the grades has to know."""
+        found = list(self.case.flags)
+        check = self.answers.get(EVIDENCE)
+        if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
+            found.append(f"reference and evidence: {said}")
+        return (*found, "task type unsure") if self.type_from == "unsure" else tuple(found)
+
+
+async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: Setting) -> Ended:
+    """Puts the questions to the system under test; `responses_of` reads the answers back.
+
+    Raises:
+        ResumeRefused: The run to resume was started with something else.
+    """
+    fingerprint = {
+        "data": cases.fingerprint[:12],
+        "profile": profile.fingerprint,
+        "respondent": respondent.fingerprint,
+    }
+    store = setting.store
+    async with running("answer", fingerprint, setting, [respondent.name]) as run:
+        done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in MENDABLE | {MISSING}}
+        context = AnswerContext(
+            store=store,
+            run=run.id,
+            tracer=setting.tracer(run.id),
+            secrets=setting.secrets,
+            progress=setting.progress,
+            wave=setting.wave,
+            gate=asyncio.Semaphore(setting.at_once),
+            profile=profile,
+            cases={case.id: case for case in cases},
+            pending=[case.id for case in cases if case.id not in done],
+            respondent=respondent,
+        )
+        setting.progress.start("answer", len(cases), len(done))
+        with context.tracer.span("answer", kind="graph"):
+            limits = config(ROUNDS * len(cases), setting.wave)
+            await answer_graph.graph.ainvoke(AnswerState(), context=context, config=limits)
+        counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
+        status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
+        store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
+    return Ended(run.id, dict(counts))
+
+
+def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
+    """One a question, in the questions' order."""
+    kept = {one.id: one for one in conversations_of(store, run)}
+    for case in cases:
+        yield _response(case, kept.get(case.id))
+
+
+def _response(case: Case, kept: Conversation | None) -> Response:
+    if kept is None:
+        return Response(case, None, MISSING, "not asked", "", None)
+    about = kept.metadata
+    said = next((turn.content for turn in kept.turns if turn.role == "assistant"), None)
+    return Response(case, said, about["outcome"], about["detail"], about["model"], about["temperature"])
+
+
+async def grade(
+    cases: Cases,
+    *,
+    profile: ReferencingProfile,
+    classifier: Judge,
+    judge: Judge,
+    plain: Judge | None,
+    setting: Setting,
+) -> Ended:
+    """Grades answers against references; `gradings_of` reads the grades back.
+
+    Args:
+        classifier: Told types that no category tells.
+        plain: The judge without references; None leaves it out.
+
+    Raises:
+        ResumeRefused: The run to resume was started with something else.
+    """
+    judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
+    fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
+    fingerprint |= {name: one.fingerprint for name, one in judges.items()}
+    store, names = setting.store, sorted({one.name for one in judges.values()})
+    async with running("reference", fingerprint, setting, names) as run:
+        await _keep_cases(store, run.id, cases)
+        known = answers_of(store, run.id)
+        context = ReferenceContext(
+            store=store,
+            run=run.id,
+            tracer=setting.tracer(run.id),
+            secrets=setting.secrets,
+            progress=setting.progress,
+            wave=setting.wave,
+            gate=asyncio.Semaphore(setting.at_once),
+            profile=profile,
+            cases={case.id: case for case in cases},
+            pending=[case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain)],
+            classifier=classifier,
+            judge=judge,
+            plain=plain,
+            types={id_: told_type(profile, found) for id_, found in known.items() if _settled(found.get(TYPE))},
+        )
+        setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
+        with context.tracer.span("reference", kind="graph"):
+            limits = config(ROUNDS * len(cases), setting.wave)
+            await reference_graph.graph.ainvoke(ReferenceState(), context=context, config=limits)
+        counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
+        status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
+        store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})
+    return Ended(run.id, dict(counts))
+
+
+def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
+    """One a case, in the cases' order, read in portions."""
+    for start in range(0, len(cases), PORTION):
+        portion = cases.cases[start : start + PORTION]
+        answers = answers_of(store, run, ids=[case.id for case in portion])
+        for case in portion:
+            yield _grading(profile, case, answers.get(case.id, {}))
+
+
+def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:
+    """The type that the model told; None where it was unsure, didn't answer, or wasn't asked."""
+    told = found.get(TYPE)
+    if not isinstance(told, Answer):
+        return None
+    named = type_question(profile).options[told.chosen].text
+    return named if named in profile.types else None
+
+
+def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
+    by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
+    source: TypeFrom = "category" if by_category else "model" if told else "unsure" if TYPE in found else ""
+    return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)
+
+
+def _complete(
+    profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered], plain: Judge | None
+) -> bool:
+    """Whether nothing is left to ask about a case."""
+    asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
+    asked += [PLAIN] if plain else []
+    asked += [TYPE] if TYPE in found else []
+    return all(_settled(found.get(id_)) for id_ in asked)
+
+
+def _settled(answer: Answer | Unanswered | None) -> bool:
+    return answer is not None and not mendable(answer)
+
+
+async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
+    """What is graded, with references and evidence; a resumed run has some of it already."""
+    known = kept_ids(store, run)
+    for start in range(0, len(cases), PORTION):
+        new = [case.conversation for case in cases.cases[start : start + PORTION] if case.id not in known]
+        await store.write(conversation_rows(run, new))
