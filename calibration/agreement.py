@@ -76,7 +76,8 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
         distances = _distances(totals, values, level)
         seen = (observed * distances).sum(axis=(1, 2))
         by_chance = (chance * distances).sum(axis=(1, 2)) / (n - 1)
-        return 1 - np.divide(seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0)
+        disagreement: Floats = np.divide(seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0)
+        return 1 - disagreement
 
     return statistic
 

@@ -99,7 +99,7 @@ def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: np
     def table(weights: Floats) -> Floats:
         size = shape[0] * shape[1]
         flat = (np.arange(len(weights))[:, None] * size + cells).ravel()
-        return np.bincount(flat, weights.ravel(), len(weights) * size).reshape(-1, *shape)
+        return np.bincount(flat, weights.ravel(), len(weights) * size).astype(float).reshape(-1, *shape)
 
     def statistic(weights: Floats) -> Floats:
         blocks = [of_tables(table(weights[start : start + step])) for start in range(0, len(weights), step)]
@@ -122,4 +122,5 @@ def _correlation(moments: Floats, floors: tuple[float, float]) -> Floats:
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return ratios

@@ -81,7 +81,7 @@ class Predictions:
     @cached_property
     def nearest(self) -> Ints:
         """Place of the option nearest to the expected answer `[judgment]`; the lower one when two are as near."""
-        return np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1)
+        return np.asarray(np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64)
 
     def where(self, keep: Bools | Ints) -> Predictions:
         """Those that `keep` picks."""

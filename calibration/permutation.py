@@ -112,9 +112,9 @@ def _signs(texts: int, draws: int, rng: np.random.Generator, width: int = 0) -> 
     exact = 2**texts <= draws
     if exact:
         bits = (np.arange(2**texts)[:, None] >> np.arange(texts)) & 1
-        every = 1.0 - 2.0 * bits
+        every: Floats = (1 - 2 * bits).astype(np.float64)
     else:
-        every = 1.0 - 2.0 * rng.integers(2, size=(draws, texts))
+        every = (1 - 2 * rng.integers(2, size=(draws, texts))).astype(np.float64)
     return [every[start : start + step] for start in range(0, len(every), step)], exact
 
 

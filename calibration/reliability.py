@@ -159,7 +159,8 @@ def smoothed(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, wi
     """
     kernel, _ = _kernel(probability, mesh, width)
     below = weights @ kernel
-    return np.divide((weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0)
+    shares: Floats = np.divide((weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0)
+    return shares
 
 
 def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:

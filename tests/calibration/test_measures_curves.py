@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.calibration.crossfit import crossfit, dealt
+from pollex.calibration.curves import learning_curve
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.measures import Predictions, assess
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.errors import WrongUse
+
+QUESTIONS = Questionnaire((Scale("q", (1.0, 2.0, 3.0)),), "q")
+
+
+class Shares(JudgedEstimator):
+    """The answers' shares in training, one more each; tells `COUNTS` how many labels it saw."""
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        counts = np.bincount(y.answer, minlength=3) + 1.0
+        self.shares_ = counts / counts.sum()
+        COUNTS.append(len(y))
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        return np.tile(self.shares_, (len(X), 1))
+
+
+COUNTS: list[int] = []
+
+
+def data(n: int = 60) -> tuple[Floats, Judgments]:
+    rng = np.random.default_rng(0)
+    answer = rng.integers(3, size=n)
+    return rng.dirichlet(np.ones(3), n), Judgments(
+        np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64), answer, ("ann",)
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1, -0.5])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    X, y = data()
+    with pytest.raises(WrongUse, match="shares"):
+        learning_curve(Shares(), X, y, QUESTIONS, [np.arange(60)], np.random.default_rng(0), [share])
+
+
+def test_a_share_too_small_to_fit_is_counted_as_failed() -> None:
+    X, y = data(20)
+    folds = dealt(np.arange(20), 4, np.random.default_rng(1))
+    (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.05], repeats=3)
+    assert (point.failed, point.repeats, point.labels) == (3, (), 0)
+    assert point.mean("log_loss") is None
+    assert point.deviation("log_loss") is None
+
+
+def test_all_of_the_training_texts_is_cross_fitting() -> None:
+    X, y = data()
+    folds = dealt(np.arange(60), 5, np.random.default_rng(1))
+    (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [1.0])
+    expected = assess(Predictions.of(crossfit(Shares(), X, y, QUESTIONS, folds), y, QUESTIONS.scale()))
+    assert point.repeats == (expected,)
+    assert point.labels == 48
+    assert point.mean("log_loss") == pytest.approx(expected.log_loss.value)
+
+
+def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> None:
+    X, y = data()
+    groups = np.arange(60) // 3
+    folds = dealt(groups, 5, np.random.default_rng(1))
+    COUNTS.clear()
+    points = learning_curve(
+        Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.25, 0.5, 1.0], repeats=2, groups=groups
+    )
+    # 16 groups of 3 are left by each fold.
+    assert [point.labels for point in points] == [12, 24, 48]
+    assert COUNTS == [12] * 10 + [24] * 10 + [48] * 5
+    assert [len(point.repeats) for point in points] == [2, 2, 1]
+    spread = points[0].deviation("log_loss")
+    values = [repeat.log_loss.value for repeat in points[0].repeats]
+    assert spread == pytest.approx(np.std(values, ddof=1))  # type: ignore[arg-type]
