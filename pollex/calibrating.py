@@ -1,0 +1,310 @@
+"""What `pollex calibrate fit` and `predict` do: read tables, fit or load, write, tell."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from pollex.answer_tables import read_answers, read_judgments
+from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
+from pollex.calibration.intervals import support
+from pollex.calibration.judgments import NOBODY, Judgments
+from pollex.calibration.kept import load, save
+from pollex.calibration.models import model_named
+from pollex.calibration.questionnaire import Floats
+from pollex.calibration.tables.answers import AnswerTable
+from pollex.calibration.tables.faults import Fault
+from pollex.calibration.tables.judged import JudgmentTable
+from pollex.conversations.display import printable
+from pollex.errors import WrongUse
+from pollex.export import draft_of
+from pollex.prediction_files import writer_for
+
+DONE, PARTLY = 0, 3
+TRAINING = "training.json"
+"""Beside the calibrator: what it was fitted on, for people, and hashes by which its texts are known again."""
+
+
+def fit_command(
+    answers: str,
+    judgments: str,
+    *,
+    out: Path,
+    main: str | None,
+    nominal: Sequence[str],
+    options: Sequence[str],
+    shift: str | None,
+    model: str,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Reads both tables, fits, keeps, tells; the exit code."""
+    console = Console(stderr=as_json)
+    kind = model_named(model)
+    table = read_answers(answers, options=dict(map(_options, options)), nominal=[])
+    judged = read_judgments(judgments, table, main=main, nominal=nominal)
+    faults = (*table.faults, *judged.faults)
+    tell_tables(console, table, judged)
+    made = kind(**_settings(kind, seed, shift))
+    with console.status(f"Fitting: {kind.title or model}"):
+        fitted = _fitted(made, table, judged, shift)
+    path = save(fitted, out)
+    about = _about(fitted, table, judged)
+    _keep_training(out, table, judged, about | {"files": [answers, judgments], "shift": shift})
+    for line in told_choice(fitted):
+        say(console, line)
+    say(console, f"{fitted.title or model}: {support(about['labels'])}")
+    say(console, f"Wrote {path}. How good is it: pollex calibrate report {out} {answers} {judgments}")
+    if as_json:
+        print_json({"out": str(out), **about, **faults_json(faults)})
+    return exit_code(faults)
+
+
+def predict_command(
+    folder: Path, answers: str, *, out: Path, judges: Sequence[str], aggregate: str | None, as_json: bool
+) -> int:
+    """Reads answers, predicts, writes a row a text, tells; the exit code."""
+    console = Console(stderr=as_json)
+    model, how = load(folder), aggregate_named(aggregate)
+    write = writer_for(out)
+    table = read_answers(answers, scales=model.questionnaire_.asked)
+    tell_faults(console, table.faults)
+    strangers = [name for name in judges if name not in model.judges_]
+    if strangers:
+        say(console, f"Note: judges not seen in training get the shared part: {', '.join(strangers)}", "yellow")
+    labels = training_of(folder).get("labels")
+    if seen := learnt_from(folder, table):
+        say(
+            console,
+            f"Note: the calibrator learnt from {seen} of these texts: its predictions of them flatter it",
+            "yellow",
+        )
+    write(rows_of_predictions(model, table, judges, how))
+    said = "" if labels is None else f"; {support(labels)}"
+    say(console, f"Wrote {out}: {len(table.texts)} texts, {model.title}{said}")
+    if as_json:
+        about = {"out": str(out), "texts": len(table.texts), "learnt_from": seen, "strangers": strangers}
+        print_json(about | {"calibrated": labels is not None and support(labels).enough} | faults_json(table.faults))
+    return exit_code(table.faults)
+
+
+def rows_of_predictions(
+    model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
+) -> list[dict[str, Any]]:
+    """A row a text: what somebody unknown would say, each judge named, and those together."""
+    values = model.questionnaire_.scale().values
+    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), values)
+    if aggregate is not None:
+        columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()
+    if judges:
+        each = [_of_judge(model, table.X, judge, values) for judge in judges]
+        columns["judges"] = [list(of_text) for of_text in zip(*each, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _spread(proba: Floats, values: Sequence[float]) -> dict[str, list[Any]]:
+    figures = {
+        "expected": proba @ np.array(values),
+        "variance": variance(proba, values),
+        "entropy": entropy(proba),
+    } | {f"p_{value:g}": column for value, column in zip(values, proba.T, strict=True)}
+    return {name: figure.tolist() for name, figure in figures.items()}
+
+
+def _of_judge(model: JudgedEstimator, X: Floats, judge: str, values: Sequence[float]) -> list[dict[str, Any]]:
+    proba = model.predict_proba(X, [judge] * len(X))
+    columns = (proba @ np.array(values)).tolist(), entropy(proba).tolist(), proba.tolist()
+    return [
+        {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
+        for expected, bits, row in zip(*columns, strict=True)
+    ]
+
+
+def aggregate_named(how: str | None) -> Aggregate | None:
+    """The way to aggregate that was typed.
+
+    Raises:
+        WrongUse: There is none like it.
+    """
+    if how is None or how == "mean" or how == "max":
+        return how
+    try:
+        quantile = float(how)
+    except ValueError:
+        quantile = -1.0
+    if not 0 <= quantile <= 1:
+        raise WrongUse(f"no way to aggregate is called {how!r}", remedy="use mean, max or a quantile from 0 to 1")
+    return quantile
+
+
+def _options(said: str) -> tuple[str, tuple[float, ...]]:
+    question, equals, values = said.rpartition("=")
+    try:
+        found = tuple(float(value) for value in values.split(","))
+    except ValueError:
+        found = ()
+    if not equals or not question or len(set(found)) < 2 or not np.isfinite(found).all():
+        raise WrongUse(f"{said!r} names no options", remedy="write a question and its options: --options Q8=1,2,3")
+    return question, found
+
+
+def _settings(kind: type[JudgedEstimator], seed: int, shift: str | None) -> dict[str, Any]:
+    known = kind._get_param_names()
+    if shift is not None and "shift" not in known:
+        raise WrongUse(f"{kind.title} chooses nothing, so there is no --shift", remedy="leave out --shift or --model")
+    return {"seed": seed} if "seed" in known else {}
+
+
+def _fitted(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable, shift: str | None) -> JudgedEstimator:
+    groups = None
+    if shift is not None:
+        model.set_params(shift=True)
+        groups = shift_groups(table, judged, shift)
+    return model.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
+
+
+def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:
+    """Columns of groups of both tables; where both have a column, the answers' one counts, then the judgments'."""
+    names = dict.fromkeys([*table.groups, *judged.groups])
+    empty = ("",) * len(table.texts)
+    return {
+        name: tuple(
+            one or other
+            for one, other in zip(table.groups.get(name, empty), judged.groups.get(name, empty), strict=True)
+        )
+        for name in names
+    }
+
+
+def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tuple[str, ...]:
+    """The group of each text in a column.
+
+    Raises:
+        WrongUse: There is no such column, or it has one group only.
+    """
+    found = groups_of(table, judged)
+    if column not in found:
+        raise WrongUse(f"no column is called {column!r}", remedy=f"--shift is one of {', '.join(found) or 'none'}")
+    if len(set(found[column])) < 2:
+        raise WrongUse(f"all texts have the same {column!r}", remedy="leave out --shift")
+    return found[column]
+
+
+def tell_tables(console: Console, table: AnswerTable, judged: JudgmentTable) -> None:
+    """What was read, and what was left out."""
+    questions, given = judged.questionnaire, judged.judgments
+    say(
+        console,
+        f"{len(table.texts)} texts with answers to {len(table.scales)} questions; {len(given)} judgments, "
+        f"{_labels(judged)} of them of the main question {questions.main!r}; {_judges(given)}",
+    )
+    tell_faults(console, (*table.faults, *judged.faults))
+
+
+def _judges(given: Judgments) -> str:
+    nobody = int((given.judge == NOBODY).sum())
+    known = f"{len(given.judges)} judges"
+    return f"{known}; {nobody} judgments name none" if nobody else known
+
+
+def _labels(judged: JudgmentTable) -> int:
+    return len(judged.judgments.of_question(judged.questionnaire.index()))
+
+
+def tell_faults(console: Console, faults: Iterable[Fault]) -> None:
+    """What was left out, in yellow, and what is worth knowing."""
+    for fault in faults:
+        if fault.left_out:
+            say(console, f"Left out: {fault}", "yellow")
+        else:
+            say(console, f"Note: {fault}")
+
+
+def told_choice(model: JudgedEstimator) -> list[str]:
+    """What a model that chooses among others chose, and by how much."""
+    choice = getattr(model, "choice_", None)
+    return [] if choice is None else str(choice).splitlines()
+
+
+def _about(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable) -> dict[str, Any]:
+    labels = _labels(judged)
+    return {
+        "model": model.title,
+        "main": judged.questionnaire.main,
+        "texts": len(table.texts),
+        "labels": labels,
+        "judgments": len(judged.judgments),
+        "judges": len(judged.judgments.judges),
+        "calibrated": support(labels).enough,
+        "missing_labels": support(labels).missing,
+        "choice": told_choice(model),
+    }
+
+
+def _keep_training(folder: Path, table: AnswerTable, judged: JudgmentTable, about: Mapping[str, Any]) -> None:
+    learnt = np.zeros(len(table.texts), dtype=bool)
+    learnt[judged.judgments.row] = True
+    hashes = [one for one, used in zip(_hashes(table), learnt.tolist(), strict=True) if used]
+    text = json.dumps({**about, "text_hashes": hashes}, indent=2, ensure_ascii=False, allow_nan=False)
+    with draft_of(folder / TRAINING) as draft:
+        draft.write_text(f"{text}\n", encoding="utf-8", errors="replace")
+
+
+def training_of(folder: Path) -> dict[str, Any]:
+    """What a calibrator was fitted on; empty where that isn't kept."""
+    file = (folder if folder.is_dir() else folder.parent) / TRAINING
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def learnt_from(folder: Path, table: AnswerTable) -> int:
+    """How many of these texts the calibrator learnt from."""
+    known: Collection[str] = frozenset(map(str, training_of(folder).get("text_hashes", ())))
+    return sum(one in known for one in _hashes(table))
+
+
+def _hashes(table: AnswerTable) -> list[str]:
+    """By id and answers: the same id in another log is another text."""
+    rows = np.ascontiguousarray(table.X)
+    return [
+        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]
+        for text, row in zip(table.texts, rows, strict=True)
+    ]
+
+
+def faults_json(faults: Iterable[Fault]) -> dict[str, Any]:
+    """What was left out and what is worth knowing, for scripts."""
+    found = [(fault.left_out, asdict(fault)) for fault in faults]
+    return {
+        "left_out": [_shown(fault) for out, fault in found if out],
+        "notes": [_shown(fault) for out, fault in found if not out],
+    }
+
+
+def _shown(fault: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fault.items() if name != "left_out"}
+
+
+def exit_code(faults: Iterable[Fault]) -> int:
+    """3 where something was left out."""
+    return PARTLY if any(fault.left_out for fault in faults) else DONE
+
+
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """A line for people; control characters of foreign text are made visible."""
+    console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """One JSON object on the last line of standard output."""
+    print(json.dumps(values, ensure_ascii=True, allow_nan=False))  # noqa: T201

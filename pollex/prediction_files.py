@@ -1,0 +1,72 @@
+"""Predictions of a calibrator as a file: Parquet, JSON lines or CSV, a row a text. It appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.export import draft_of, guarded, require_writable
+
+Rows = Sequence[Mapping[str, Any]]
+
+JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
+
+
+def writer_for(path: Path) -> Callable[[Rows], None]:
+    """What writes the format that the name ends in.
+
+    Raises:
+        WrongUse: It ends in none that is known, or can't be written there.
+    """
+    writers = {".parquet": _write_parquet, ".jsonl": _write_jsonl, ".csv": _write_csv}
+    if path.suffix not in writers:
+        raise WrongUse(
+            f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(writers)}"
+        )
+    require_writable(path)
+    write = writers[path.suffix]
+
+    def written(rows: Rows) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft_of(path) as draft:
+            write(draft, rows)
+
+    return written
+
+
+def _write_jsonl(draft: Path, rows: Rows) -> None:
+    with draft.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+def _write_csv(draft: Path, rows: Rows) -> None:
+    """Cells that a spreadsheet would run are guarded by an apostrophe, names of columns too; lists are JSON."""
+    with draft.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([guarded(name) for name in rows[0]])
+        writer.writerows([_cell(value) for value in row.values()] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else guarded(value)
+
+
+def _write_parquet(draft: Path, rows: Rows) -> None:
+    """By DuckDB, from JSON lines with every type given: nothing is inferred."""
+    import duckdb  # other formats don't need it
+
+    types = {name: {"text_id": "VARCHAR", "judges": JUDGES}.get(name, "DOUBLE") for name in rows[0]}
+    lines = draft.with_name(f"{draft.name}.jsonl")
+    try:
+        _write_jsonl(lines, rows)
+        with duckdb.connect() as database:
+            columns = ", ".join(f"\"{name}\": '{type_}'" for name, type_ in types.items())
+            source = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
+            target = str(draft).replace("'", "''")
+            database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
+    finally:
+        lines.unlink(missing_ok=True)
