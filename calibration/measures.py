@@ -119,16 +119,22 @@ def assess(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
+    smooth: bool = True,
 ) -> Assessment:
     """Measures predictions; whatever can't be measured is undefined, never an error.
 
     Args:
         rng: None: values without intervals.
         smece_resamples: As `resamples`, for smECE, which is slow.
+        smooth: False: without smECE, whose package alone takes seconds to load.
     """
     quick = measured(_figures(predictions), predictions.text, rng, resamples)
-    mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
     first = next(iter(quick.values()))
+    if smooth:
+        mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
+    else:
+        mean = Measured(None, None, None, first.n, first.texts, "not asked for")
+        each = [mean] * len(predictions.values)
     return Assessment(
         n=first.n,
         texts=first.texts,
@@ -144,6 +150,7 @@ def assess_each(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
+    smooth: bool = True,
 ) -> dict[Hashable, Assessment]:
     """Measures each judge, or each subgroup, by itself.
 
@@ -154,7 +161,7 @@ def assess_each(
         raise WrongUse(f"{len(of)} labels for {len(predictions)} judgments", remedy="give one label a judgment")
     codes = np.array([{label: code for code, label in enumerate(dict.fromkeys(of))}[label] for label in of], int)
     return {
-        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples)
+        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples, smooth)
         for code, label in enumerate(dict.fromkeys(of))
     }
 

@@ -34,9 +34,9 @@ def test_the_error_of_each_answer_is_that_of_the_authors_package() -> None:
 
 def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     proba, answer = drawn(80)
-    mean, each = smece(proba, answer, np.arange(80), np.random.default_rng(1), 40)
+    mean, each = smece(proba, answer, np.arange(80), np.random.default_rng(1), 12)
     rng = np.random.default_rng(1)
-    picks = rng.integers(80, size=(40, 80))
+    picks = rng.integers(80, size=(12, 80))
     copies = [np.sort(row) for row in picks]
     draws = [relplot.smECE(proba[rows, 0], (answer[rows] == 0).astype(float)) for rows in copies]
     low, high = np.quantile(draws, [0.025, 0.975])
