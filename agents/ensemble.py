@@ -285,9 +285,7 @@ class Ensemble:
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Votes:
         """The share of the runs for each option where the rule lets the mode pass; else undecided, with the figures."""
         found = await self.votes(conversation, questions)
-        return [
-            self._answer(conversation, question, votes) for question, votes in zip(questions, found, strict=True)
-        ]
+        return [self._answer(conversation, question, votes) for question, votes in zip(questions, found, strict=True)]
 
     async def verdicts(self, conversation: Conversation, questions: Sequence[Question]) -> list[Verdict]:
         """What the runs come to, one verdict a question."""

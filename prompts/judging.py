@@ -71,3 +71,13 @@ def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) 
         "required": numbers,
         "$defs": {"a": {**answer, "properties": narrowed}},
     }
+
+
+def rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+    """The schema of one answer with these options.
+
+    Args:
+        schema: That of the prompt `rate`.
+    """
+    answer = {**schema["properties"]["answer"], "enum": list(options)}
+    return {**schema, "properties": {**schema["properties"], "answer": answer}}

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.llm.asking import Asker
 from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.independent import Independent
+from pollex.agents.llm.replicates import again
 from pollex.agents.llm.sampling import pooled
 from pollex.agents.llm.straightness import straight_lined, suspect
 from pollex.agents.rubrics import Rubric
@@ -53,6 +54,10 @@ class LlmJudge:
     @property
     def learned(self) -> Mapping[str, Any]:
         return {}
+
+    def again(self, replicate: int) -> Self:
+        """See `agents.ensemble.Repeatable`."""
+        return type(self)(again(self.asker, replicate))
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing: a model answers on the scale that it is given."""

@@ -25,6 +25,8 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "items": numbered(RUBRICS),
     "item": RUBRICS[0],
     "options": listed(LIKERT),
+    "question": '"Was the task completed?"',
+    "instructions": "Answer yes where the user got what was asked for.",
 }
 ITEMS = {
     "summarize": [{"i": 1, "reason": "The user confirms the fix."}, {"known": 1, "rubric": "The assistant explains."}],

@@ -1,0 +1,156 @@
+"""A rater on a model: one question a call, in RoboRater's prompt variants.
+
+    v0  nothing but the question
+    v1  and what human raters are told
+    v2  and to go by the conversation alone
+    v3  and the expected end state, described in a call of its own before
+    v4  and the actual end state likewise
+
+The descriptions derive from what the conversation says, so they reach the last call as data, in its envelope.
+
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Symposium.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, Self, get_args
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.llm.asking import Asker, failure, signed, spoken
+from pollex.agents.llm.reading import chosen, object_in
+from pollex.agents.llm.replicates import again
+from pollex.agents.llm.sampling import point
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import WrongUse
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed
+from pollex.prompts.envelope import Item, escaped
+from pollex.prompts.judging import listed, rating_schema
+from pollex.prompts.profile import DomainProfile
+from pollex.prompts.prompt import load
+
+Variant = Literal["v0", "v1", "v2", "v3", "v4"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+BLOCKS = ("instructions", "grounded", "expected", "actual")
+"""The blocks of the prompt that v1, v2, v3 and v4 add, in this order."""
+
+
+class LlmRater:
+    """A judge for questions of any options; see the module.
+
+    Args:
+        instructions: What human raters are told; empty for what the domain profile says.
+    """
+
+    def __init__(self, asker: Asker, variant: Variant = "v4", instructions: str = "") -> None:
+        if variant not in VARIANTS:
+            raise WrongUse(f"no prompt variant {variant!r}", remedy=f"choose from {', '.join(VARIANTS)}")
+        self.asker, self.variant = asker, variant
+        self.instructions = instructions.strip() or instructions_of(asker.profile)
+        self.prompt = load("rate")
+        self.blocks = BLOCKS[: VARIANTS.index(variant)]
+        self.states = {name: load(f"end_state_{name}") for name in ("expected", "actual") if name in self.blocks}
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        prompts = [self.prompt, *self.states.values()]
+        settings = {"variant": self.variant, "temperature": self.asker.options.temperature}
+        return self.asker.fingerprint(*prompts, **settings, instructions=self.instructions)
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        return {}
+
+    def again(self, replicate: int) -> Self:
+        """See `agents.ensemble.Repeatable`."""
+        return type(self)(again(self.asker, replicate), self.variant, self.instructions)
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Nothing: a model is told what to go by."""
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+        """The rubric itself: a model reads what it says."""
+        return rubric
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Nothing: calls about different conversations share nothing."""
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """One answer a question; the end states are described once for all of them."""
+        judge = signed(self.name, self.prompt)
+        if why := conversation.not_scorable:
+            return [Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=judge) for q in questions]
+        described = await self._described(conversation)
+        if isinstance(described, Unanswered):
+            return [described.model_copy(update={"question_id": question.id}) for question in questions]
+        return list(await asyncio.gather(*(self._rate(conversation, q, described, judge) for q in questions)))
+
+    async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
+        """The end states that the variant asks for, as data; a failure where one can't be had."""
+        calls = {
+            name: self.asker.call(prompt, spoken(conversation), {}, stage="describe", item=conversation.id)
+            for name, prompt in self.states.items()
+        }
+        found = await asyncio.gather(
+            *(self.asker.read(call, {name: str}, signed(self.name, self.states[name])) for name, call in calls.items())
+        )
+        items: list[Item] = []
+        for name, state in zip(calls, found, strict=True):
+            if isinstance(state, Unanswered):
+                return state
+            items.append({"end_state": name, "text": state[name]})
+        return items
+
+    async def _rate(
+        self, conversation: Conversation, question: Question, described: Sequence[Item], judge: str
+    ) -> Answer | Unanswered:
+        outcome = await self.asker.ask(self._call(conversation, question, described))
+        block = object_in(outcome.text) if isinstance(outcome, Completed) else None
+        option = chosen(block.value.get("answer"), texts(question)) if block else None
+        if option is None or block is None:
+            return failure(outcome, judge, question.id)
+        return Answer(
+            question_id=question.id,
+            probabilities=point(option, len(question.options)),
+            chosen=option,
+            source="point",
+            justification=str(block.value.get("why") or ""),
+            judge=judge,
+        )
+
+    def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
+        options = texts(question)
+        values = {
+            "question": escaped(question.text),
+            "options": listed(options),
+            "instructions": self.instructions,
+        }
+        return self.asker.call(
+            self.prompt,
+            [*spoken(conversation), *described],
+            values,
+            schema=rating_schema(self.prompt.schema, options),
+            without=frozenset(BLOCKS) - frozenset(self.blocks),
+            stage="judge",
+            item=conversation.id,
+        )
+
+
+def texts(question: Question) -> list[str]:
+    """The options as they are written."""
+    return [option.text for option in question.options]
+
+
+def instructions_of(profile: DomainProfile) -> str:
+    """What a domain profile has to say to raters."""
+    expected = "\n".join(f"- {expectation}" for expectation in profile.expectations)
+    return f"USER wants to {profile.task.removeprefix('to ')}\nRoughly ideal: {profile.ideal_conversation}\n{expected}"
