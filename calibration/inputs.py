@@ -10,6 +10,7 @@ import numpy as np
 
 from pollex.calibration.gaussian import Filled, Gaussian
 from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
+from pollex.errors import WrongUse
 
 Coding = Literal["expected", "options"]
 """How an ordinal question enters: by its expected score, or by the probability of every option but the last. One that
@@ -61,14 +62,28 @@ class Inputs:
         return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
 
 
-def inputs_of(X: Floats, questionnaire: Questionnaire, coding: Coding = "expected") -> Inputs:
-    """Learns means, spreads and what goes with what from training rows."""
+def inputs_of(
+    X: Floats, questionnaire: Questionnaire, coding: Coding = "expected", only: Sequence[str] | None = None
+) -> Inputs:
+    """Learns means, spreads and what goes with what from training rows.
+
+    Args:
+        only: Ids of the questions that are looked at; None: all that are asked.
+
+    Raises:
+        WrongUse: One of these is not asked.
+    """
+    if strangers := sorted(set(only or ()) - set(questionnaire.blocks)):
+        raise WrongUse(
+            f"question {strangers[0]!r} is not asked", remedy=f"use some of {', '.join(questionnaire.blocks)}"
+        )
     columns, absent = _columns(X, questionnaire, coding)
     seen = np.where(absent, np.nan, columns)
     counts = np.maximum((~np.isnan(seen)).sum(axis=0), 1)
     mean = np.nansum(seen, axis=0) / counts
     spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
-    kept = spread > LEAST_SPREAD
+    wanted = [only is None or name in only for name in _names(questionnaire, coding)]
+    kept = (spread > LEAST_SPREAD) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
     return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learnt(standard))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,19 +31,21 @@ class OrdinalMixedEffects(JudgedEstimator):
         cuts: Of that on the cuts, around those of the answers' shares.
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
         questions: `main` learns the main question; `all` every ordinal one that has judgments.
+        only: Ids of the questions that are looked at; None: all that are asked.
     """
 
     title: ClassVar[str] = "ordinal mixed effects"
 
     def __init__(
         self,
-        shared: float = 10.0,
+        shared: float = 30.0,
         intercepts: float | None = 2.0,
         scales: float | None = 10.0,
-        slopes: float | None = 20.0,
+        slopes: float | None = 50.0,
         cuts: float = 0.1,
         coding: Coding = "expected",
         questions: Literal["main", "all"] = "main",
+        only: Sequence[str] | None = None,
     ) -> None:
         self.shared = shared
         self.intercepts = intercepts
@@ -51,15 +54,19 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.cuts = cuts
         self.coding = coding
         self.questions = questions
+        self.only = only
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
-        self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding)
+        self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding, self._only())
         F = self.inputs_.of(X).rows
         self.terms_: dict[int, Terms] = {}
         for question in self._wanted(y):
             own = y.of_question(question)
             centre = self._centre(own.answer, question)
             self.terms_[question] = learnt(F[own.row], own.judge, own.answer, centre, self._precision(centre))
+
+    def _only(self) -> Sequence[str] | None:
+        return self.only
 
     def _wanted(self, y: Judgments) -> list[int]:
         """The questions to be learnt; the main one always."""

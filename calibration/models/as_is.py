@@ -1,0 +1,50 @@
+"""The judge's answer to the main question as it is, by its probabilities: what calibration is to improve on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.errors import WrongUse
+
+
+class AsIs(JudgedEstimator):
+    """Probabilities of the question's own block, p / Z; where they are missing or it does not apply, all alike.
+
+    Learns nothing. Its prediction is the expected answer Σ p·value / Z.
+    """
+
+    title: ClassVar[str] = "answer as it is, expected"
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002
+        own_block(self, self.questionnaire_.index())
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
+        block = X[:, own_block(self, question)]
+        mass = block.sum(axis=1, keepdims=True)
+        return np.divide(block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0)
+
+    def _state(self) -> State:
+        return State({}, {})
+
+    def _restore(self, state: State) -> None:
+        """Has nothing to restore."""
+
+
+def own_block(model: JudgedEstimator, question: int) -> slice:
+    """Columns of X with the judge's own answer to a question.
+
+    Raises:
+        WrongUse: The judge was not asked it.
+    """
+    name = model.questionnaire_.scales[question].question
+    if name not in model.questionnaire_.blocks:
+        raise WrongUse(
+            f"the judge was not asked {name!r}, so there is no answer to take as it is",
+            remedy="ask it, or use a model that predicts it from the other questions",
+        )
+    return model.questionnaire_.blocks[name]

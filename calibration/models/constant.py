@@ -1,0 +1,55 @@
+"""The same for every text and judge: how often each answer was given. What every model has to beat."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.shares import learnt_places, shares_of, table_of
+from pollex.errors import WrongUse
+
+
+class Constant(JudgedEstimator):
+    """Shares of the answers to each question in the training judgments.
+
+    Args:
+        smoothing: So many judgments more, spread evenly over the options.
+        memory: When adapted, what was learnt before counts as so many judgments.
+    """
+
+    title: ClassVar[str] = "constant"
+
+    def __init__(self, smoothing: float = 1.0, memory: float = 10.0) -> None:
+        self.smoothing = smoothing
+        self.memory = memory
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
+        self.shares_: dict[int, Floats] = {}
+        for question in np.unique(y.question).tolist():
+            options = len(self.questionnaire_.scales[question].values)
+            flat = np.full(options, 1 / options)
+            self.shares_[question] = shares_of(y.of_question(question).answer, flat, self.smoothing)
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002
+        self.shares_ = {
+            question: shares_of(y.of_question(question).answer, shares, self.memory)
+            for question, shares in self.shares_.items()
+        }
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
+        if question not in self.shares_:
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} had no judgments in training",
+                remedy="add judgments of it, and fit again",
+            )
+        return np.tile(self.shares_[question], (len(X), 1))
+
+    def _state(self) -> State:
+        return State({}, table_of("shares", self.shares_))
+
+    def _restore(self, state: State) -> None:
+        self.shares_ = learnt_places("shares", state.arrays)

@@ -1,0 +1,112 @@
+"""Isotonic regression per judge: the larger the judge's own expected answer, the larger the predicted one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.models.as_is import own_block
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.errors import WrongUse
+
+Curves = tuple[Floats, Floats]
+"""Scores at which a step begins or ends `[knot]`, ascending, and P(answer > k) there `[knot, options − 1]`."""
+
+
+class IsotonicByJudge(JudgedEstimator):
+    """P(answer > k) as an isotonic function of the expected answer to the same question, by judge and for all.
+
+    A judge's curves are mixed with everybody's in the ratio of the judge's labels to `strength`. The order of the
+    curves holds by itself: isotonic regression of a larger target is nowhere smaller.
+
+    Source: Henzi, Ziegel & Gneiting 2021, "Isotonic distributional regression", doi:10.1111/rssb.12450.
+
+    Args:
+        strength: Everybody's curve counts as so many labels of each judge; 0: the judge's own alone.
+        smoothing: So many judgments with the shares of all are mixed into everybody's curve.
+    """
+
+    title: ClassVar[str] = "isotonic regression per judge"
+
+    def __init__(self, strength: float = 10.0, smoothing: float = 10.0) -> None:
+        self.strength = strength
+        self.smoothing = smoothing
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
+        question = self.questionnaire_.index()
+        if not self.questionnaire_.scale().ordinal:
+            raise WrongUse(
+                f"the main question {self.questionnaire_.main!r} is not ordinal, so nothing can rise with it",
+                remedy="give its options in order and say so, or use the calibration network",
+            )
+        own = y.of_question(question)
+        scores = self._scores(X, question)[own.row]
+        usable = ~np.isnan(scores)
+        scores, judges = scores[usable], own.judge[usable]
+        self.above_: Floats = self._targets(own.answer).mean(axis=0)
+        targets = self._targets(own.answer[usable])
+        counts = np.bincount(judges[judges >= 0], minlength=len(self.judges_))
+        self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
+        self.curves_: list[Curves] = [_curves(scores[judges == j], targets[judges == j]) for j in range(len(counts))]
+        self.curves_.append(_curves(scores, targets))
+        self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
+
+    def _scores(self, X: Floats, question: int) -> Floats:
+        """Expected answer `[row]`, NaN where there is none."""
+        own_block(self, question)
+        place = [scale.question for scale in self.questionnaire_.asked].index(self.questionnaire_.main)
+        return self.questionnaire_.expected(X)[:, place]
+
+    def _targets(self, answers: Ints) -> Floats:
+        """Whether the answer is above each option but the last `[judgment, options − 1]`."""
+        options = len(self.questionnaire_.scale().values)
+        return (answers[:, None] > np.arange(options - 1)).astype(np.float64)
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        if question != self.questionnaire_.index():
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} was not learnt: only the main one is",
+                remedy="fit with it as the main question",
+            )
+        scores = self._scores(X, question)
+        above = self.share_ * _read(self.curves_[-1], scores, self.above_) + (1 - self.share_) * self.above_
+        for judge in np.unique(judges[judges >= 0]).tolist():
+            rows = judges == judge
+            trust = np.where(np.isnan(scores[rows]), 0.0, self.trust_[judge])[:, None]
+            above[rows] = trust * _read(self.curves_[judge], scores[rows], self.above_) + (1 - trust) * above[rows]
+        bounds = np.concatenate([np.ones((len(X), 1)), above, np.zeros((len(X), 1))], axis=1)
+        return np.maximum(-np.diff(bounds, axis=1), 0.0)
+
+    def _state(self) -> State:
+        arrays = {"above": self.above_, "trust": self.trust_, "share": self.share_}
+        for place, (knots, levels) in enumerate(self.curves_):
+            arrays |= {f"knots.{place}": knots, f"levels.{place}": levels}
+        return State({"curves": len(self.curves_)}, arrays)
+
+    def _restore(self, state: State) -> None:
+        self.above_, self.trust_, self.share_ = (state.arrays[name] for name in ("above", "trust", "share"))
+        self.curves_ = [
+            (state.arrays[f"knots.{place}"], state.arrays[f"levels.{place}"]) for place in range(state.facts["curves"])
+        ]
+
+
+def _curves(scores: Floats, targets: Floats) -> Curves:
+    """Isotonic fits of all columns of the targets, read off at each score that occurs."""
+    knots = np.unique(scores)
+    if not len(knots):
+        return knots, np.zeros((0, targets.shape[1]))
+    fits = [IsotonicRegression().fit(scores, target).predict(knots) for target in targets.T]
+    return knots, np.stack(fits, axis=1)
+
+
+def _read(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
+    """Levels at the scores `[row, options − 1]`, level beyond the ends; `otherwise` where there is no score or knot."""
+    knots, levels = curves
+    if not len(knots):
+        return np.tile(otherwise, (len(scores), 1))
+    read = np.stack([np.interp(scores, knots, level) for level in levels.T], axis=1)
+    return np.where(np.isnan(scores)[:, None], otherwise, read)

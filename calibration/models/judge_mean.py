@@ -1,0 +1,73 @@
+"""What a judge answers as a rule, whatever the text: the judge's own shares of answers, drawn to everybody's."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.shares import counts_of, learnt_places, shares_of, table_of
+from pollex.errors import WrongUse
+
+
+class JudgeMean(JudgedEstimator):
+    """A judge's shares of answers to each question; somebody unknown has everybody's.
+
+    Args:
+        strength: Everybody's shares count as so many judgments of each judge.
+        smoothing: So many judgments more, spread evenly over the options, are in everybody's shares.
+        memory: When adapted, what was learnt before counts as so many judgments, of each judge and of all.
+    """
+
+    title: ClassVar[str] = "judge's mean"
+
+    def __init__(self, strength: float = 8.0, smoothing: float = 1.0, memory: float = 4.0) -> None:
+        self.strength = strength
+        self.smoothing = smoothing
+        self.memory = memory
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
+        self.shares_: dict[int, Floats] = {}
+        for question in np.unique(y.question).tolist():
+            own = y.of_question(question)
+            options = len(self.questionnaire_.scales[question].values)
+            everybody = shares_of(own.answer, np.full(options, 1 / options), self.smoothing)
+            counts = counts_of(own.judge, own.answer, len(self.judges_), options)
+            self.shares_[question] = _drawn(counts, everybody, self.strength)
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002
+        adapted = {}
+        for question, shares in self.shares_.items():
+            own = y.of_question(question)
+            new = np.tile(shares[-1], (len(self.judges_) + 1 - len(shares), 1))
+            before = np.concatenate([shares[:-1], new])
+            counts = counts_of(own.judge, own.answer, len(self.judges_), shares.shape[1])
+            everybody = shares_of(own.answer, shares[-1], self.memory)
+            # what the domain changes for everybody, it changes for each judge too
+            moved = before * (everybody / shares[-1])
+            adapted[question] = _drawn(counts, moved / moved.sum(axis=1, keepdims=True), self.memory)
+        self.shares_ = adapted
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
+        if question not in self.shares_:
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} had no judgments in training",
+                remedy="add judgments of it, and fit again",
+            )
+        # the last row is everybody's, which is where the code of nobody, −1, points
+        return self.shares_[question][judges]
+
+    def _state(self) -> State:
+        return State({}, table_of("shares", self.shares_))
+
+    def _restore(self, state: State) -> None:
+        self.shares_ = learnt_places("shares", state.arrays)
+
+
+def _drawn(counts: Floats, towards: Floats, strength: float) -> Floats:
+    """Shares `[judge + 1, option]` of each judge's counts, drawn to `towards` `[option]` or `[judge + 1, option]`."""
+    pulled = counts + strength * towards
+    return np.asarray(pulled / pulled.sum(axis=1, keepdims=True))

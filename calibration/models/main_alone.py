@@ -1,0 +1,28 @@
+"""The main question calibrated alone: what the other questions add is seen beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pollex.calibration.models.as_is import own_block
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
+
+
+class MainAlone(OrdinalMixedEffects):
+    """Cumulative link on the judge's answer to the main question only, the same for all judges.
+
+    Args:
+        shared: Precision of the prior on its slope.
+        cuts: Of that on the cuts.
+        intercepts: Of that on judges' intercepts; None, as in the paper's "calibrated Q0": none.
+    """
+
+    title: ClassVar[str] = "main question alone, calibrated"
+
+    def __init__(self, shared: float = 1.0, cuts: float = 0.1, intercepts: float | None = None) -> None:
+        super().__init__(shared=shared, cuts=cuts, intercepts=intercepts, scales=None, slopes=None)
+
+    def _only(self) -> Sequence[str]:
+        own_block(self, self.questionnaire_.index())
+        return (self.questionnaire_.main,)

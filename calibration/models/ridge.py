@@ -1,0 +1,127 @@
+"""Ridge regression on the expected scores with an intercept a judge; its residuals give the distribution."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.inputs import Coding, Inputs, inputs_from, inputs_of
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.errors import WrongUse
+
+LEAST = 1e-9
+"""No answer is given a smaller probability."""
+
+
+class RidgeWithJudge(JudgedEstimator):
+    """Expected answer by least squares, m = b + β·x + u_a; the answers are a normal around it, cut at the midpoints.
+
+    The normal's deviation is that under which the answers are most likely, each predicted by the regression that did
+    not see it: its left-out residual is e / (1 − h). Source: Allen 1974, doi:10.1080/00401706.1974.10489157.
+
+    Args:
+        shared: Penalty on the slopes, of standardised inputs.
+        judges: Penalty on the judges' intercepts; None leaves them out.
+        drift: When adapted, the penalty on what a judge's intercept changes, as a multiple of `judges`; slopes stay.
+        coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
+    """
+
+    title: ClassVar[str] = "ridge with judge"
+
+    def __init__(
+        self, shared: float = 30.0, judges: float | None = 5.0, drift: float = 1.0, coding: Coding = "expected"
+    ) -> None:
+        self.shared = shared
+        self.judges = judges
+        self.drift = drift
+        self.coding = coding
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
+        self._require_order()
+        self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding)
+        own = y.of_question(self.questionnaire_.index())
+        target = self._values()[own.answer]
+        D = self._design(self.inputs_.of(X).rows[own.row], own.judge)
+        penalty = self._penalty(self.judges, self.shared)
+        gram = D.T @ D + np.diag(penalty)
+        self.weights_: Floats = np.linalg.solve(gram, D.T @ target)
+        hat = np.einsum("ij,ji->i", D, np.linalg.solve(gram, D.T))
+        left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
+        self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:
+        new = np.zeros(1 + self.inputs_.width + len(self.judges_))
+        new[: len(self.weights_)] = self.weights_
+        own = y.of_question(self.questionnaire_.index())
+        D = self._design(self.inputs_.of(X).rows[own.row], own.judge)
+        left = self._values()[own.answer] - D @ new
+        moved = np.r_[0, np.arange(1 + self.inputs_.width, len(new))]
+        strength = None if self.judges is None else self.judges * self.drift
+        penalty = self._penalty(strength, 0.0)[moved]
+        gram = D[:, moved].T @ D[:, moved] + np.diag(penalty + LEAST)
+        new[moved] += np.linalg.solve(gram, D[:, moved].T @ left)
+        self.weights_ = new
+
+    def _require_order(self) -> None:
+        if not self.questionnaire_.scale().ordinal:
+            raise WrongUse(
+                f"the main question {self.questionnaire_.main!r} is not ordinal, so its answers have no mean",
+                remedy="give its options in order and say so, or use the calibration network",
+            )
+
+    def _design(self, F: Floats, judges: Ints) -> Floats:
+        """One, inputs, and the judges' indicators `[judgment, 1 + input + judge]`."""
+        who = (judges[:, None] == np.arange(len(self.judges_))).astype(np.float64)
+        return np.concatenate([np.ones((len(F), 1)), F, who], axis=1)
+
+    def _penalty(self, judges: float | None, shared: float) -> Floats:
+        # an intercept that is left out is one that is held at nothing
+        strength = 1e12 if judges is None else judges
+        return np.concatenate([[0.0], np.full(self.inputs_.width, shared), np.full(len(self.judges_), strength)])
+
+    def _values(self) -> Floats:
+        return np.array(self.questionnaire_.scale().values)
+
+    def _midpoints(self) -> Floats:
+        values = self._values()
+        return np.asarray((values[1:] + values[:-1]) / 2)
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        if question != self.questionnaire_.index():
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} was not learnt: only the main one is",
+                remedy="fit with it as the main question",
+            )
+        mean = self._design(self.inputs_.of(X).rows, judges) @ self.weights_
+        return cut_normal(mean, float(self.deviation_[0]), self._midpoints())
+
+    def _state(self) -> State:
+        return State({}, self.inputs_.arrays() | {"weights": self.weights_, "deviation": self.deviation_})
+
+    def _restore(self, state: State) -> None:
+        self.inputs_ = inputs_from(self.questionnaire_, self.coding, state.arrays)
+        self.weights_, self.deviation_ = state.arrays["weights"], state.arrays["deviation"]
+
+
+def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
+    """Probability between neighbouring midpoints under a normal around each mean `[row, option]`."""
+    below = ndtr((midpoints[None, :] - mean[:, None]) / deviation)
+    bounds = np.concatenate([np.zeros((len(mean), 1)), below, np.ones((len(mean), 1))], axis=1)
+    proba = np.maximum(np.diff(bounds, axis=1), LEAST)
+    return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+
+def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
+    """Deviation under which the answers are most likely, between 1/50 and 50 of the distance of the midpoints."""
+    unit = float(np.ptp(midpoints)) or 1.0
+
+    def loss(log: float) -> float:
+        proba = cut_normal(mean, unit * np.exp(log), midpoints)
+        return -float(np.log(proba[np.arange(len(answers)), answers]).sum())
+
+    return float(unit * np.exp(minimize_scalar(loss, bounds=(-np.log(50), np.log(50)), method="bounded").x))

@@ -1,0 +1,35 @@
+"""How often each answer was given, drawn to what was thought before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pollex.calibration.questionnaire import Floats, Ints
+
+
+def shares_of(answers: Ints, before: Floats, strength: float) -> Floats:
+    """Shares of the answers `[option]`, to which `strength` judgments with the shares `before` are added."""
+    counts = np.bincount(answers, minlength=len(before)) + strength * before
+    return np.asarray(counts / counts.sum())
+
+
+def counts_of(judges: Ints, answers: Ints, people: int, options: int) -> Floats:
+    """How often each judge gave each answer `[judge + 1, option]`; the last row is of nobody known, and empty."""
+    counts = np.zeros((people + 1, options))
+    known = judges >= 0
+    np.add.at(counts, (judges[known], answers[known]), 1)
+    return counts
+
+
+def table_of(name: str, arrays: Mapping[int, Floats]) -> dict[str, Any]:
+    """Arrays by question under the names `name.question`, for a state."""
+    return {f"{name}.{question}": array for question, array in arrays.items()}
+
+
+def learnt_places(name: str, arrays: Mapping[str, Any]) -> dict[int, Any]:
+    """Arrays by question, as `table_of` named them."""
+    own = [key for key in arrays if key.startswith(f"{name}.")]
+    return {int(key.removeprefix(f"{name}.")): arrays[key] for key in sorted(own)}
