@@ -7,7 +7,8 @@ of the posterior under independent normal priors. With two options it is a mixed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -17,7 +18,10 @@ from scipy.special import expit, log_expit
 from pollex.calibration.questionnaire import Floats, Ints
 
 LEAST_GAP = 1e-9
-"""Neighbouring bounds are kept so far apart, that no answer has probability 0."""
+"""In training, neighbouring bounds are kept so far apart that no answer has probability 0."""
+
+LEAST = 1e-9
+"""No answer is given a smaller probability: far outside of what was seen in training nothing is that sure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,23 @@ def unlearnt(shares: Floats, inputs: int, judges: int) -> Terms:
     )
 
 
+def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
+    """Precisions in the shape of the terms, one for all terms of a kind; None: that kind stays where its mean is."""
+    kinds = zip(shape._parts(), strengths, strict=True)
+    return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
+
+
+def with_judges(terms: Terms, judges: int) -> Terms:
+    """The same with so many judges; those that come anew, at the end, have no terms of their own yet."""
+    new = judges - len(terms.intercepts)
+    return replace(
+        terms,
+        intercepts=np.pad(terms.intercepts, (0, new)),
+        scales=np.pad(terms.scales, (0, new)),
+        judge_slopes=np.pad(terms.judge_slopes, ((0, new), (0, 0))),
+    )
+
+
 def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
     """Location β·x + u_a + v_a·x and scale exp(s_a) of each row, both `[row]`; judge −1 has no terms of their own.
 
@@ -109,7 +130,8 @@ def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = 
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
     bounds = np.concatenate([np.zeros((len(F), 1)), below, np.ones((len(F), 1))], axis=1)
-    return np.diff(bounds, axis=1)
+    proba = np.maximum(np.diff(bounds, axis=1), LEAST)
+    return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
 def learnt(

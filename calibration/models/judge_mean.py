@@ -42,7 +42,7 @@ class JudgeMean(JudgedEstimator):
         adapted = {}
         for question, shares in self.shares_.items():
             own = y.of_question(question)
-            new = np.tile(shares[-1], (len(self.judges_) + 1 - len(shares), 1))
+            new = np.tile(shares[-1], (len(self.judges_) + 2 - len(shares), 1))
             before = np.concatenate([shares[:-1], new])
             counts = counts_of(own.judge, own.answer, len(self.judges_), shares.shape[1])
             everybody = shares_of(own.answer, shares[-1], self.memory)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pollex.calibration.cumulative import Terms, distribution, learnt, unlearnt
+from pollex.calibration.cumulative import Terms, alike, distribution, learnt, unlearnt, with_judges
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.inputs import Coding, Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -16,6 +16,9 @@ from pollex.errors import WrongUse
 
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
+
+START_DRIFT, GAPS_DRIFT = 0.5, 100.0
+"""Precisions of what another domain changes about the cuts: all move together far more easily than apart."""
 
 PARTS = tuple(Terms.__dataclass_fields__)
 
@@ -32,6 +35,8 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
         questions: `main` learns the main question; `all` every ordinal one that has judgments.
         only: Ids of the questions that are looked at; None: all that are asked.
+        drift: When adapted, the precisions of what changes about slopes, intercepts, scales and judges' slopes, each as
+            a multiple of its prior's.
     """
 
     title: ClassVar[str] = "ordinal mixed effects"
@@ -46,6 +51,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: Coding = "expected",
         questions: Literal["main", "all"] = "main",
         only: Sequence[str] | None = None,
+        drift: tuple[float, float, float, float] = (10.0, 1.5, 3.0, 2.0),
     ) -> None:
         self.shared = shared
         self.intercepts = intercepts
@@ -55,6 +61,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.coding = coding
         self.questions = questions
         self.only = only
+        self.drift = drift
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding, self._only())
@@ -84,14 +91,22 @@ class OrdinalMixedEffects(JudgedEstimator):
         shares = np.bincount(answers, minlength=options) + SMOOTHING / options
         return unlearnt(shares / shares.sum(), self.inputs_.width, len(self.judges_))
 
+    def _adapt(self, X: Floats, y: Judgments) -> None:
+        F = self.inputs_.of(X).rows
+        before, self.terms_ = self.terms_, {}
+        for question, terms in before.items():
+            own = y.of_question(question)
+            centre = with_judges(terms, len(self.judges_))
+            self.terms_[question] = learnt(F[own.row], own.judge, own.answer, centre, self._drift(centre))
+
     def _precision(self, shape: Terms) -> Terms:
         strengths = (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
-        return Terms(
-            *(
-                np.full_like(getattr(shape, part), np.inf if strength is None else strength)
-                for part, strength in zip(PARTS, strengths, strict=True)
-            )
-        )
+        return alike(shape, strengths)
+
+    def _drift(self, shape: Terms) -> Terms:
+        own = (self.shared, self.intercepts, self.scales, self.slopes)
+        moved = [None if prior is None else prior * times for prior, times in zip(own, self.drift, strict=True)]
+        return alike(shape, (START_DRIFT, GAPS_DRIFT, *moved))
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         terms = self._terms(question)
