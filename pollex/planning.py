@@ -47,7 +47,7 @@ EXACT, AT_MOST = "planned", "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
-WRITTEN = {"extract": 350, "summarize": 500, "deduplicate": 60}
+WRITTEN = {"extract": 350, "summarize": 500, "deduplicate": 60, "answer": 500, "classify": 60, "grade_plainly": 150}
 """Tokens written in a call, about."""
 
 WRITTEN_AN_ANSWER = 45
@@ -114,7 +114,7 @@ def written(call: Call) -> int:
     """Tokens that a model writes in reply, about."""
     if call.max_tokens == 1:
         return 1
-    if call.stage != "judge":
+    if call.stage not in ("judge", "grade"):
         return WRITTEN.get(call.stage, 0)
     return WRITTEN_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
 

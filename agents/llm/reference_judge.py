@@ -93,7 +93,7 @@ class PlainJudge(_OnModel):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.plain_task, "steps": profile.words.plain_steps}
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values, "grade plainly"))
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values, "grade_plainly"))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """One answer a question, in the questions' order."""

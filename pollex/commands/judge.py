@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollex.terminal.options import RunOptions, with_model, with_reading, with_store
+from pollex.terminal.reference_options import ReferenceOptions, with_referencing
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
@@ -43,12 +44,17 @@ LAST = "last"
 @click.option("--out", type=click.Path(path_type=Path), default=Path("verdicts.jsonl"), show_default=True)
 @click.option("--accepted", type=click.Path(path_type=Path), help="Conversations with a rating, ready for fine-tuning.")
 @click.option("--for-humans", type=click.Path(path_type=Path), help="Conversations without one, by entropy.")
-@click.option("--answers", type=click.Path(path_type=Path), help="That file, with people's answers in it.")
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path),
+    help="That file, with people's answers in it; with --reference: the answers to grade.",
+)
 @click.option("--ask", is_flag=True, help="Ask here and now, on this terminal, what the runs don't agree on.")
 @click.option(
     "--resume", is_flag=False, flag_value=LAST, metavar="[RUN]", help="Go on with a run; without its id the last one."
 )
 @click.option("--dry-run", is_flag=True, help="Tell calls, tokens and, with prices, cost; ask nobody.")
+@with_referencing
 @with_reading
 @with_model
 @with_store
@@ -59,6 +65,7 @@ def command(
     model: ModelOptions,
     resume: str | None,
     dry_run: bool,
+    referencing: ReferenceOptions | None,
     **given: Any,
 ) -> int:
     """Rate conversations with one question, asked in several independent runs.
@@ -67,6 +74,10 @@ def command(
     goes to --for-humans, the most contested first: write an answer into the field `answer` of its lines and hand the
     file back with --answers. A failed run is never a vote.
 
+    With --reference LOGS are questions with references, as AlignBench has them, and --answers (or their field `answer`)
+    are graded against these: on the dimensions of each task's type and as a whole, a row a question in --out, and means
+    and distributions on a page beside it. A reference that is missing or contradicts its evidence gives no grade.
+
     \b
     Examples
       pollex judge logs.jsonl --question "Was the task completed?" --model gpt-5-mini --accepted good.jsonl
@@ -74,8 +85,36 @@ def command(
       pollex judge --resume judge-1 --answers people.jsonl --accepted good.jsonl
       pollex judge logs.jsonl --question "Did the user give up?" --options no,yes --tau-precision 0.9
       pollex judge logs.jsonl --question "How polite is it?" --options rude,plain,kind --model M --ask
+      pollex answer questions.jsonl --model M1 --out answers.jsonl
+      pollex judge questions.jsonl --reference --answers answers.jsonl --model M2
+      pollex judge graded.csv --reference --profile english --plain --human-field rating --model M2 --out grades.csv
     """
+    run = replace(run, resume=resume is not None, dry_run=dry_run)
+    if referencing:
+        return grade(logs, reading, run, model, referencing, **given)
     from pollex.judging import JudgeOptions, judge_command  # what judges is not needed for --help
 
-    run = replace(run, resume=resume is not None, dry_run=dry_run)
     return judge_command(logs, reading, run, model, JudgeOptions(named=resume, **given))
+
+
+def grade(
+    questions: tuple[str, ...],
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    referencing: ReferenceOptions,
+    *,
+    out: Path,
+    answers: Path | None,
+    **others: Any,
+) -> int:
+    """Grades answers against references; `others` are options of the question that is not asked here."""
+    from pollex.errors import WrongUse
+    from pollex.referencing import OUT, reference_command  # what judges is not needed for --help
+
+    if strange := [name for name in ("question", "accepted", "for_humans", "panel", "ask") if others.get(name)]:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
+        raise WrongUse(f"{named} and --reference don't go together", remedy="leave one of them out")
+    context = click.get_current_context()
+    chosen = context.get_parameter_source("out") is not click.core.ParameterSource.DEFAULT
+    return reference_command(questions, out if chosen else OUT, answers, reading, run, model, referencing)

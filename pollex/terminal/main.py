@@ -15,7 +15,7 @@ import click
 from pollex.errors import Interrupted, LimitReached, PollexError
 
 VERBS = "pollex.commands"
-RESUMABLE = ("learn", "refit", "score", "evaluate")
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge")
 
 
 class Verbs(click.Group):

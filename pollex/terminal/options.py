@@ -41,7 +41,7 @@ READING = [
 
 def with_reading(command: F) -> F:
     """Adds the options of reading logs; they arrive as `reading: ReadOptions`."""
-    return _family(command, READING, "reading", _read_options)
+    return family(command, READING, "reading", _read_options)
 
 
 def _read_options(**given: Any) -> ReadOptions:
@@ -77,12 +77,12 @@ RUN = [
 
 def with_run(command: F) -> F:
     """Adds the options of runs; they arrive as `run: RunOptions`."""
-    return _family(command, RUN, "run", RunOptions)
+    return family(command, RUN, "run", RunOptions)
 
 
 def with_store(command: F) -> F:
     """Adds the options of looking at runs, as `run: RunOptions`."""
-    return _family(command, RUN[:2], "run", lambda **given: RunOptions(**given, resume=False))
+    return family(command, RUN[:2], "run", lambda **given: RunOptions(**given, resume=False))
 
 
 MODEL = [
@@ -136,7 +136,7 @@ MODEL = [
 
 def with_model(command: F) -> F:
     """Adds the options of an LLM; they arrive as `model: ModelOptions`."""
-    return _family(command, MODEL, "model", _model_options)
+    return family(command, MODEL, "model", _model_options)
 
 
 def _model_options(**given: Any) -> ModelOptions:
@@ -156,7 +156,7 @@ def _model_options(**given: Any) -> ModelOptions:
     return ModelOptions(limits=Limits(price=price, **limited), without=without, **given, **chosen)
 
 
-def _family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:
+def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:
     """Gathers a family's values into one argument of the command."""
 
     @wraps(command)

@@ -1,0 +1,167 @@
+"""What `pollex judge --reference` does around its graph: read, grade, write rows and a page, tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.reference_judge import (
+    PlainJudge,
+    ReferenceJudge,
+    TaskClassifier,
+    plain_question,
+    type_question,
+)
+from pollex.answering import DONE, PARTLY, asker_of, bad_rows_json, show_cases
+from pollex.calibration.intervals import Measured
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.referenced import Cases, read_cases, with_answers, with_humans
+from pollex.errors import WrongUse
+from pollex.export import draft_of, require_writable
+from pollex.grade_rows import COLUMNS, grade_rows, summary_json
+from pollex.graphs.asking import answered
+from pollex.graphs.grade_summary import ALL, Summary, summary
+from pollex.graphs.reference import questions_for
+from pollex.graphs.referencing import Ended, Grading, grade, gradings_of
+from pollex.prompts.profile import DomainProfile
+from pollex.prompts.referencing.profile import ReferencingProfile
+from pollex.row_files import require_format, write_rows
+from pollex.terminal.options import RunOptions
+from pollex.terminal.reference_options import ReferenceOptions
+from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.show import list_some, show_outcomes, show_usage, table, usage_json
+from pollex.web.reference_plots import render_grades
+from pollex.workers import ModelOptions, Workers, dismissed, hire
+
+OUT = Path("grades.jsonl")
+SEED = 0
+
+
+def reference_command(
+    sources: Sequence[str],
+    out: Path,
+    answers: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    options: ReferenceOptions,
+) -> int:
+    """Reads questions and answers, grades them, writes a row a question and a page, tells; the exit code."""
+    if model.model is None:
+        raise WrongUse(
+            "grading against references needs a model: the embedded judge can't tell whether two texts say the same",
+            remedy="name one: --model M, with --base-url for a server of your own",
+        )
+    profile = ReferencingProfile.load(options.profile)
+    page = options.page or out.with_suffix(".html")
+    require_format(out)
+    require_writable(page)
+    cases = _read(sources, answers, reading, options)
+    if run.dry_run:
+        return _plan(cases, profile, run, model, options)
+    with session(run) as opened:
+        show_cases(opened, cases)
+        arguments = {"questions": list(sources), "out": str(out), "profile": options.profile}
+        ended, staff = opened.run(_grade(opened, cases, profile, model, arguments, options))
+        gradings = list(gradings_of(opened.store, ended.run, profile, cases))
+        write_rows(out, grade_rows(profile, gradings, model.model, model.value), COLUMNS)
+        found = summary(profile, gradings, model.value)
+        _write_page(page, render_grades(found, judge=model.model, pivot=profile.pivot, run=ended.run))
+        _show(opened, found, gradings)
+        show_outcomes(opened, ended.counts)
+        show_usage(opened, staff)
+        opened.say(f"Wrote {out} and {page} ({model.model}; run {ended.run})")
+        if run.as_json:
+            told = {"run": ended.run, "out": str(out), "page": str(page), "judge": model.model}
+            print_json(told | summary_json(found) | {"bad_rows": bad_rows_json(cases)} | usage_json(staff))
+    return PARTLY if cases.bad_rows or ended.counts.keys() - {"graded"} else DONE
+
+
+def _read(sources: Sequence[str], answers: Path | None, reading: ReadOptions, options: ReferenceOptions) -> Cases:
+    if not sources:
+        raise WrongUse("no questions were named", remedy="give a file with questions and references")
+    field = None if options.human else options.human_field
+    cases = read_cases(sources, reading, None if answers else field)
+    if answers is not None:
+        cases = with_answers(cases, [str(answers)], reading, field)
+    if options.human:
+        cases = with_humans(cases, options.human, reading, options.human_field)
+    if all(case.answer is None and not case.unanswered for case in cases):
+        remedy = "fetch some: `pollex answer QUESTIONS --model M`, then --answers answers.jsonl"
+        raise WrongUse("there are no answers to grade", where=", ".join(sources), remedy=remedy)
+    return cases
+
+
+async def _grade(
+    opened: Session,
+    cases: Cases,
+    profile: ReferencingProfile,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    options: ReferenceOptions,
+) -> tuple[Ended, Workers]:
+    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
+        opened.meet(staff)
+        asker = asker_of(staff, model, opened.store, SEED)
+        ended = await grade(
+            cases,
+            profile=profile,
+            classifier=TaskClassifier(asker, profile),
+            judge=ReferenceJudge(asker, profile),
+            plain=PlainJudge(asker, profile) if options.plain else None,
+            setting=opened.setting(arguments, staff),
+        )
+        return ended, staff
+
+
+def _show(opened: Session, found: Summary, gradings: Sequence[Grading]) -> None:
+    """Means over all cases, what was flagged, and how far judges are from people."""
+    made = table("", "mean grade", "95 % interval", "n")
+    for name in found.dimensions:
+        if figure := found.mean(ALL, name):
+            made.add_row(found.names.get(name, name), *_told(figure))
+    opened.console.print(made)
+    for judge, figure in found.areas.items():
+        value, interval, n = _told(figure)
+        opened.say(f"Area between distributions, {judge} and people: {value} {interval} (n = {n})")
+    for flag, count in found.flags.items():
+        opened.say(f"Note: {count} cases are flagged: {flag}", style="yellow")
+    failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in gradings if g.outcome != "graded"]
+    list_some(opened, "answers are not or not wholly graded", failed)
+
+
+def _told(figure: Measured) -> tuple[str, str, str]:
+    if figure.value is None:
+        return f"undefined: {figure.undefined}", "", str(figure.n)
+    interval = "too few" if figure.low is None else f"[{figure.low:.2f}, {figure.high:.2f}]"
+    return f"{figure.value:.2f}", interval, str(figure.n)
+
+
+def _write_page(path: Path, page: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(path) as draft:
+        draft.write_text(page, encoding="utf-8", errors="replace")
+
+
+def _plan(
+    cases: Cases, profile: ReferencingProfile, run: RunOptions, model: ModelOptions, options: ReferenceOptions
+) -> int:
+    """Tells what would be asked; which dimensions an unknown type brings doesn't change how many calls there are."""
+    from pollex.planning import Plan, tell  # the client behind it takes a second to import
+
+    plan = Plan.of(model, DomainProfile.neutral(), run, SEED)
+    asyncio.run(_ask_all(cases, profile, plan.asker, plain=options.plain))
+    return tell(run, model, plan.planner.table, probed=False)
+
+
+async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, plain: bool) -> None:
+    classifier, judge, other = (role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge))
+    for case in cases:
+        if case.answer and case.reference and profile.type_of(case.category, case.subcategory) is None:
+            await answered(classifier, case.conversation, [type_question(profile)])
+        await answered(judge, case.conversation, questions_for(profile, case, None))
+        if plain:
+            await answered(other, case.conversation, [plain_question(profile)])
