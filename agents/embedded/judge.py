@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of, strongest
+from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
 from pollex.agents.embedded.rewording import reworded
 from pollex.agents.embedded.scale import UNSTUDIED, Flags, Scale, binomial, learn_scale
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
@@ -40,10 +42,11 @@ class EmbeddedJudge:
         self._fold_scales: list[dict[str, Scale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
+        self._replicate: int | None = None
 
     @property
     def name(self) -> str:
-        return "embedded"
+        return "embedded" if self._replicate is None else RESAMPLED
 
     @property
     def fingerprint(self) -> str:
@@ -70,6 +73,12 @@ class EmbeddedJudge:
         self._fold_scales = [
             scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)
         ]
+
+    def again(self, replicate: int) -> Self:
+        """The judge on resampled turns; see `agents.ensemble.Repeatable`."""
+        other = copy(self)
+        other._replicate = replicate
+        return other
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
         """The rubric with the evidence that its text now asks for."""
@@ -99,7 +108,8 @@ class EmbeddedJudge:
         evidence = evidence_of(rubric, self.embedder)
         marks = evidence.marks(view)
         turns = view.of(evidence.party)
-        measures = measured(marks, turns)
+        seen = turns if self._replicate is None else drawn(turns, chance(view.conversation, self._replicate))
+        measures = measured(marks, seen)
         odds = float(scales.get(rubric.id, UNSTUDIED).odds(measures))
         p = binomial(1 / (1 + np.exp(-odds)), len(question.options))
         return Answer(

@@ -1,0 +1,203 @@
+"""The rater without a model: whether a conversation went well, from all signals at once.
+
+It doesn't understand a question. What it answers is whether the conversation went well: the first of two options for
+yes, the second for no. From the thumbs of a log it learns what goes with the first option:
+
+    P(first option) = σ(b + Σ_s Σ_v w_sv · z_sv)
+
+z the measures v of each signal s, standardised on the log; w by logistic regression with a strong L2 penalty (C = 0.01:
+on dialogues of two services the best of four by cross-validation). Without enough thumbs w is what is known of the
+signals in general, +1, −1 or 0, and the odds are those of going better than the log's average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import SIGNALS, strongest
+from pollex.agents.embedded.judge import FOLDS, MOST_TURNS, deal
+from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
+from pollex.agents.embedded.scale import FARTHEST, Flags
+from pollex.agents.embedded.signals.signal import MEASURES, measured
+from pollex.agents.embedded.view import Floats, Indices, View, views_of
+from pollex.agents.rubrics import Rubric, content_id
+from pollex.conversations.model import Conversation, Label
+from pollex.errors import WrongUse
+
+VERSION = "1"
+FEWEST = 10
+"""Thumbs of each kind from which on weights are learnt."""
+
+PENALTY = 0.01
+REMEMBERED = 256
+TOLD = 2
+"""So many signals are named as what an answer rests on."""
+
+Marks = list[npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What measures [signal, measure] are worth: their middle and spread on the log, w, and b."""
+
+    middle: Floats
+    spread: Floats
+    weight: Floats
+    intercept: float = 0.0
+
+    def parts(self, measures: Floats) -> Floats:
+        """What each signal adds to the log-odds, of measures [..., signal, measure]: [..., signal]."""
+        z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        return np.asarray((z * self.weight).sum(axis=-1))
+
+    def odds(self, measures: Floats) -> Floats:
+        """Log-odds of the first option, of measures [..., signal, measure]."""
+        return np.asarray(self.intercept + self.parts(measures).sum(axis=-1))
+
+
+class EmbeddedRater:
+    """See the module. A conversation that it learnt from is answered by weights learnt without it (five folds)."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.signals = list(SIGNALS.values())
+        self.labelled = 0
+        self._weights: Weights | None = None
+        self._fold_weights: list[Weights] = []
+        self._folds: dict[str, int] = {}
+        self._replicate: int | None = None
+        self._marks: dict[str, tuple[View, Marks]] = {}
+
+    @property
+    def name(self) -> str:
+        return "embedded" if self._replicate is None else RESAMPLED
+
+    @property
+    def fingerprint(self) -> str:
+        learnt = [] if self._weights is None else [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
+        return content_id("rater", VERSION, self.embedder.identity, *learnt)
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        return {} if self._weights is None else {"labelled": self.labelled}
+
+    def again(self, replicate: int) -> Self:
+        """The rater on resampled turns; see `agents.ensemble.Repeatable`."""
+        other = copy(self)
+        other._replicate = replicate
+        return other
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
+        """Learns what is usual in this log, and from its thumbs what goes with the first option."""
+        ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
+        if not ordered:
+            return
+        measures = np.array([self._measured(view) for view in views_of(ordered, self.embedder)])
+        positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
+        labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
+        self._weights = learnt(measures, positive, labelled, self._leans())
+        folds = np.full(len(ordered), -1)
+        folds[labelled] = deal([c.text_hash for c in ordered if c.label is not Label.NONE], positive[labelled])
+        self._fold_weights = [
+            learnt(measures, positive, labelled & (folds != fold), self._leans()) for fold in range(FOLDS)
+        ]
+        self._folds = {c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0}
+        enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
+        self.labelled = int(labelled.sum()) if enough else 0
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+        """The rubric itself: its words are not understood."""
+        return rubric
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Embeds all turns at once."""
+        views_of([c for c in conversations if not c.not_scorable], self.embedder)
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """The same to every question of two options.
+
+        Raises:
+            WrongUse: A question has more or fewer options, or nothing was studied.
+        """
+        if any(len(question.options) != 2 for question in questions):
+            remedy = "give two options, or an LLM: --model"
+            raise WrongUse("the embedded rater answers questions of two options alone", remedy=remedy)
+        if why := conversation.not_scorable:
+            return [
+                Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=self.name) for q in questions
+            ]
+        fold = self._folds.get(conversation.text_hash)
+        weights = self._weights if fold is None else self._fold_weights[fold]
+        if weights is None:
+            raise WrongUse("the embedded rater has studied no log", remedy="call `study` with the log first")
+        return [self._answer(conversation, question, weights) for question in questions]
+
+    def _answer(self, conversation: Conversation, question: Question, weights: Weights) -> Answer:
+        view, marks = self._seen(conversation)
+        turns = {party: view.of(party) for party in ("user", "assistant")}
+        if self._replicate is not None:
+            rng = chance(conversation, self._replicate)
+            turns = {party: drawn(indices, rng) for party, indices in turns.items()}
+        measures = self._measures(marks, turns)
+        p = float(1 / (1 + np.exp(-weights.odds(measures))))
+        chosen = int(p < 0.5)
+        order = np.argsort(weights.parts(measures) * (1 if chosen else -1))[:TOLD].tolist()
+        return Answer(
+            question_id=question.id,
+            probabilities=(p, 1 - p),
+            chosen=chosen,
+            source="embedded",
+            justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
+            turns=tuple(strongest(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)),
+            judge=self.name,
+        )
+
+    def _seen(self, conversation: Conversation) -> tuple[View, Marks]:
+        """The marks of all signals in the turns; kept for the other runs about the same conversation."""
+        if conversation.text_hash not in self._marks:
+            if len(self._marks) >= REMEMBERED:
+                del self._marks[next(iter(self._marks))]
+            view = View(conversation, self.embedder)
+            self._marks[conversation.text_hash] = view, [signal.marks(view) for signal in self.signals]
+        return self._marks[conversation.text_hash]
+
+    def _measured(self, view: View) -> Floats:
+        marks = [signal.marks(view) for signal in self.signals]
+        return self._measures(marks, {party: view.of(party) for party in ("user", "assistant")})
+
+    def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
+        """Measures [signal, measure] on these turns of each party."""
+        parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
+        return np.array([measured(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
+
+    def _leans(self) -> Floats:
+        return np.array([[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64)
+
+
+def learnt(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> Weights:
+    """Weights from a log.
+
+    Args:
+        measures: [conversation, signal, measure]; all of them tell what is usual.
+        positive: [conversation]; looked at where `labelled`.
+        labelled: [conversation].
+        leans: [signal, measure], in place of weights where there are too few labels.
+    """
+    middle, spread = measures.mean(axis=0), measures.std(axis=0)
+    spread = np.where(spread > 1e-9, spread, 1.0)
+    y = positive[labelled]
+    if min(y.sum(), (~y).sum()) < FEWEST:
+        return Weights(middle, spread, leans / max(1.0, float(np.abs(leans).sum()) ** 0.5))
+    from sklearn.linear_model import LogisticRegression  # a second, needed where there are thumbs alone
+
+    z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
+    model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
+    return Weights(middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0]))
