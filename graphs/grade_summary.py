@@ -22,6 +22,7 @@ ALL = "all"
 UNNAMED = "(no category)"
 RULES, HUMAN = "rules", "human"
 SEED = 0
+TENTHS = 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Summary:
         n: Cases that were to be graded.
         dimensions: Keys in the order of the profile's types; then those of Mean.dimension that occur.
         categories: In the order of the file, `all` first.
-        levels: Grades `[level]`, the worst first.
+        levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole grades.
         shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
         counts: By judge, how many grades there are.
         areas: Between each judge's distribution and people's; see `calibration.grades.areas`. Empty without people.
@@ -85,7 +86,7 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
         for category in [ALL, *(categories if len(categories) > 1 else [])]
         for name, column in columns.items()
     ]
-    levels = np.arange(profile.lowest, profile.highest + 1, dtype=float)
+    levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
     judges = {RULES: columns[OVERALL]} | {name: columns[name] for name in (PLAIN, HUMAN) if name in columns}
     return Summary(
         n=len(gradings),

@@ -8,7 +8,7 @@ from typing import Any
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.llm.reference_judge import PLAIN, TYPE, plain_question, type_question
 from pollex.calibration.intervals import Measured
-from pollex.graphs.grade_summary import Summary, Value, graded
+from pollex.graphs.grade_summary import TENTHS, Summary, Value, graded
 from pollex.graphs.referencing import Grading
 from pollex.prompts.referencing.profile import EVIDENCE, OVERALL, ReferencingProfile
 
@@ -70,7 +70,7 @@ def summary_json(found: Summary) -> dict[str, Any]:
             {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)} for mean in found.means
         ],
         "distributions": {
-            judge: dict(zip(map(_grade, found.levels.tolist()), shares.tolist(), strict=True))
+            judge: dict(zip(map(_grade, found.levels[::TENTHS].tolist()), shares[::TENTHS].tolist(), strict=True))
             for judge, shares in found.shares.items()
             if found.counts[judge]
         },
