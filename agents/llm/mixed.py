@@ -86,23 +86,30 @@ class Mixed:
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
         read = Values.of(outcome, [], len(questions))
-        sheets = [replace(read, spellings=[labels(question)]) for question in questions]
+        sheets = [replace(read, spellings=self._spellings(question)) for question in questions]
         places = enumerate(zip(sheets, questions, strict=True), start=1)
         answers = [self._answer(sheet, place, question) for place, (sheet, question) in places]
         return answers, [question for place, question in enumerate(questions, 1) if read.missing(place)]
 
     def _call(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Call:
+        texts = [question.text for question in questions]
+        spellings = [self._spellings(question)[0] for question in questions]
         return self.asker.call(
             self.prompt,
             data,
-            {**self.values, "items": listed(questions)},
-            schema=schema_of(questions),
+            {**self.values, "items": listed(texts, spellings)},
+            schema=schema_of(spellings),
             stage=self.stage,
             item=item,
             replicate=replicate,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling,
         )
+
+    def _spellings(self, question: Question) -> list[list[str]]:
+        """What the options are called, first as they are listed; where tokens are looked at, all of one length."""
+        texts = [option.text for option in question.options]
+        return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
     def _answer(self, sheet: Values, place: int, question: Question) -> Answer | Unanswered:
         option = sheet.chosen(place)
@@ -123,28 +130,31 @@ class Mixed:
         )
 
 
-def labels(question: Question) -> list[str]:
-    """What the options are called."""
-    return [option.text for option in question.options]
+def padded(options: Sequence[str]) -> list[str]:
+    """Whole numbers with as many digits each: 01 … 10.
+
+    Where 1 and 10 are both options, a token `1` that was not written may have been either: its probability would be
+    lost, and always that of the worst grade.
+    """
+    width = max(map(len, options))
+    return [option.zfill(width) for option in options] if all(map(str.isdecimal, options)) else list(options)
 
 
-def listed(questions: Sequence[Question]) -> str:
+def listed(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
     """One line a question, from 1, with its options behind it."""
-    return "\n".join(
-        f"{place}. {escaped(question.text)} ({', '.join(map(plain, labels(question)))})"
-        for place, question in enumerate(questions, 1)
-    )
+    asked = enumerate(zip(texts, spellings, strict=True), start=1)
+    return "\n".join(f"{n}. {escaped(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
 
 
-def schema_of(questions: Sequence[Question]) -> dict[str, Any]:
+def schema_of(spellings: Sequence[Sequence[str]]) -> dict[str, Any]:
     """The schema of the answers, one property a question, so that an endpoint that keeps to it answers all in order.
 
-    Options that are whole numbers are asked for as numbers.
+    Options that are whole numbers, and written as such, are asked for as numbers.
     """
     kinds: dict[tuple[str, ...], str] = {}
-    for question in questions:
-        kinds.setdefault(tuple(labels(question)), f"a{len(kinds)}")
-    numbers = {str(place): kinds[tuple(labels(question))] for place, question in enumerate(questions, 1)}
+    for options in spellings:
+        kinds.setdefault(tuple(options), f"a{len(kinds)}")
+    numbers = {str(place): kinds[tuple(options)] for place, options in enumerate(spellings, 1)}
     return {
         "type": "object",
         "properties": {number: {"$ref": f"#/$defs/{kind}"} for number, kind in numbers.items()},
@@ -155,7 +165,7 @@ def schema_of(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def _entry(options: Sequence[str]) -> dict[str, Any]:
-    if all(option.removeprefix("-").isdecimal() for option in options):
+    if all(option.isdecimal() and str(int(option)) == option for option in options):
         answer: dict[str, Any] = {"type": "integer", "enum": [int(option) for option in options]}
     else:
         answer = {"type": "string", "enum": list(options)}
