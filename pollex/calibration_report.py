@@ -1,0 +1,342 @@
+"""What `pollex calibrate report` does: cross-fit, measure, draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from sklearn.base import clone
+
+from pollex.answer_tables import read_answers, read_judgments
+from pollex.calibrating import exit_code, faults_json, groups_of, learnt_from, print_json, say, tell_tables, told_choice
+from pollex.calibration.agreement import alpha
+from pollex.calibration.crossfit import crossfit, dealt
+from pollex.calibration.curves import learning_curve
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.intervals import Measured, support
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.kept import load
+from pollex.calibration.leverage import Leverage, Whose, leverages
+from pollex.calibration.measures import Assessment, Predictions, assess, assess_each, difference
+from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
+from pollex.calibration.reliability import reliability
+from pollex.calibration.tables.answers import AnswerTable
+from pollex.calibration.tables.judged import JudgmentTable
+from pollex.errors import BadInput, WrongUse
+from pollex.export import draft_of, require_writable
+from pollex.terminal.progress import Bars
+from pollex.web.calibration_material import (
+    CalibrationMaterial,
+    ComparedModel,
+    LearningPoint,
+    QuestionGain,
+    ResponseCurve,
+)
+from pollex.web.calibration_page import render_calibration
+
+FOLDS = 5
+SLOW = {"network", "calibrator"}
+"""No baselines: fitting one many times takes minutes."""
+STAND_IN = "ordinal"
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+DRAWS = 5
+MESH = 25
+MOST_GROUPS = 8
+SMECE_RESAMPLES = 50
+FEW = 2
+"""Resamples of a figure whose interval isn't shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Tables, folds and what is drawn at random, for everything that is measured."""
+
+    X: Floats
+    y: Judgments
+    questions: Questionnaire
+    folds: Sequence[Ints]
+    seed: int
+    bars: Bars
+
+    @property
+    def given(self) -> Judgments:
+        """Judgments of the main question."""
+        return self.y.of_question(self.questions.index())
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A new one, so that no figure depends on which others are measured."""
+        return np.random.default_rng(self.seed)
+
+    def predictions(self, model: JudgedEstimator, X: Floats, questions: Questionnaire) -> Predictions:
+        """Of held-out texts."""
+        return Predictions.of(crossfit(model, X, self.y, questions, self.folds), self.given, self.questions.scale())
+
+
+def report_command(folder: Path, answers: str, judgments: str, *, out: Path, seed: int, as_json: bool) -> int:
+    """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
+    console = Console(stderr=as_json)
+    require_writable(out)
+    model = load(folder)
+    table = read_answers(answers, scales=model.questionnaire_.asked)
+    judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
+    tell_tables(console, table, judged)
+    with Bars(Console(stderr=True)) as bars:
+        bench = bench_of(table, judged, seed, bars)
+        material = replace(
+            material_of(model, bench, table, judged),
+            learnt_from=learnt_from(folder, table),
+            facts={"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments},
+        )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(out) as draft:
+        draft.write_text(render_calibration(material), encoding="utf-8", errors="replace")
+    tell(console, material)
+    say(console, f"Wrote {out}")
+    if as_json:
+        print_json({"out": str(out), **figures_json(material), **faults_json(material.faults)})
+    return exit_code(material.faults)
+
+
+def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, bars: Bars) -> Bench:
+    """Folds by text.
+
+    Raises:
+        BadInput: Only one text has a judgment of the main question.
+    """
+    questions, y = judged.questionnaire, judged.judgments
+    rows = np.unique(y.of_question(questions.index()).row)
+    if len(rows) < 2:
+        raise BadInput("one text only has a judgment of the main question", remedy="give judgments of more texts")
+    found = dealt(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
+    return Bench(table.X, y, questions, [rows[part] for part in found], seed, bars)
+
+
+def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged: JudgmentTable) -> CalibrationMaterial:
+    """Everything on the page."""
+    own = compared(bench, model.title, clone(model))
+    if own is None:
+        raise BadInput("the calibrator can't be fitted on these tables", remedy="give more judgments")
+    predictions = own[1]
+    given, scale = bench.given, bench.questions.scale()
+    quick = quick_of(model)
+    mesh, responses = responses_of(model, bench)
+    whose, found = leverages_of(model, bench)
+    return CalibrationMaterial(
+        title=model.title,
+        stand_in="" if name_of(quick) == name_of(model) else quick.title,
+        main=bench.questions.main,
+        values=scale.values,
+        texts=len(np.unique(given.row)),
+        labels=len(given),
+        judges=len({name for name in given.names() if name is not None}),
+        folds=len(bench.folds),
+        seed=bench.seed,
+        learnt_from=0,
+        support=support(len(given)),
+        agreement=agreement_of(bench),
+        choice=tuple(told_choice(model)),
+        compared=(own[0], *baselines(bench, model, predictions)),
+        reliabilities=tuple(
+            reliability(
+                predictions.proba,
+                given.answer,
+                given.row,
+                scale.values,
+                bench.rng,
+                smece_resamples=SMECE_RESAMPLES,
+                resamples=500,
+            )
+        ),
+        subgroups=subgroups_of(bench, predictions, table, judged),
+        mesh=mesh,
+        responses=responses,
+        gains=gains_of(bench, quick),
+        learning=learning_of(bench, quick),
+        leverages=found,
+        whose=whose,
+        faults=(*table.faults, *judged.faults),
+    )
+
+
+def compared(bench: Bench, title: str, model: JudgedEstimator) -> tuple[ComparedModel, Predictions] | None:
+    """A model's held-out figures; None where it can't be fitted or can't predict."""
+    with stage(bench.bars, f"Cross-fitting: {title}"):
+        predictions = bench.predictions(model, bench.X, bench.questions)
+        return ComparedModel(title, assess(predictions, bench.rng, smece_resamples=SMECE_RESAMPLES)), predictions
+
+
+def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterator[ComparedModel]:
+    """All models that are quick, with their usual settings, and how far each is behind."""
+    for name in NAMES:
+        kind = model_named(name) if name not in SLOW else None
+        if kind is None or kind is type(model):
+            continue
+        try:
+            found = compared(bench, kind.title, kind())
+        except WrongUse as error:
+            yield ComparedModel(kind.title, None, why_not=error.what)
+            continue
+        if found is not None:
+            yield replace(found[0], behind=difference(found[1], own, "log_loss", bench.rng))
+
+
+def quick_of(model: JudgedEstimator) -> JudgedEstimator:
+    """The model that is fitted many times: the one chosen, or another in place of a slow one."""
+    chosen = getattr(model, "chosen_", model)
+    return clone(chosen) if name_of(chosen) not in SLOW else model_named(STAND_IN)()
+
+
+def agreement_of(bench: Bench) -> Measured:
+    """Krippendorff's alpha between judges on the main question."""
+    return alpha(bench.given, bench.questions.scale(), rng=bench.rng, resamples=500)
+
+
+def subgroups_of(
+    bench: Bench, predictions: Predictions, table: AnswerTable, judged: JudgmentTable
+) -> dict[str, dict[str, Assessment]]:
+    """Figures by group, for columns of few groups."""
+    found = {}
+    for column, of_text in groups_of(table, judged).items():
+        labels = [of_text[row] or "none" for row in bench.given.row.tolist()]
+        if 1 < len(set(labels)) <= MOST_GROUPS:
+            each = assess_each(predictions, labels, bench.rng, resamples=500, smece_resamples=FEW)
+            found[column] = {str(label): each[label] for label in sorted(each, key=str)}
+    return found
+
+
+def responses_of(model: JudgedEstimator, bench: Bench) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
+    """Each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
+
+    The first curve is somebody unknown's.
+    """
+    sheet, given = bench.questions, bench.given
+    if sheet.main not in sheet.blocks:
+        return (), ()
+    said = sheet.expected(bench.X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
+    there = ~np.isnan(said)
+    if there.sum() < 2 or np.ptp(said[there]) == 0:
+        return (), ()
+    mesh = np.linspace(*np.quantile(said[there], [0.025, 0.975]), MESH)
+    # Silverman's rule of thumb
+    width = 0.9 * said[there].std() * there.sum() ** -0.2
+    logs = -(((mesh[:, None] - said[there]) / width) ** 2) / 2
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    unknown = model.predict(bench.X[there])[:, None]
+    judges = [judge for judge in given.judges if judge in model.judges_]
+    each = model.predict_each(bench.X[there], judges) if judges else np.zeros((int(there.sum()), 0))
+    curves = (weights @ np.concatenate([unknown, each], axis=1)).T
+    worth, names = np.array(sheet.scale().values)[given.answer], given.names()
+    return tuple(mesh.tolist()), tuple(
+        ResponseCurve(judge, *_labels(worth if judge is None else worth[names == judge]), tuple(curve.tolist()))
+        for judge, curve in zip([None, *judges], curves, strict=True)
+    )
+
+
+def _labels(given: Floats) -> tuple[int, float | None]:
+    return len(given), float(given.mean()) if len(given) else None
+
+
+def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
+    """What the log-loss rises by without the answers to each question, cross-fitted; judgments of it stay."""
+    asked = [scale.question for scale in bench.questions.asked]
+    if len(asked) < 2:
+        return ()
+    whole = bench.predictions(model, bench.X, bench.questions)
+    found = []
+    for question in asked:
+        with stage(bench.bars, f"Without question {question}"):
+            scales = tuple(replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales)
+            columns = np.delete(np.arange(bench.X.shape[1]), bench.questions.blocks[question])
+            try:
+                fewer = bench.predictions(model, bench.X[:, columns], Questionnaire(scales, bench.questions.main))
+            except WrongUse as error:
+                gain = Measured(None, None, None, len(whole), 0, error.what)
+            else:
+                gain = difference(fewer, whole, "log_loss", bench.rng)
+            found.append(QuestionGain(question, gain))
+    return tuple(found)
+
+
+def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
+    """Log-loss against labels."""
+    with stage(bench.bars, "Learning curve"):
+        points = learning_curve(
+            model, bench.X, bench.y, bench.questions, bench.folds, bench.rng, shares=SHARES, repeats=DRAWS
+        )
+    return tuple(
+        LearningPoint(p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)) for p in points
+    )
+
+
+def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Whose, tuple[Leverage, ...]]:
+    """On what judges would say of a question; where the model predicts the main one only, on what X says of it."""
+    with stage(bench.bars, "Leverage"):
+        found = leverages(model, bench.X, bench.rng)
+        if any(each.mean is not None for each in found):
+            return "judges", tuple(found)
+        return "asked", tuple(leverages(model, bench.X, bench.rng, whose="asked"))
+
+
+@contextmanager
+def stage(bars: Bars, name: str) -> Iterator[None]:
+    """A bar for one step."""
+    bars.start(name, 1)
+    yield
+    bars.advance(name)
+
+
+def tell(console: Console, material: CalibrationMaterial) -> None:
+    """The comparison in a table."""
+    from pollex.terminal.show import cell, table, told  # a second to import, for people alone
+
+    made = table(f"held out, {material.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
+    for model in material.compared:
+        if model.assessment is None:
+            made.add_row(cell(model.title), cell(f"not fitted: {model.why_not}"))
+            continue
+        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson", "smece"))
+        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures))
+    console.print(made)
+    say(console, f"{material.title}: {material.support}")
+
+
+def figures_json(material: CalibrationMaterial) -> dict[str, Any]:
+    """For scripts: the calibrator's figures, the others beside it, and the rest of the page."""
+    shown = {m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in material.compared[1:]}
+    return {
+        "model": material.title,
+        "main": material.main,
+        "texts": material.texts,
+        "labels": material.labels,
+        "judges": material.judges,
+        "calibrated": material.support.enough,
+        "missing_labels": material.support.missing,
+        "learnt_from": material.learnt_from,
+        "choice": list(material.choice),
+        "figures": _figures(material.own),
+        "alpha": _measured(material.agreement),
+        "others": shown,
+        "gains": {gain.question: _measured(gain.gain) for gain in material.gains},
+        "learning": [asdict(point) for point in material.learning],
+        "leverage": {each.question: asdict(each) for each in material.leverages},
+    }
+
+
+def _figures(assessment: Assessment | None) -> dict[str, Any] | None:
+    if assessment is None:
+        return None
+    found = {name: value for name, value in vars(assessment).items() if isinstance(value, Measured)}
+    return {name: _measured(value) for name, value in found.items()}
+
+
+def _measured(figure: Measured | None) -> dict[str, Any] | None:
+    return None if figure is None else asdict(figure)

@@ -1,0 +1,123 @@
+"""What the page about a calibrator is made from: figures, and nothing that is still to be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pollex.calibration.intervals import Measured, Support
+from pollex.calibration.leverage import Leverage, Whose
+from pollex.calibration.measures import Assessment
+from pollex.calibration.reliability import Reliability
+from pollex.calibration.tables.faults import Fault
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """A model beside the calibrator, cross-fitted on the same judgments.
+
+    Attributes:
+        assessment: None where it can't be fitted on these tables.
+        behind: Its log-loss less the calibrator's; None for the calibrator itself.
+        why_not: Why there is no assessment.
+    """
+
+    title: str
+    assessment: Assessment | None
+    behind: Measured | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class ResponseCurve:
+    """How one judge answers, against what the LLM answered.
+
+    Attributes:
+        judge: Name; None for somebody unknown.
+        labels: Judgments of the main question.
+        given: Mean of these; None where there is none.
+        predicted: Expected answer at each point of the curves' mesh.
+    """
+
+    judge: str | None
+    labels: int
+    given: float | None
+    predicted: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class QuestionGain:
+    """How much the held-out log-loss rises when the judge is not asked a question."""
+
+    question: str
+    gain: Measured
+
+
+@dataclass(frozen=True)
+class LearningPoint:
+    """Held-out log-loss with a share of the training texts.
+
+    Attributes:
+        labels: Mean number behind a model.
+        log_loss: Mean over draws of the texts; None where it is undefined.
+        deviation: Standard deviation over the draws, which share texts.
+        draws: How many there were.
+    """
+
+    share: float
+    labels: float
+    log_loss: float | None
+    deviation: float | None
+    draws: int
+
+
+@dataclass(frozen=True)
+class CalibrationMaterial:
+    """Everything on the page.
+
+    Attributes:
+        title: The calibrator's name for people.
+        stand_in: The model that gains and the learning curve are of, where the calibrator is too slow for it.
+        main: Id of the main question.
+        texts: How many have a judgment of the main question.
+        folds: Of cross-fitting, by text.
+        learnt_from: Of these texts, how many the kept calibrator was fitted on.
+        agreement: Krippendorff's alpha between the judges.
+        choice: What was chosen and by how much, in lines.
+        compared: The calibrator first.
+        subgroups: By column, the figures of each group.
+        mesh: The LLM's expected main answers at which response curves are drawn; empty where it was not asked.
+        whose: Whose answer leverage gains on.
+    """
+
+    title: str
+    stand_in: str
+    main: str
+    values: tuple[float, ...]
+    texts: int
+    labels: int
+    judges: int
+    folds: int
+    seed: int
+    learnt_from: int
+    support: Support
+    agreement: Measured
+    choice: tuple[str, ...]
+    compared: tuple[ComparedModel, ...]
+    reliabilities: tuple[Reliability, ...]
+    subgroups: Mapping[str, Mapping[str, Assessment]]
+    mesh: tuple[float, ...]
+    responses: tuple[ResponseCurve, ...]
+    gains: tuple[QuestionGain, ...]
+    learning: tuple[LearningPoint, ...]
+    leverages: tuple[Leverage, ...]
+    whose: Whose
+    faults: tuple[Fault, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Assessment:
+        """The calibrator's figures."""
+        found = self.compared[0].assessment
+        assert found is not None, "a calibrator that can't be fitted has no page"
+        return found
