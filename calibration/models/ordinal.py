@@ -64,7 +64,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.drift = drift
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
-        self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding, self._only())
+        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self.coding, self._only())
         F = self.inputs_.of(X).rows
         self.terms_: dict[int, Terms] = {}
         for question in self._wanted(y):

@@ -43,7 +43,7 @@ class RidgeWithJudge(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order()
-        self.inputs_: Inputs = inputs_of(X, self.questionnaire_, self.coding)
+        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self.coding)
         own = y.of_question(self.questionnaire_.index())
         target = self._values()[own.answer]
         D = self._design(self.inputs_.of(X).rows[own.row], own.judge)
