@@ -1,9 +1,19 @@
-"""From `selection`'s metrics to the figures of a rubric set."""
+"""From the metrics of `selection` and `calibration` to the figures of a rubric set."""
 
 from __future__ import annotations
 
-from pollex.graphs.rubric_set import Figure, Figures
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pollex.graphs.rubric_set import Figure, Figures, ProbabilityFigures
+from pollex.selection.losses import Bools, Floats
 from pollex.selection.metrics import Assessment, Metric
+
+if TYPE_CHECKING:
+    from pollex.calibration.intervals import Measured
+
+SMECE_RESAMPLES = 200
 
 
 def figure(metric: Metric) -> Figure:
@@ -26,3 +36,46 @@ def figures(found: Assessment) -> Figures:
         yield_at_90=figure(found.yield_rate),
         confident_accuracy=figure(found.confident_accuracy),
     )
+
+
+def probability_figures(
+    probability: Floats, positive: Bools, share: float, rng: np.random.Generator, *, smooth: bool = False
+) -> ProbabilityFigures:
+    """How true probabilities are, beside the share of positives that training had.
+
+    Args:
+        probability: Of positive `[conversation]`.
+        positive: Labels `[conversation]`.
+        share: Of positive training conversations.
+        smooth: Measures smECE, too: the package behind it takes seconds to import.
+    """
+    from pollex.calibration.intervals import Figure as Wanted  # SciPy and scikit-learn come with it
+    from pollex.calibration.intervals import mean_of, measured
+    from pollex.calibration.reliability import smece
+
+    losses, constant = log_losses(probability, positive), log_losses(np.full(len(positive), share), positive)
+    impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
+    wanted = {
+        "log_loss": Wanted(mean_of(losses), impossible),
+        "brier": Wanted(mean_of((probability - positive) ** 2)),
+        "share_log_loss": Wanted(mean_of(constant)),
+        "share_brier": Wanted(mean_of((share - positive) ** 2)),
+        "gain": Wanted(mean_of(constant - losses), impossible),
+    }
+    texts = np.arange(len(positive))
+    found = {name: measured_figure(one) for name, one in measured(wanted, texts, rng).items()}
+    if smooth:
+        slow = {"smece": smece(probability, positive.astype(np.float64))}
+        found["smece"] = measured_figure(measured(slow, texts, rng, SMECE_RESAMPLES)["smece"])
+    return ProbabilityFigures(n=len(positive), **found)
+
+
+def log_losses(probability: Floats, positive: Bools) -> Floats:
+    """−log p of the given thumb `[conversation]`, in nats; infinite where it had probability 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log(np.where(positive, probability, 1 - probability)))
+
+
+def measured_figure(one: Measured) -> Figure:
+    """A measured figure as a rubric set's."""
+    return Figure(value=one.value, low=one.low, high=one.high, n=one.n, undefined=one.undefined)

@@ -22,13 +22,18 @@ PORTION = 500
 
 @dataclass(frozen=True)
 class LabelledScore:
-    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why."""
+    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why.
+
+    Attributes:
+        probability: P(positive), by a model that did not see the conversation; None where there is none.
+    """
 
     conversation_id: str
     side: Literal["training", "held_out"]
     positive: bool
     netsat: float | None
     outcome: str = "scored"
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,19 @@ class Scored:
     counts: dict[str, int]
 
 
-def scores_of(store: Store, run: str, rubric_set: RubricSet, conversations: Sequence[Conversation]) -> Iterator[Score]:
-    """The scores of a run, in the order of the conversations, read in portions."""
+def scores_of(
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    conversations: Sequence[Conversation],
+    judges: Sequence[str] = (),
+) -> Iterator[Score]:
+    """The scores of a run, in the order of the conversations, read in portions; see `NetSat.score`."""
     netsat = rubric_set.scorer_of()
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         answers = answers_of(store, run, ids=ids)
-        for id_ in ids:
-            yield netsat.score(id_, list(answers.get(id_, {}).values()))
+        yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
 def scored_ids(store: Store, run: str) -> set[str]:
@@ -105,15 +115,11 @@ _OUTCOMES = """
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
     """What each labelled conversation came to, for `pollex trace`."""
     netsat = rubric_set.scorer_of()
-    store.put(
-        score_row(
-            run,
-            Score(conversation_id=one.conversation_id, outcome=one.outcome)
-            if one.netsat is None
-            else netsat.read(one.conversation_id, one.netsat),
-        )
-        for one in scores
-    )
+    for one in scores:
+        score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
+        if one.netsat is not None:
+            score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
+        store.put([score_row(run, score)])
 
 
 def labelled_scores(
@@ -126,10 +132,21 @@ def labelled_scores(
     )
     for side, conversations in sides:
         values, answered = work.matrix(conversations, work.chosen)
+        unseen = work.crossfitted if side == "training" else likelihoods(work, conversations)
         for c, row, complete in zip(conversations, values, np.all(answered, axis=1).tolist(), strict=True):
-            failure = work.failures.get(c.id)
-            outcome = "scored" if complete else failure.outcome if failure else "incomplete"
-            yield LabelledScore(c.id, side, c.label is Label.POSITIVE, float(row.sum()) if complete else None, outcome)
+            failure, positive = work.failures.get(c.id), c.label is Label.POSITIVE
+            if complete:
+                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id))
+            else:
+                yield LabelledScore(c.id, side, positive, None, failure.outcome if failure else "incomplete")
+
+
+def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, float]:
+    """P(positive) by conversation."""
+    if work.thumb_model is None or not conversations:
+        return {}
+    found = work.thumb_model.probability(work.probabilities(conversations, work.chosen))
+    return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
 
 
 def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:

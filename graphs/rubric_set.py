@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from pollex.agents.answers import Question
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
-from pollex.errors import BadRubrics
+from pollex.errors import BadCalibrator, BadRubrics
+from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.netsat import NetSat
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.probability import Calibration
 from pollex.selection.threshold import Window
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from pollex.calibration.intervals import Support
+
+FORMAT = 2
+"""1 had a curve on NetSAT for its only probability."""
+
+ARRAYS = ".safetensors"
+"""What the file beside the rubric set ends in, which has the calibrator's arrays."""
+
+AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
 class Record(BaseModel):
@@ -182,6 +194,64 @@ class CalibrationRecord(Record):
     intercept: float
 
 
+class CandidateRow(Record):
+    """How a model of the thumbs did on conversations that neither it nor the choice of rubrics saw.
+
+    Attributes:
+        log_loss: Mean −log p of the given thumb, in nats.
+        behind: Its log-loss less that of the best.
+        error: Standard error of `behind`.
+    """
+
+    name: str
+    log_loss: float
+    behind: float
+    error: float
+    n: int
+
+
+class ProbabilityFigures(Record):
+    """How true the probabilities of one set of conversations are.
+
+    Attributes:
+        log_loss: Mean −log p of the given thumb, in nats.
+        brier: Mean (p − thumb)².
+        smece: Smoothed calibration error; None where it was not measured.
+        share_log_loss: Log-loss of the share of positive training conversations, said of every conversation.
+        share_brier: Likewise.
+        gain: `share_log_loss` less `log_loss`.
+    """
+
+    n: int
+    log_loss: Figure
+    brier: Figure
+    smece: Figure | None = None
+    share_log_loss: Figure
+    share_brier: Figure
+    gain: Figure
+
+
+class CalibratorRecord(Record):
+    """The model that gives probabilities; its arrays lie in the file beside, whose hash is among the facts.
+
+    Attributes:
+        chosen: Which of those compared.
+        compared: None where there were too few conversations to compare on.
+        labels: Training thumbs that it was fitted on.
+        training: Of training conversations, each by a model that did not see it; None where there is none.
+        rubrics: Ids, in the order in which it wants the answers.
+        facts: See `calibration.kept.Packed`; the questionnaire follows from `rubrics`.
+    """
+
+    chosen: str
+    compared: tuple[CandidateRow, ...] = ()
+    labels: int
+    training: ProbabilityFigures | None = None
+    held_out: ProbabilityFigures | None = None
+    rubrics: tuple[str, ...]
+    facts: dict[str, Any]
+
+
 class RubricSet(Record):
     """Rubrics with provenance, and everything that turns answers into scores.
 
@@ -213,13 +283,21 @@ class RubricSet(Record):
     dropped: tuple[DroppedRubric, ...] = ()
     reasons: tuple[Reason, ...] = ()
     rubrics_digest: str
+    calibrator: CalibratorRecord | None = None
+
+    _arrays: bytes = PrivateAttr(default=b"")
+    """The calibrator's, as they lie in the file beside."""
 
     @classmethod
-    def load(cls, path: str | Path) -> RubricSet:
-        """Reads a rubric set.
+    def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
+        """Reads a rubric set and the arrays of its calibrator.
+
+        Args:
+            arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
 
         Raises:
             BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
+            BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
             stored = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
@@ -231,7 +309,8 @@ class RubricSet(Record):
             raise BadRubrics(f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
         except ValueError as error:
             raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
-        return cls.parse(stored, where=str(path))
+        found = cls.parse(stored, where=str(path))
+        return found.with_arrays(arrays_beside(Path(path), found)) if arrays and found.calibrator else found
 
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
@@ -254,16 +333,58 @@ class RubricSet(Record):
         return rubrics
 
     def save(self, path: str | Path) -> None:
-        """Writes the file whole or not at all."""
+        """Writes the file whole or not at all, and the calibrator's arrays beside it.
+
+        Raises:
+            BadCalibrator: The arrays were left out when it was loaded.
+        """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
-        draft.write_text(self.to_json() + "\n", encoding="utf-8")
-        draft.replace(target)
+        content = {target: (self.to_json() + "\n").encode()}
+        if self.calibrator:
+            require_arrays(self._arrays, self.calibrator, str(target))
+            content = {target.with_suffix(ARRAYS): self._arrays} | content
+        drafts = {place: place.with_name(f".{place.name}.{os.getpid()}") for place in content}
+        for place, draft in drafts.items():
+            draft.write_bytes(content[place])
+        for place, draft in drafts.items():  # one straight after the other; a kill between them is found when loading
+            draft.replace(place)
 
     def to_json(self) -> str:
         """Indented JSON, fields in a fixed order."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
+
+    def with_arrays(self, arrays: bytes) -> Self:
+        """The same with the arrays of its calibrator."""
+        copy = self.model_copy()
+        copy._arrays = arrays
+        return copy
+
+    @property
+    def thumb_model(self) -> ThumbModel | None:
+        """What gives probabilities; None in a set of format 1.
+
+        Raises:
+            BadCalibrator: It can't be rebuilt from what stands there.
+        """
+        if (record := self.calibrator) is None:
+            return None
+        from pollex.calibration.kept import unpacked  # scikit-learn comes with it, and takes a second to import
+        from pollex.calibration.thumbs import questionnaire
+
+        require_arrays(self._arrays, record, "rubric set")
+        facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics))}
+        try:
+            return ThumbModel(record.rubrics, unpacked(facts, self._arrays))
+        except BadCalibrator as error:
+            raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
+
+    @property
+    def support(self) -> Support:
+        """How many labels stand behind the probabilities, and whether they may be called calibrated."""
+        from pollex.calibration.intervals import support  # as above
+
+        return support(self.calibrator.labels if self.calibrator else self.data.training)
 
     @property
     def questions(self) -> list[Question]:
@@ -291,7 +412,38 @@ class RubricSet(Record):
             theta=self.theta,
             window=Window(**self.window.model_dump()),
             calibration=Calibration(**self.calibration.model_dump()),
+            thumb_model=self.thumb_model,
             value=self.judge.value,
+        )
+
+
+def arrays_beside(path: Path, rubrics: RubricSet) -> bytes:
+    """The arrays of a rubric set's calibrator.
+
+    Raises:
+        BadCalibrator: They can't be read, or are not the ones that were written with it.
+    """
+    place = path.with_suffix(ARRAYS)
+    assert rubrics.calibrator is not None
+    try:
+        arrays = place.read_bytes()
+    except OSError as error:
+        raise BadCalibrator(
+            f"the arrays of {path.name} can't be read: {error.strerror}",
+            where=str(place),
+            remedy=f"put {place.name} beside {path.name} again, or {AGAIN}",
+        ) from error
+    require_arrays(arrays, rubrics.calibrator, str(place))
+    return arrays
+
+
+def require_arrays(arrays: bytes, record: CalibratorRecord, where: str) -> None:
+    """Raises BadCalibrator where these are not the arrays that were written with the record."""
+    if hashlib.sha256(arrays).hexdigest() != record.facts.get("arrays_sha256"):
+        raise BadCalibrator(
+            "the arrays are not the ones that were written with the rubric set",
+            where=where,
+            remedy=f"put the file back that came with it, or {AGAIN}",
         )
 
 

@@ -95,8 +95,7 @@ async def add_up(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreStat
     """The wave's scores."""
     context = runtime.context
     with context.tracer.span("add_up", kind="node", inputs=state["wave"]):
-        for id_ in state["wave"]:
-            score = context.netsat.score(id_, context.answers.pop(id_))
+        for score in context.netsat.score_all({id_: context.answers.pop(id_) for id_ in state["wave"]}):
             context.store.put([score_row(context.run, score)])
             context.progress.advance("score")
         await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost

@@ -15,12 +15,15 @@ from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
-from pollex.graphs.figures import figure, figures
+from pollex.graphs.calibrating import compared, stored
+from pollex.graphs.figures import figure, figures, probability_figures
 from pollex.graphs.learn.state import LearnContext, positives
 from pollex.graphs.rubric_set import (
     AlphaRow,
     Baseline,
     CalibrationRecord,
+    CalibratorRecord,
+    CandidateRow,
     Choice,
     ChosenRubric,
     DataRecord,
@@ -175,7 +178,26 @@ def dropped(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dic
     }
 
 
-def assemble(context: LearnContext, selection: dict[str, Any]) -> RubricSet:
+def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
+    """Which model gives probabilities, and what it says of training conversations that it did not see."""
+    work, settings = context.work, context.settings
+    kept, _ = judged_rubrics(context)
+    training = judged_conversations(context, context.training, kept)
+    found = compared(
+        work.matrix(training, kept)[0],
+        work.probabilities(training, kept),
+        kept,
+        training,
+        settings.budget,
+        selection["alpha"],
+        settings.policy,
+        settings.seed,
+        progress=lambda: context.progress.advance("calibrate"),
+    )
+    return stored(found) | {"conversations": [c.id for c in training]}
+
+
+def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any]) -> RubricSet:
     """θ, window and probability from training scores alone, then the figures of both sides."""
     work, settings = context.work, context.settings
     kept, _ = judged_rubrics(context)
@@ -189,7 +211,8 @@ def assemble(context: LearnContext, selection: dict[str, Any]) -> RubricSet:
     calibration = fit_calibration(honest, positive)
     rng = np.random.default_rng([settings.seed, 2])
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
-    return RubricSet(
+    calibrator, arrays = calibrator_record(context, comparison, training, held_out)
+    rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         run=context.run,
@@ -214,7 +237,39 @@ def assemble(context: LearnContext, selection: dict[str, Any]) -> RubricSet:
         dropped=tuple(dropped_rubrics(context, selection)),
         reasons=reasons_of(context),
         rubrics_digest=digest_of(work.chosen),
+        calibrator=calibrator,
     )
+    support = rubric_set.support
+    said = () if support.enough else (f"Probabilities are {support}.",)
+    return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+
+
+def calibrator_record(
+    context: LearnContext,
+    comparison: dict[str, Any],
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
+) -> tuple[CalibratorRecord, bytes]:
+    """What gives probabilities, with the figures of both sides, and its arrays."""
+    from pollex.calibration.kept import packed  # scikit-learn comes with it, and takes a second to import
+
+    work, rng = context.work, np.random.default_rng([context.settings.seed, 4])
+    model = work.thumb_model
+    assert model is not None, "`calibrate` comes before `assess`"
+    pack = packed(model.model)
+    seen, unseen = comparison["held_out"], model.probability(work.probabilities(held_out, work.chosen))
+    positive, truth = positives(training), positives(held_out)
+    share = float(positive.mean())
+    record = CalibratorRecord(
+        chosen=comparison["chosen"],
+        compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
+        labels=len(training),
+        training=probability_figures(np.array(seen), positive, share, rng) if seen else None,
+        held_out=probability_figures(unseen, truth, share, rng) if held_out else None,
+        rubrics=model.rubrics,
+        facts={name: value for name, value in pack.facts.items() if name != "questionnaire"},
+    )
+    return record, pack.arrays
 
 
 def judge_record(context: LearnContext) -> Any:

@@ -1,4 +1,4 @@
-"""`learn`: extract → summarise → deduplicate → judge the pool → select → judge what was held out → assess."""
+"""`learn`: extract → summarise → deduplicate → judge the pool → select → calibrate → judge held-out → assess."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     graph.add_node("plan_pool", nodes.plan_pool)
     graph.add_node("judge_pool", nodes.judge_pool)
     graph.add_node("select", nodes.select)
+    graph.add_node("calibrate", nodes.calibrate)
     graph.add_node("plan_held_out", nodes.plan_held_out)
     graph.add_node("judge_held_out", nodes.judge_held_out)
     graph.add_node("assess", nodes.assess)
@@ -44,7 +45,8 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     graph.add_edge("study_pool", "plan_pool")
     graph.add_conditional_edges("plan_pool", nodes.fan_out_pool, ["judge_pool", "select"])
     graph.add_edge("judge_pool", "plan_pool")
-    graph.add_edge("select", "plan_held_out")
+    graph.add_edge("select", "calibrate")
+    graph.add_edge("calibrate", "plan_held_out")
     graph.add_conditional_edges("plan_held_out", nodes.fan_out_held_out, ["judge_held_out", "assess"])
     graph.add_edge("judge_held_out", "plan_held_out")
     graph.add_edge("assess", END)

@@ -16,7 +16,8 @@ from langgraph.types import Send
 from pollex.agents.answers import Unanswered
 from pollex.agents.rubrics import Polarity, Rubric, with_reasons
 from pollex.graphs.asking import ask, extract_from, sides
-from pollex.graphs.learn.assembly import assemble, choose
+from pollex.graphs.calibrating import FOLDS, model_of
+from pollex.graphs.learn.assembly import assemble, choose, compare, judged_conversations, judged_rubrics
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.store.resume import step
 from pollex.store.rows import RubricSetRow, packed, rubric_rows
@@ -205,13 +206,34 @@ async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
     return {}
 
 
+async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """What gives probabilities: chosen on folds whose rubrics were chosen without them, then fitted on all."""
+    context = runtime.context
+    work = context.work
+    found = step(context.store, context.run, "calibrate")
+    if found is None:
+        context.progress.start("calibrate", FOLDS)
+        with context.tracer.span("calibrate", kind="node", inputs=[rubric.id for rubric in work.chosen]) as span:
+            selection: dict[str, Any] = step(context.store, context.run, "select")
+            found = await asyncio.to_thread(compare, context, selection)
+            span.outputs([found["chosen"]])
+        await context.store.write_step(context.run, "calibrate", found)
+    if found["held_out"] is not None:
+        work.crossfitted = dict(zip(found["conversations"], found["held_out"], strict=True))
+    training = judged_conversations(context, context.training, judged_rubrics(context)[0])
+    answers = work.probabilities(training, work.chosen)
+    work.thumb_model = await asyncio.to_thread(model_of, found["chosen"], answers, work.chosen, training)
+    return {}
+
+
 async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """θ, window and probability from training scores; figures of both sides; the rubric set."""
+    """θ and window from training scores; figures of both sides; the rubric set."""
     context = runtime.context
     context.progress.start("assess", 1)
     with context.tracer.span("assess", kind="node") as span:
         selection: dict[str, Any] = step(context.store, context.run, "select")
-        rubrics = await asyncio.to_thread(assemble, context, selection)
+        comparison: dict[str, Any] = step(context.store, context.run, "calibrate")
+        rubrics = await asyncio.to_thread(assemble, context, selection, comparison)
         span.outputs([rubrics.rubrics_digest])
     context.work.rubric_set = rubrics
     row = RubricSetRow(context.run, rubrics.rubrics_digest, packed(rubrics.model_dump(mode="json")))

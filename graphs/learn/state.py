@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.answers import LIKERT, Answer, Question, Unanswered
 from pollex.agents.roles import Extraction
 from pollex.agents.rubrics import Polarity, Reason, Rubric
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import WrongUse
+from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.netsat import value_of
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import Context, Roles
@@ -86,6 +87,9 @@ class Work:
 
     Attributes:
         answers: By conversation and rubric: value as NetSAT adds it up, without the sign; None where unanswered.
+        distributions: Likewise: the probability of each option; none where unanswered.
+        thumb_model: What gives probabilities; set by `calibrate`.
+        crossfitted: By training conversation, P(thumb up) by a model and rubrics that did not see it.
         failures: First reason why a conversation has no answer to any rubric.
     """
 
@@ -96,7 +100,10 @@ class Work:
     merged: dict[str, str] = field(default_factory=dict)
     chosen: tuple[Rubric, ...] = ()
     answers: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    distributions: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     failures: dict[str, Unanswered] = field(default_factory=dict)
+    thumb_model: ThumbModel | None = None
+    crossfitted: dict[str, float] = field(default_factory=dict)
     rubric_set: RubricSet | None = None
 
     @property
@@ -107,12 +114,15 @@ class Work:
     def take(self, conversation_id: str, answers: Sequence[Answer | Unanswered], rule: str) -> None:
         """Adds what a judge answered about a conversation."""
         values = self.answers.setdefault(conversation_id, {})
+        distributions = self.distributions.setdefault(conversation_id, {})
         for answer in answers:
             if isinstance(answer, Unanswered):
                 values[answer.question_id] = None
+                distributions.pop(answer.question_id, None)
                 self.failures.setdefault(conversation_id, answer)
             else:
                 values[answer.question_id] = value_of(answer, rule)  # type: ignore[arg-type]
+                distributions[answer.question_id] = answer.probabilities
 
     def reasons(self, order: Sequence[Conversation], polarity: Polarity) -> list[Reason]:
         """All reasons of one polarity, in the order of the conversations."""
@@ -138,6 +148,14 @@ class Work:
         counts = np.maximum(answered.sum(axis=0), 1)
         values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
         return values * np.array([1.0 if r.polarity == "sat" else -1.0 for r in rubrics]), answered
+
+    def probabilities(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> npt.NDArray[np.float64]:
+        """Probability of each option `[conversation, rubric, option]`; NaN where unanswered."""
+        missing = (np.nan,) * len(LIKERT)
+        rows = [[self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics] for c in conversations]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(rubrics), len(LIKERT))
 
 
 @dataclass(frozen=True, kw_only=True)

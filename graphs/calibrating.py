@@ -1,0 +1,159 @@
+"""From answers to a probability: the model that is fitted on thumbs, and the step of `learn` that chooses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.answers import LIKERT, Answer, Unanswered
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation, Label
+from pollex.conversations.splits import folds
+from pollex.errors import BadLabels, WrongUse
+from pollex.selection.policies import select
+
+if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
+    from pollex.calibration.thumbs import Contest
+
+Floats = npt.NDArray[np.float64]
+
+FOLDS = 5
+SHOWN = 10
+"""Names of judges that an error lists."""
+
+
+class ThumbModel:
+    """A fitted calibrator of thumbs.
+
+    Args:
+        rubrics: Ids, in the order in which it wants the answers.
+        model: Fitted.
+    """
+
+    def __init__(self, rubrics: Sequence[str], model: JudgedEstimator) -> None:
+        self.rubrics = tuple(rubrics)
+        self.model = model
+
+    def rows(self, answers: Sequence[Sequence[Answer | Unanswered]]) -> Floats:
+        """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
+        missing = (np.nan,) * len(LIKERT)
+        given = [{one.question_id: one.probabilities for one in each if isinstance(one, Answer)} for each in answers]
+        rows = [[each.get(id_, missing) for id_ in self.rubrics] for each in given]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), len(LIKERT))
+
+    def probability(self, answers: Floats, judge: str | None = None) -> Floats:
+        """P(thumb up) `[conversation]`; None: of somebody unknown.
+
+        Args:
+            answers: Probability of each option `[conversation, rubric, option]`; NaN where unanswered.
+        """
+        from pollex.calibration.thumbs import up
+
+        return up(self.model, answers, None if judge is None else [judge] * len(answers))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Who gave the thumbs that it was fitted on, as far as the log says."""
+        return self.model.judges_
+
+    def wanted(self, judges: Sequence[str]) -> tuple[str, ...]:
+        """The judges that a user asks for; `all` stands for all.
+
+        Raises:
+            WrongUse: One is not known.
+        """
+        if list(judges) == ["all"] and "all" not in self.judges:
+            return self.judges
+        if strangers := [judge for judge in judges if judge not in self.judges]:
+            raise WrongUse(f"no thumb of {strangers[0]!r} was learnt from", remedy=_who(self.judges))
+        return tuple(dict.fromkeys(judges))
+
+
+def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str, ...]:
+    """As `ThumbModel.wanted`, also for a rubric set that has none.
+
+    Raises:
+        WrongUse: One is not known, or there is no model that knows any.
+    """
+    if judges and model is None:
+        raise WrongUse("this rubric set knows no judges", remedy="learn it again, or score without judges")
+    return () if model is None else model.wanted(judges)
+
+
+def _who(judges: Sequence[str]) -> str:
+    if not judges:
+        return "the log that it was learnt from names nobody: learn with --judge-field FIELD, or leave judges out"
+    more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
+    return f"name one of {', '.join(judges[:SHOWN])}{more}"
+
+
+def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
+    """Who gave each thumb; None where the log names nobody."""
+    judges = [conversation.judge for conversation in conversations]
+    return judges if any(judge is not None for judge in judges) else None
+
+
+def compared(
+    values: Floats,
+    answers: Floats,
+    rubrics: Sequence[Rubric],
+    training: Sequence[Conversation],
+    budget: tuple[int, int],
+    alpha: float,
+    policy: str,
+    seed: int,
+    progress: Callable[[], None],
+) -> Contest | None:
+    """How the candidates do on folds of the training conversations, with rubrics that were chosen without the fold.
+
+    Args:
+        values: What NetSAT adds up `[conversation, rubric]`, of the whole pool.
+        answers: Probabilities, likewise `[conversation, rubric, option]`.
+        progress: Told after each fold.
+
+    Returns:
+        None where there are too few conversations to deal folds.
+    """
+    from pollex.calibration.thumbs import Fold, contest
+
+    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
+    try:
+        dealt = folds(training, FOLDS, seed)
+    except BadLabels:
+        return None
+    parts = []
+    for number in range(FOLDS):
+        out, rng = dealt == number, np.random.default_rng([seed, 3, number])
+        chosen = select(values[~out], positive[~out], sat, ids, budget, alpha, rng, policy)
+        places = [step.index for step in chosen.steps]
+        parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
+    return contest(parts, positive, judges_of(training), progress)
+
+
+def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
+    """A candidate, fitted on all training conversations.
+
+    Args:
+        answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
+    """
+    from pollex.calibration.thumbs import fitted
+
+    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
+    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    ids = [rubric.id for rubric in rubrics]
+    return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids))
+
+
+def stored(found: Contest | None) -> dict[str, Any]:
+    """What came of the comparison, as JSON values."""
+    from pollex.calibration.thumbs import PLAIN
+
+    if found is None:
+        return {"chosen": PLAIN, "compared": [], "held_out": None}
+    rows = [vars(score) for score in found.scores]
+    return {"chosen": found.chosen, "compared": rows, "held_out": found.held_out.tolist()}
