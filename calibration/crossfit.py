@@ -34,6 +34,14 @@ def one_group_out(groups: Ints) -> list[Ints]:
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
 
+def alone(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
+    """Some rows and their judgments, numbered anew: a model that is fitted on them sees nothing of the others."""
+    place = np.full(len(X), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    own = y.of_rows(rows)
+    return X[rows], Judgments(place[own.row], own.question, own.judge, own.answer, own.judges)
+
+
 def crossfit(
     model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, folds: Sequence[Ints]
 ) -> Floats:
@@ -51,6 +59,8 @@ def crossfit(
     names = main.names()
     for rows in folds:
         held_out = np.isin(main.row, rows)
-        fitted = clone(model).fit(X, y.where(~np.isin(y.row, rows)), questions=questions)
+        # Without their texts, too: X alone moves a model that standardises it.
+        training = alone(X, y, np.setdiff1d(np.arange(len(X)), rows))
+        fitted = clone(model).fit(*training, questions=questions)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out])
     return out

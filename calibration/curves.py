@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
+from pollex.calibration.crossfit import alone
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.measures import Assessment, Predictions, assess
@@ -111,6 +112,7 @@ def _crossfitted(
         if len(np.unique(answers)) < 2:
             return None
         counts.append(len(answers))
-        fitted = clone(model).fit(X, part, questions=questions, groups=together)
+        texts = np.unique(part.row)
+        fitted = clone(model).fit(*alone(X, part, texts), questions=questions, groups=together[texts])
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])
     return Predictions.of(proba, given, questions.scale()), float(np.mean(counts))

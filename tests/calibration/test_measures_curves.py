@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import crossfit, dealt
+from pollex.calibration.crossfit import alone, crossfit, dealt
 from pollex.calibration.curves import learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
@@ -79,3 +79,10 @@ def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> Non
     spread = points[0].deviation("log_loss")
     values = [repeat.log_loss.value for repeat in points[0].repeats]
     assert spread == pytest.approx(np.std(values, ddof=1))  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:
+    X, y = data(6)
+    kept, own = alone(X, y, np.array([4, 1]))
+    assert (kept == X[[4, 1]]).all()
+    assert sorted(zip(own.row.tolist(), own.answer.tolist(), strict=True)) == [(0, y.answer[4]), (1, y.answer[1])]
