@@ -1,0 +1,158 @@
+"""Which question to ask next: the one whose answer is expected to tell most about the main one.
+
+By the law of total variance the variance of the main answer, given what is known, falls in expectation by
+Var(E[y0 | known, xj]) once question j is answered with xj. How xj will turn out is taken from reference texts that
+answered alike what is known: their blocks of j stand in, each as likely as the other, and the model says what it would
+expect of the main answer then.
+
+Source of the idea: Hashemi et al. 2024 (LLM-Rubric), section 7, doi:10.18653/v1/2024.acl-long.745.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator, variance
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
+from pollex.errors import WrongUse
+
+NEIGHBOURS = 40
+"""So many reference texts say how an answer may turn out."""
+
+LEAST = 0.01
+"""A question pays if it is expected to take so much of the main answer's variance away."""
+
+CELLS = 4_000_000
+"""Numbers of X that are in memory at once while answers are tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class NextQuestion:
+    """What to ask about each text.
+
+    Attributes:
+        question: Id of the question `[row]`; None where none is left, or where none pays any more.
+        reduction: By how much each question is expected to lower the variance `[row, asked]`, in squared value units;
+            NaN where it is answered already, or where no reference text answers it.
+        variance: Var(ŷ0) as it is now `[row]`.
+    """
+
+    question: tuple[str | None, ...]
+    reduction: Floats
+    variance: Floats
+
+
+def next_question(
+    model: JudgedEstimator,
+    X: Any,
+    reference: Any,
+    judges: Sequence[Any] | None = None,
+    least: float = LEAST,
+    neighbours: int = NEIGHBOURS,
+    seed: int = 0,
+) -> NextQuestion:
+    """The unanswered question with the largest expected reduction of Var(ŷ0), for each text.
+
+    Args:
+        model: Fitted, and able to predict from any subset of the questions.
+        X: Texts `[row, question × option]`; blocks of NaN are not asked yet.
+        reference: Texts with their answers, such as those of training, in the same shape.
+        judges: Whose main answer it is `[row]`; None: somebody unknown.
+        least: Stop where the best question is expected to take away less than this share of Var(ŷ0). 0 never stops.
+        neighbours: So many reference texts say how an answer may turn out.
+        seed: Picks among reference texts that are as near; all are where nothing is known.
+
+    Raises:
+        WrongUse: X or the reference can't be read, or settings make no sense.
+    """
+    if not 0 <= least < 1:
+        raise WrongUse(f"a share of {least:g} to stop at", remedy="give one from 0 to below 1")
+    reduction = expected_reductions(model, X, reference, judges, neighbours, seed)
+    sheet = model.questionnaire_
+    now = variance(model.predict_proba(X, judges), sheet.scale().values)
+    best = np.where(np.isnan(reduction), -np.inf, reduction)
+    place = best.argmax(axis=1) if len(sheet.asked) else np.zeros(len(now), dtype=np.int64)
+    gain = best.max(axis=1, initial=-np.inf)
+    pays = np.isfinite(gain) & (gain >= least * now)
+    names = [scale.question for scale in sheet.asked]
+    chosen = tuple(names[p] if ok else None for p, ok in zip(place.tolist(), pays.tolist(), strict=True))
+    return NextQuestion(chosen, reduction, now)
+
+
+def expected_reductions(
+    model: JudgedEstimator,
+    X: Any,
+    reference: Any,
+    judges: Sequence[Any] | None = None,
+    neighbours: int = NEIGHBOURS,
+    seed: int = 0,
+) -> Floats:
+    """Var(E[y0 | known, xj]) for each text and question `[row, asked]`; see `next_question` and `NextQuestion`."""
+    sheet = model.questionnaire_
+    rows, known_texts = sheet.checked(X), sheet.checked(reference)
+    if not len(known_texts) or neighbours < 2:
+        raise WrongUse(
+            f"{len(known_texts)} reference texts, {neighbours} neighbours",
+            remedy="give texts, and 2 or more neighbours",
+        )
+    # Among equals the first ones are taken: in a random order these are a sample.
+    known_texts = known_texts[np.random.default_rng(seed).permutation(len(known_texts))]
+    distance = distances(sheet, rows, known_texts)
+    asked, answers = sheet.present(rows), sheet.present(known_texts)
+    who = np.array([None] * len(rows) if judges is None else list(judges), dtype=object)
+    out = np.full(asked.shape, np.nan)
+    for place, block in enumerate(sheet.blocks.values()):
+        open_, able = np.flatnonzero(~asked[:, place]), np.flatnonzero(answers[:, place])
+        if len(open_) and len(able):
+            near = able[nearest(distance[np.ix_(open_, able)], neighbours)]
+            out[open_, place] = _spread(model, rows[open_], known_texts[:, block], block, near, who[open_])
+    return out
+
+
+def distances(sheet: Questionnaire, X: Floats, reference: Floats) -> Floats:
+    """Squared distance `[row, reference]` in what is known of each row.
+
+    Per question: of the expected answers, in standard deviations of the reference, and 1 where it applies to one of
+    them only. What a reference text does not answer counts as its mean.
+    """
+    score, applies = sheet.expected(reference), (sheet.mass(reference) > 0).astype(np.float64)
+    counts = np.maximum((~np.isnan(score)).sum(axis=0), 1)
+    mean = np.nansum(score, axis=0) / counts
+    spread = np.sqrt(np.nansum((score - mean) ** 2, axis=0) / counts)
+    scale = np.where(spread > 0, spread, 1.0)
+    known = sheet.present(X).astype(np.float64)
+    there = np.nan_to_num((score - mean) / scale), np.where(sheet.present(reference), applies, applies.mean(axis=0))
+    here = np.nan_to_num((sheet.expected(X) - mean) / scale), (sheet.mass(X) > 0).astype(np.float64)
+    return sum((_squares(h, t, known) for h, t in zip(here, there, strict=True)), np.zeros((len(X), len(reference))))
+
+
+def nearest(distance: Floats, count: int) -> Ints:
+    """Columns of the `count` smallest of each row, or of all `[row, count]`; the first ones among equals."""
+    return np.argsort(distance, axis=1, kind="stable")[:, :count]
+
+
+def _squares(here: Floats, there: Floats, known: Floats) -> Floats:
+    """Σ_j known_ij (here_ij − there_kj)² `[row, reference]`, without an array of three dimensions."""
+    kept = here * known
+    total: Floats = (kept**2).sum(axis=1)[:, None] - 2 * kept @ there.T + known @ (there**2).T
+    return np.maximum(total, 0.0).round(12)  # equals stay equal, whatever the order of summing
+
+
+def _spread(
+    model: JudgedEstimator, rows: Floats, answers: Floats, block: slice, near: Ints, judges: np.ndarray[Any, Any]
+) -> Floats:
+    """Variance over the neighbours' answers to one question of what the model then expects `[row]`."""
+    count = near.shape[1]
+    portion = max(1, CELLS // (count * rows.shape[1]))
+    out = np.empty(len(rows))
+    for start in range(0, len(rows), portion):
+        part = slice(start, start + portion)
+        tried = np.repeat(rows[part], count, axis=0)
+        tried[:, block] = answers[near[part].ravel()]
+        expected = model.predict(tried, np.repeat(judges[part], count).tolist())
+        out[part] = expected.reshape(-1, count).var(axis=1)
+    return out
