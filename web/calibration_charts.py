@@ -11,7 +11,7 @@ from pollex.calibration.questionnaire import Floats
 from pollex.calibration.reliability import Reliability
 from pollex.web.calibration_material import LearningPoint, ResponseCurve
 from pollex.web.markup import Markup, tag
-from pollex.web.plots import Frame, Scale, disc, line, nice_step, rect, svg, text, tick_label, ticks
+from pollex.web.plots import Frame, Scale, disc, line, nice_step, svg, text, tick_label, ticks
 from pollex.web.words import known, number, percent
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -133,15 +133,15 @@ def spark_scale(scale: Scale) -> Markup:
 def spark(name: str, value: float | None, low: float | None, high: float | None, scale: Scale) -> Markup:
     """A figure with its interval beside 0."""
     y = SPARK[1] / 2
-    whole = low is not None and high is not None
+    whisker = None
+    if low is not None and high is not None:
+        whisker = line(scale(low), y, scale(high), y, "whisker held-out")
     return svg(
         f"{name}: {number(value, 3)}",
         line(scale.start, y, scale.end, y, "grid"),
         line(scale(0.0), 0, scale(0.0), SPARK[1], "reference"),
-        line(scale(low), y, scale(high), y, "whisker held-out")
-        if whole and low is not None and high is not None
-        else None,
-        disc(scale(value), y, "held-out") if value is not None else rect(0, 0, 0, 0, "grid"),
+        whisker,
+        disc(scale(value), y, "held-out") if value is not None else None,
         width=SPARK[0],
         height=SPARK[1],
         class_="spark",

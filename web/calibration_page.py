@@ -31,15 +31,27 @@ HERE = Path(__file__).parent
 LEVEL = "95\N{NO-BREAK SPACE}% interval"
 
 GLOSSARY = [
-    ("Cross-fitted", "Every text is predicted by a model that was fitted without it. The figures are of such predictions."),
-    ("Log-loss", "How surprised the prediction is by the given answers, in nats: 0 is perfect. It judges distributions."),
+    (
+        "Cross-fitted",
+        "Every text is predicted by a model that was fitted without it. The figures are of such predictions.",
+    ),
+    (
+        "Log-loss",
+        "How surprised the prediction is by the given answers, in nats; 0 is perfect. It judges whole distributions.",
+    ),
     ("RMSE", "Root of the mean squared distance of the expected answer from the given one."),
     ("Pearson, Spearman", "Correlation of the expected answer with the given one; of values, of ranks."),
-    ("smECE", "How far predicted probabilities are from what comes true, smoothed, mean over the answers. A constant has "
-              "0: read it beside the log-loss."),
-    ("Leverage", "How much the expected main answer would rise if a question's answer rose by a unit, along the model's "
-                 "gradient. It describes the model; whether a change of the texts causes it is another matter."),
-]  # fmt: skip
+    (
+        "smECE",
+        "How far predicted probabilities are from what comes true, smoothed, mean over the answers. A constant has "
+        "about 0: read it beside the log-loss.",
+    ),
+    (
+        "Leverage",
+        "How much the expected main answer would rise if a question's answer rose by a unit, along the model's "
+        "gradient. It describes the model; whether a change of the texts would cause it is another matter.",
+    ),
+]
 
 
 def render_calibration(material: CalibrationMaterial) -> str:
@@ -112,8 +124,8 @@ def _cautions(material: CalibrationMaterial) -> Iterator[str]:
         yield "Models were compared anew inside every fold, so the choice does not flatter the figures."
     if material.learnt_from:
         yield (
-            f"The kept calibrator learnt from {material.learnt_from:,} of these texts; the figures are of models fitted "
-            "anew without the text that they predict, with the same settings."
+            f"The kept calibrator learnt from {material.learnt_from:,} of these texts; the figures are of models "
+            "fitted anew, with the same settings, without the texts that they predict."
         )
 
 
@@ -148,15 +160,15 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "judges",
         "How each judge answers",
-        "The expected answer of each judge against the LLM's expected answer to the same question, smoothed over texts. "
-        "Judges who use the scale in other ways lie apart; a flat curve takes nothing from the LLM's answer.",
+        "The expected answer of each judge against the LLM's expected answer to the same question, smoothed over "
+        "texts. Judges who use the scale in other ways lie apart; a flat curve takes nothing from the LLM's answer.",
         _judges(material),
     )
     yield Section(
         "questions",
         "What each question gains",
-        f"How much the held-out log-loss rises when the judge is not asked a question, by {_worker(material)}. Questions "
-        "that say the same can each be spared, but not all together.",
+        f"How much the held-out log-loss rises when the LLM is not asked a question, by {_worker(material)}. "
+        "Questions that say the same can each be spared, but not all together.",
         _wide(gains_table(material.gains)) if material.gains else tag("p", "One question only was asked."),
     )
     yield Section(
@@ -215,9 +227,8 @@ def _reliability(material: CalibrationMaterial) -> Markup:
 
 def _judges(material: CalibrationMaterial) -> Markup:
     if not material.responses:
-        return tag(
-            "p", "The LLM was not asked the main question, so there is nothing to draw it against.", class_="empty"
-        )
+        why = "The LLM was not asked the main question, or always said the same: there is nothing to draw it against."
+        return tag("p", why, class_="empty")
     title = f"Expected answer to {escape(material.main, NAME)} by judge, {len(material.responses)} curves"
     key = _key([("unknown", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])
     figure = tag("figure", response_chart(title, material.mesh, material.responses, material.main))
@@ -228,7 +239,7 @@ def _learning(material: CalibrationMaterial) -> Markup:
     if sum(point.log_loss is not None for point in material.learning) < 2:
         return tag("p", "Too few labels to draw a curve.", class_="empty")
     figure = tag("figure", learning_chart("Held-out log-loss against labels in training", material.learning))
-    note = "Mean and standard deviation over draws of the training texts, which overlap: the deviation is no standard error."
+    note = "Mean and standard deviation over draws of texts, which overlap: the deviation is no standard error."
     return tag("div", figure, class_="panels") + tag("p", note, class_="note")
 
 

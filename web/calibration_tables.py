@@ -11,6 +11,7 @@ from pollex.calibration.tables.faults import Fault
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
 from pollex.web.markup import Child, Markup, escape, tag
+from pollex.web.plots import Scale
 from pollex.web.words import known, number
 
 NAME = 120
@@ -26,14 +27,7 @@ def compared_table(models: Sequence[ComparedModel]) -> Markup:
     scale = span_of(behind)
     columns: list[Child] = ["Model", *(name for _, name in MEASURES), "smECE", "Behind"]
     rows = [_model_row(model, own=place == 0) for place, model in enumerate(models)]
-    drawn = [
-        tag(
-            "td",
-            spark(m.title, m.behind.value, m.behind.low, m.behind.high, scale) if m.behind else None,
-            class_="drawn",
-        )
-        for m in models
-    ]
+    drawn = [tag("td", _behind(model, scale), class_="drawn") for model in models]
     body = [tag("tr", *cells, cell, class_="own" if place == 0 else None) for place, (cells, cell) in enumerate(
         zip(rows, drawn, strict=True)
     )]  # fmt: skip
@@ -43,6 +37,11 @@ def compared_table(models: Sequence[ComparedModel]) -> Markup:
         "the same judgments; an interval that includes 0 leaves open which is better."
     )
     return tag("table", tag("caption", caption), table_head(head), tag("tbody", body), class_="compared")
+
+
+def _behind(model: ComparedModel, scale: Scale) -> Markup | None:
+    gap = model.behind
+    return None if gap is None else spark(model.title, gap.value, gap.low, gap.high, scale)
 
 
 def _model_row(model: ComparedModel, *, own: bool) -> list[Markup]:
@@ -106,9 +105,8 @@ def judges_table(curves: Sequence[ResponseCurve]) -> Markup:
         for curve in curves
     ]
     head = table_head(["Judge", "Labels", "Mean given", "Predicted, LLM lowest", "Predicted, LLM highest"])
-    return tag(
-        "details", tag("summary", "The judges, as a table"), tag("table", head, tag("tbody", rows), class_="plain")
-    )
+    table = tag("table", head, tag("tbody", rows), class_="plain")
+    return tag("details", tag("summary", "The judges, as a table"), table)
 
 
 def gains_table(gains: Sequence[QuestionGain]) -> Markup:
@@ -148,10 +146,7 @@ def leverage_table(leverages: Sequence[Leverage]) -> Markup:
     return tag("table", head, tag("tbody", [_leverage_row(each, scale) for each in leverages]), class_="plain")
 
 
-def _leverage_row(each: Leverage, scale: object) -> Markup:
-    from pollex.web.plots import Scale
-
-    assert isinstance(scale, Scale)
+def _leverage_row(each: Leverage, scale: Scale) -> Markup:
     name = tag("th", escape(each.question, NAME), scope="row")
     if each.mean is None:
         return tag("tr", name, tag("td", escape(each.undefined, LONG), class_="undefined", colspan=float(3)))
