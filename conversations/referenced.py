@@ -66,7 +66,7 @@ class Case(BaseModel):
     human: float | None = None
     unanswered: str = ""
 
-    @cached_property
+    @property  # not cached: `model_copy` would take what was cached along
     def conversation(self) -> Conversation:
         """The question and the answer as a conversation; all else is metadata."""
         turns = [Turn(role="user", content=self.question)]
@@ -81,7 +81,7 @@ class Case(BaseModel):
         known = {name: value for name, value in conversation.metadata.items() if name in cls.model_fields}
         return cls(**known | {"id": conversation.id, "question": said.get("user", ""), "answer": said.get("assistant")})
 
-    @cached_property
+    @property
     def flags(self) -> tuple[str, ...]:
         """What is odd about it. Of languages only what differing scripts show; see `scripts`."""
         found = [] if self.reference else [NO_REFERENCE]
@@ -187,6 +187,16 @@ def with_humans(
             given[case.id] = case.model_copy(update={"human": human})
     _check(sources, len(given), bad, options.max_bad)
     return Cases(tuple(given.get(case.id, case) for case in cases), (*cases.bad_rows, *bad), cases.notes)
+
+
+def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
+    """The cases without people's grades that lie off the scale: these are told of, never clipped or rescaled."""
+    off = {case.id for case in cases if case.human is not None and not lowest <= case.human <= highest}
+    if not off:
+        return cases
+    kept = tuple(case.model_copy(update={"human": None}) if case.id in off else case for case in cases)
+    note = f"{len(off)} of people's grades are off the scale from {lowest:g} to {highest:g} and were left out"
+    return Cases(kept, cases.bad_rows, (*cases.notes, note))
 
 
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:

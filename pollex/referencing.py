@@ -18,7 +18,7 @@ from pollex.agents.llm.reference_judge import (
 from pollex.answering import DONE, PARTLY, asker_of, bad_rows_json, show_cases
 from pollex.calibration.intervals import Measured
 from pollex.conversations.options import ReadOptions
-from pollex.conversations.referenced import Cases, read_cases, with_answers, with_humans
+from pollex.conversations.referenced import Cases, on_scale, read_cases, with_answers, with_humans
 from pollex.errors import WrongUse
 from pollex.export import draft_of, require_writable
 from pollex.grade_rows import COLUMNS, grade_rows, summary_json
@@ -59,7 +59,7 @@ def reference_command(
     page = options.page or out.with_suffix(".html")
     require_format(out)
     require_writable(page)
-    cases = _read(sources, answers, reading, options)
+    cases = on_scale(_read(sources, answers, reading, options), profile.lowest, profile.highest)
     if run.dry_run:
         return _plan(cases, profile, run, model, options)
     with session(run) as opened:

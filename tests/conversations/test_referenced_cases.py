@@ -1,0 +1,208 @@
+"""Questions with references: rows that are refused, answers and people's grades joined to them, what is flagged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.options import ReadOptions
+from pollex.conversations.referenced import (
+    ANSWER_LANGUAGE,
+    NO_REFERENCE,
+    REFERENCE_LANGUAGE,
+    Case,
+    Evidence,
+    on_scale,
+    read_cases,
+    with_answers,
+    with_humans,
+)
+from pollex.conversations.scripts import script_of
+from pollex.errors import BadInput
+
+ROW = {
+    "question_id": 7,
+    "category": "专业能力",
+    "subcategory": "历史",
+    "question": "原子弹之父于何时当选为美国科学院院士？",
+    "reference": "他在1941年当选为美国科学院院士。",
+    "evidences": [{"url": "https://example.org/a", "quote": "1941年，当选为美国国家科学院院士"}],
+}
+CHINESE, ENGLISH = (
+    "请告诉我北京的天气如何以及应该穿什么",
+    "It is cold there, so take a warm coat and good shoes with you.",
+)
+
+
+def written(path: Path, *rows: dict[str, Any]) -> str:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"question_id": 1, "reference": "yes"}, "no question"),
+        (ROW | {"evidences": "a link"}, "evidences are no list of url and quote"),
+        (ROW | {"evidences": [{"url": "u"}]}, "evidences are no list of url and quote"),
+        (ROW | {"human": "good"}, "no grade: 'good'"),
+        (ROW | {"human": True}, "no grade: 'True'"),
+        (ROW | {"human": "nan"}, "no grade"),
+    ],
+)
+def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+    source = written(tmp_path / "q.jsonl", ROW | {"question_id": 8}, row)
+    with pytest.raises(BadInput, match="1 bad rows"):
+        read_cases([source])
+    found = read_cases([source], ReadOptions(max_bad=1))
+    assert [case.id for case in found] == ["8"]
+    assert [(bad.line, reason in bad.reason) for bad in found.bad_rows] == [(2, True)]
+
+
+def test_another_question_under_the_same_id_is_a_bad_row_and_the_same_one_is_nothing(tmp_path: Path) -> None:
+    source = written(tmp_path / "q.jsonl", ROW, ROW, ROW | {"question": "another?"})
+    found = read_cases([source], ReadOptions(max_bad=1))
+    assert len(found) == 1
+    assert found.bad_rows[0].reason == "another question has the id '7'"
+
+
+def test_a_file_without_a_question_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nothing in it could be used"):
+        read_cases([written(tmp_path / "q.jsonl")])
+
+
+def test_a_row_is_read_as_alignbench_has_it(tmp_path: Path) -> None:
+    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    quote = Evidence(url="https://example.org/a", quote="1941年，当选为美国国家科学院院士")
+    assert case == Case(
+        id="7",
+        question=str(ROW["question"]),
+        reference=str(ROW["reference"]),
+        evidences=(quote,),
+        category="专业能力",
+        subcategory="历史",
+    )
+    assert case.flags == ()
+
+
+def test_a_case_survives_the_way_through_a_conversation(tmp_path: Path) -> None:
+    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW | {"answer": "1941年", "human": 8})])
+    assert Case.of(case.conversation) == case
+    assert [turn.role for turn in case.conversation.turns] == ["user", "assistant"]
+
+
+def test_evidence_is_read_from_a_cell_of_csv(tmp_path: Path) -> None:
+    file = tmp_path / "q.csv"
+    file.write_text('id,question,reference,evidence\na,Why?,So.,"[{""url"": ""u"", ""quote"": ""q""}]"\n')
+    (case,) = read_cases([str(file)])
+    assert case.evidences == (Evidence(url="u", quote="q"),)
+
+
+def test_a_question_without_an_id_is_known_by_its_words(tmp_path: Path) -> None:
+    source = written(tmp_path / "q.jsonl", {"question": "Why?", "reference": "So."})
+    cases = with_answers(read_cases([source]), [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})])
+    assert cases.cases[0].answer == "Yes."
+
+
+def test_an_answer_to_another_wording_of_a_question_is_a_bad_row(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
+    answers = written(tmp_path / "a.jsonl", {"id": "8", "answer": "x"}, {"id": "7", "question": "Why?", "answer": "x"})
+    with pytest.raises(BadInput, match="answers another question than the one called '7'"):
+        with_answers(cases, [answers])
+    assert [case.answer for case in with_answers(cases, [answers], ReadOptions(max_bad=1))] == [None, "x"]
+
+
+def test_answers_are_joined_and_those_missing_and_strange_are_told(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
+    answers = written(
+        tmp_path / "a.jsonl",
+        {"id": "7", "answer": None, "outcome": "refused", "detail": "no"},
+        {"id": "99", "answer": "x"},
+    )
+    joined = with_answers(cases, [answers])
+    assert [(case.answer, case.unanswered) for case in joined] == [(None, "refused: no"), (None, "")]
+    assert joined.notes == ("1 answers are to none of the questions", "1 questions have no answer")
+
+
+def test_a_second_answer_to_a_question_is_a_bad_row(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    answers = written(tmp_path / "a.jsonl", {"id": "7", "answer": "x"}, {"id": "7", "answer": "y"})
+    with pytest.raises(BadInput, match="a second answer to '7'"):
+        with_answers(cases, [answers])
+
+
+def test_grades_of_people_come_from_a_file_by_id(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
+    human = tmp_path / "h.csv"
+    human.write_text("id,score\n8,6.5\n7,\n")
+    assert [case.human for case in with_humans(cases, [str(human)], human_field="score")] == [None, 6.5]
+
+
+def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    human = written(tmp_path / "h.jsonl", {"id": "nobody", "grade": 5})
+    with pytest.raises(BadInput, match="nothing in it could be used"):
+        with_humans(cases, [human])
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "flags"),
+    [
+        (CHINESE, "", None, (NO_REFERENCE,)),
+        (CHINESE, ENGLISH, CHINESE, (REFERENCE_LANGUAGE,)),
+        (CHINESE, CHINESE, ENGLISH, (ANSWER_LANGUAGE,)),
+        (CHINESE, CHINESE, CHINESE, ()),
+        ("请把这段话翻译成英文：今天天气很好", ENGLISH, ENGLISH, ()),
+        ("请把这段话翻译成英文：今天天气很好", ENGLISH, CHINESE, (ANSWER_LANGUAGE,)),
+        (CHINESE, "B", "C", ()),
+        (CHINESE, "f'(x) = sin(x) + cos(x) * tan(x) - log(x)", CHINESE, ()),
+    ],
+)
+def test_a_missing_reference_and_texts_in_other_scripts_are_flagged(
+    question: str, reference: str, answer: str | None, flags: tuple[str, ...]
+) -> None:
+    assert Case(id="1", question=question, reference=reference, answer=answer).flags == flags
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        (ENGLISH, "Latin"),
+        (CHINESE, "Han"),
+        ("これは日本語の文章です。漢字もあります。", "Kana"),
+        ("Это совсем другой язык и другой алфавит", "Cyrillic"),
+        ("yes", None),
+        ("", None),
+        ("A B C D E F G H", None),
+        (ENGLISH + CHINESE, None),
+        ("```python\nfor each_item in every_list: print(each_item, each_item)\n```", None),
+        ("see https://example.org/some/long/path/with/many/words/in/it", None),
+    ],
+)
+def test_a_script_is_told_only_where_most_of_the_prose_is_in_it(text: str, script: str | None) -> None:
+    assert script_of(text) == script
+
+
+def test_the_fingerprint_knows_reference_and_answer(tmp_path: Path) -> None:
+    prints = {
+        read_cases([written(tmp_path / "q.jsonl", row)]).fingerprint
+        for row in (ROW, ROW | {"reference": "x"}, ROW | {"answer": "x"}, ROW | {"human": 1})
+    }
+    assert len(prints) == 4
+
+
+def test_peoples_grades_off_the_scale_are_left_out_and_told(tmp_path: Path) -> None:
+    rows = [ROW | {"question_id": i, "human": grade} for i, grade in enumerate((0.5, 1, 10, 85))]
+    found = on_scale(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
+    assert [case.human for case in found] == [None, 1, 10, None]
+    assert found.notes == ("2 of people's grades are off the scale from 1 to 10 and were left out",)
+
+
+def test_a_changed_copy_of_a_case_is_another_conversation_with_other_flags() -> None:
+    case = Case(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE)
+    assert (case.flags, case.conversation.turns[1].content) == ((), CHINESE)
+    changed = case.model_copy(update={"answer": ENGLISH})
+    assert (changed.flags, changed.conversation.turns[1].content) == ((ANSWER_LANGUAGE,), ENGLISH)
