@@ -60,11 +60,17 @@ class Setting:
 
 @asynccontextmanager
 async def running(
-    command: str, fingerprint: Mapping[str, str], setting: Setting, roles: Sequence[str]
+    command: str, fingerprint: Mapping[str, str], setting: Setting, roles: Sequence[str], named: Run | None = None
 ) -> AsyncIterator[Run]:
-    """A run that was begun or is resumed; its end is noted whatever happens, short of a kill."""
+    """A run that was begun or is resumed; its end is noted whatever happens, short of a kill.
+
+    Args:
+        named: The run to go on with, where the user named one.
+    """
     store = setting.store
-    if setting.resume:
+    if named is not None:
+        run = named
+    elif setting.resume:
         run = taken_up(store, command, fingerprint)
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())

@@ -1,1 +1,246 @@
-"""What `pollex judge` does around its graph."""
+"""What `pollex judge` does around its graph: read, ask the runs, ask people, write, tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+from pollex.agents.embedded.rater import EmbeddedRater
+from pollex.agents.ensemble import Ensemble
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.model import Conversation
+from pollex.conversations.options import ReadOptions
+from pollex.errors import WrongUse
+from pollex.export import require_writable
+from pollex.graphs.judging import Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
+from pollex.graphs.running import Setting
+from pollex.interview import people_now
+from pollex.judge_options import JudgeOptions
+from pollex.prompts.profile import DomainProfile
+from pollex.row_files import require_format, write_rows
+from pollex.store.resume import conversations_of
+from pollex.terminal.options import RunOptions
+from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.show import list_some, show_logs, show_outcomes, show_usage, usage_json
+from pollex.verdict_files import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row, write_lines
+from pollex.workers import ModelOptions, Workers, embedded_workers, embedder_for, profile_at, workers
+
+DONE, PARTLY = 0, 3
+ENOUGH_LABELS = 50
+UNDERSTOOD = "the embedded rater doesn't understand a question: it answers whether a conversation went well"
+
+
+def judge_command(
+    sources: Sequence[str], reading: ReadOptions, run: RunOptions, model: ModelOptions, options: JudgeOptions
+) -> int:
+    """Reads logs, asks the ensemble and people, writes what they came to, tells; the exit code."""
+    for path in (options.accepted, options.for_humans):
+        if path is not None:
+            require_writable(path)
+    require_format(options.out)
+    if not sources:
+        return _go_on(run, options)
+    if options.named not in (None, "last"):
+        raise WrongUse(f"both LOGS and the run {options.named}", remedy="leave one out")
+    if options.panel and model.model is None:
+        raise WrongUse("a panel without --model", remedy="name its first member with --model")
+    if options.ask and "-" in sources:
+        raise WrongUse("--ask needs the standard input that LOGS come from", remedy="give LOGS as a file")
+    task, profile = options.task(model.model), profile_at(options.domain)
+    if model.model is None and len(task.question.options) != 2:
+        remedy = "give two options, the first for a conversation that went well, or an LLM: --model"
+        raise WrongUse("the embedded rater chooses between two options alone", remedy=remedy)
+    logs = read_logs(sources, options=reading)
+    if run.dry_run:
+        from pollex.judge_plan import plan_judge  # the client behind it takes a second to import
+
+        return plan_judge(logs.conversations, task, profile, run, model, options)
+    people_file = None if options.answers is None else AnswersFile(options.answers)
+    with session(run) as opened:
+        show_logs(opened, logs)
+        shelf = {c.id: c for c in logs}
+        people = people_now(people_file, options.ask, opened, shelf.__getitem__)
+        arguments = {"logs": list(sources), "question": options.question, "options": options.texts}
+        judged, staff = opened.run(_judge(opened, logs, task, profile, model, options, arguments, people))
+        _finish(opened, judged, logs.conversations, options, people_file, staff)
+        if run.as_json:
+            bad_rows = [{"where": f"{row.source}:{row.line}", "reason": row.reason} for row in logs.bad_rows]
+            panel = {each.record.name: usage_json(each) for each in staff[1:]}
+            told = told_json(judged, options) | {"bad_rows": bad_rows} | usage_json(staff[0])
+            print_json(told | ({"panel": panel} if panel else {}))
+    return PARTLY if logs.bad_rows else exit_code(judged)
+
+
+def _go_on(run: RunOptions, options: JudgeOptions) -> int:
+    """Takes up a run of the store for people's answers; no judge is needed."""
+    if options.named is None:
+        raise WrongUse("no LOGS", remedy="name files of conversations, or a run to go on with: --resume RUN")
+    if run.dry_run:
+        raise WrongUse("nothing to plan: a run is only taken up for people's answers", remedy="leave out --dry-run")
+    people_file = None if options.answers is None else AnswersFile(options.answers)
+    with session(run) as opened:
+        store, named = opened.store, options.named
+
+        def find(id_: str) -> Conversation:
+            return next(conversations_of(store, run_named(store, named).id, ids=[id_]))
+
+        people = people_now(people_file, options.ask, opened, find)
+        setting = Setting(store=store, progress=opened.bars, arguments={})
+        judged = opened.run(answered_by_people(store, named, setting, people))
+        _finish(opened, judged, list(conversations_of(store, judged.run)), options, people_file, [])
+        if run.as_json:
+            print_json(told_json(judged, options))
+    return exit_code(judged)
+
+
+async def _judge(
+    opened: Session,
+    logs: Logs,
+    task: Task,
+    profile: DomainProfile,
+    model: ModelOptions,
+    options: JudgeOptions,
+    arguments: dict[str, Any],
+    people: People | None,
+) -> tuple[Judged, list[Workers]]:
+    async with AsyncExitStack() as stack:
+        ensemble, staff = await _ensemble(stack, opened, logs, task, profile, model, options)
+        for each in staff:
+            opened.meet(each)
+        setting = opened.setting(arguments, staff[0])
+        setting = replace(
+            setting,
+            secrets=tuple(secret for each in staff for secret in each.secrets),
+            traced=lambda tracer: [each.traced(tracer) for each in staff] and None,
+        )
+        judged = await judge(
+            logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting, people=people
+        )
+        return judged, staff
+
+
+async def _ensemble(
+    stack: AsyncExitStack,
+    opened: Session,
+    logs: Logs,
+    task: Task,
+    profile: DomainProfile,
+    model: ModelOptions,
+    options: JudgeOptions,
+) -> tuple[Ensemble, list[Workers]]:
+    """Who is asked."""
+    if model.model is None:
+        embedder = embedder_for(opened.store.folder, model.embedding_model)
+        embedder.watch(opened.bars)
+        rater = EmbeddedRater(embedder)
+        await rater.study(logs.conversations, [])
+        opened.say(f"Note: {UNDERSTOOD}, {_learnt_from(rater, task)}", style="yellow")
+        staff = [embedded_workers(profile, embedder, options.seed)]
+        return Ensemble(rater, rule=task.rule, stop_early=options.stop_early), staff
+    from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.rater import LlmRater
+
+    staff = [
+        await stack.enter_async_context(workers(replace(model, model=name), profile, opened.store, options.seed))
+        for name in (model.model, *options.panel)
+    ]
+    raters = []
+    for each in staff:
+        assert isinstance(each.roles.judge, LlmJudge)
+        raters.append(LlmRater(each.roles.judge.asker, options.variant, options.told()))
+    return Ensemble(*raters, rule=task.rule, stop_early=options.stop_early), staff
+
+
+def _learnt_from(rater: EmbeddedRater, task: Task) -> str:
+    first, second = (option.text for option in task.question.options)
+    if rater.labelled:
+        return f"“{first}” as what goes with thumbs up in {rater.labelled} conversations, “{second}” with thumbs down"
+    return f"“{first}” or “{second}” by what signals mean in general: the log has too few thumbs to learn from"
+
+
+def _finish(
+    opened: Session,
+    judged: Judged,
+    conversations: Sequence[Conversation],
+    options: JudgeOptions,
+    people_file: AnswersFile | None,
+    staff: Sequence[Workers],
+) -> None:
+    """Writes the files and tells what they hold."""
+    decided = list(verdicts_of(opened.store, judged, conversations))
+    pairs = list(zip(conversations, decided, strict=True))
+    write_rows(options.out, (verdict_row(one, judged.task) for one in decided), COLUMNS)
+    show_outcomes(opened, judged.counts)
+    opened.say(f"Rule: {judged.rule.in_words()}; at least {judged.rule.minimum} runs must have answered")
+    for line in [*_told_of_precision(judged), *_told_of_saving(judged)]:
+        opened.say(line)
+    if people_file:
+        list_some(opened, "answers were not used", people_file.unused)
+    for each in staff:
+        show_usage(opened, each)
+    written = [str(options.out)]
+    if options.accepted:
+        write_lines(options.accepted, accepted_rows(pairs, judged))
+        written.append(str(options.accepted))
+    if options.for_humans:
+        write_lines(options.for_humans, human_rows(pairs, judged))
+        written.append(str(options.for_humans))
+    opened.say(f"Wrote {', '.join(written)} ({judged.task.by}; run {judged.run})")
+    if judged.waiting:
+        file = options.for_humans or "FILE"
+        opened.say(f"{judged.waiting} wait for people: pollex judge --resume {judged.run} --answers {file}")
+
+
+def _told_of_precision(judged: Judged) -> list[str]:
+    fitted = judged.fitted
+    if fitted is None:
+        return []
+    if fitted.tau is None or fitted.interval is None:
+        return [f"No τ reaches a precision of {judged.task.precision} on {fitted.n} thumbs: nothing passes."]
+    low, high = fitted.interval
+    lines = [
+        f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
+        f"{fitted.precision:.3f} [{low:.3f}, {high:.3f}]; on others it will be a little less"
+    ]
+    if fitted.n < ENOUGH_LABELS:
+        lines.append(f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is to be relied on.")
+    return lines
+
+
+def _told_of_saving(judged: Judged) -> list[str]:
+    saved = judged.planned - judged.asked
+    if not saved:
+        return []
+    return [f"Asked {judged.asked} of {judged.planned} runs: {saved} could not have changed a verdict"]
+
+
+def told_json(judged: Judged, options: JudgeOptions) -> dict[str, Any]:
+    """What a run came to, for scripts."""
+    fitted = judged.fitted
+    return {
+        "run": judged.run,
+        "out": str(options.out),
+        "judge": judged.task.by,
+        "n": sum(judged.counts.values()),
+        "outcomes": judged.counts,
+        "waiting": judged.waiting,
+        "rule": judged.rule.in_words(),
+        "tau": judged.rule.tau,
+        "runs": {"asked": judged.asked, "planned": judged.planned},
+        "fitted": None
+        if fitted is None
+        else {
+            "n": fitted.n,
+            "passed": fitted.passed,
+            "right": fitted.right,
+            "precision": fitted.precision,
+            "interval": fitted.interval,
+        },
+    }
+
+
+def exit_code(judged: Judged) -> int:
+    """3 where a conversation has no verdict because it could not be asked about; runs that disagree are a result."""
+    return PARTLY if judged.counts.keys() & {"not_scorable", "too_few_runs"} else DONE

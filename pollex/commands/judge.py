@@ -41,7 +41,13 @@ LAST = "last"
 @click.option("--tau-precision", type=float, metavar="P", help="τ is fitted to this precision on the thumbs in LOGS.")
 @click.option("--stop-early", is_flag=True, help="Ask no more runs once the verdict can no longer change.")
 @click.option("--seed", default=0, show_default=True, help="Of the runs: each is sent another one.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("verdicts.jsonl"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("verdicts.jsonl"),
+    show_default=True,
+    help="Verdicts; ends in .jsonl, .csv or .parquet.",
+)
 @click.option("--accepted", type=click.Path(path_type=Path), help="Conversations with a rating, ready for fine-tuning.")
 @click.option("--for-humans", type=click.Path(path_type=Path), help="Conversations without one, by entropy.")
 @click.option(
@@ -92,7 +98,8 @@ def command(
     run = replace(run, resume=resume is not None, dry_run=dry_run)
     if referencing:
         return grade(logs, reading, run, model, referencing, **given)
-    from pollex.judging import JudgeOptions, judge_command  # what judges is not needed for --help
+    from pollex.judge_options import JudgeOptions  # what judges is not needed for --help
+    from pollex.judging import judge_command
 
     return judge_command(logs, reading, run, model, JudgeOptions(named=resume, **given))
 

@@ -29,6 +29,7 @@ NAMES = {
     "judge held-out": "Judging held-out",
     "assess": "Assessing",
     "score": "Scoring",
+    "judge": "Asking the runs",
 }
 
 
@@ -67,6 +68,10 @@ class Bars:
         if self.stopped:
             raise Interrupted("interrupted; what was done is kept")
         self._bars.advance(self._tasks[stage], by)
+
+    def pause(self) -> None:
+        """Leaves the terminal to a conversation with the user."""
+        self._bars.stop()
 
     def __enter__(self) -> Self:
         self._bars.start()

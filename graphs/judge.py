@@ -1,0 +1,243 @@
+"""`judge`: one question in n independent runs → votes, wave by wave → τ → what they don't agree on, to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send, interrupt
+from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+
+from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.ensemble import Ensemble, Rule, Votes, counted, diversity_entropy
+from pollex.agents.llm.sampling import point
+from pollex.graphs.runtime import Context, Shelf
+from pollex.selection.agreement import FittedTau, entropies, fitted_tau, modes
+from pollex.store.rows import answer_rows
+
+PERSON = "person"
+
+
+class JudgeState(TypedDict, total=False):
+    """Ids only.
+
+    Attributes:
+        begun: How many of the run's conversations were begun.
+        wave: Those that are being worked on.
+        given: By conversation, the option that a person chose.
+    """
+
+    begun: int
+    wave: list[str]
+    given: dict[str, str]
+
+
+class Item(TypedDict):
+    """One conversation of a wave."""
+
+    conversation_id: str
+
+
+@dataclass
+class Tally:
+    """What is known of one conversation.
+
+    Attributes:
+        votes: Runs that chose each option, [option].
+        asked: Runs that were asked.
+        scorable: False where no judge could be asked.
+    """
+
+    votes: tuple[int, ...]
+    asked: int
+    scorable: bool = True
+
+    @classmethod
+    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
+        """Counted from answers."""
+        scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
+        return cls(counted(votes, options), len(votes), scorable)
+
+
+@dataclass
+class Work:
+    """What a run has come to.
+
+    Attributes:
+        rule: The one that verdicts go by; with a wanted precision only known when all runs are in.
+        fitted: How well τ does on the thumbs that it was fitted to.
+        tallies: By conversation.
+        people: By conversation, the option that a person chose.
+    """
+
+    rule: Rule
+    fitted: FittedTau | None = None
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    people: dict[str, str] = field(default_factory=dict)
+
+    def waiting(self) -> list[str]:
+        """Conversations without a rating that people have not answered: highest entropy first, without votes last."""
+        left = [
+            id_
+            for id_, tally in self.tallies.items()
+            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
+        ]
+        return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+
+
+def _entropy(votes: Sequence[int]) -> float:
+    return diversity_entropy(votes) if sum(votes) else -1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeContext(Context):
+    """What the nodes of `judge` find in `runtime.context`.
+
+    Attributes:
+        pending: Ids of the conversations to ask about, in order.
+        known: By conversation, runs that an earlier session has answers of.
+        precision: What τ is to be fitted to; None for the rule as it is.
+        truth: By labelled conversation, index of the option that its thumb stands for.
+    """
+
+    shelf: Shelf
+    pending: Sequence[str]
+    ensemble: Ensemble
+    question: Question
+    work: Work
+    known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
+    precision: float | None = None
+    truth: Mapping[str, int] = field(default_factory=dict)
+
+
+async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """The next wave of conversations."""
+    context, begun = runtime.context, state.get("begun", 0)
+    wave = list(context.pending[begun : begun + context.wave])
+    with context.tracer.span("plan_wave", kind="node") as span:
+        await context.ensemble.prepare([context.shelf[id_] for id_ in wave])
+        span.outputs(wave)
+    return {"begun": begun + len(wave), "wave": wave}
+
+
+def fan_out(state: JudgeState) -> list[Send] | str:
+    """A task a conversation of the wave; to the rule when none is left."""
+    return [Send("ask_runs", Item(conversation_id=id_)) for id_ in state["wave"]] or "fit_rule"
+
+
+async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """The ensemble's runs about one conversation."""
+    context, id_ = runtime.context, state["conversation_id"]
+    conversation, ensemble = context.shelf[id_], context.ensemble
+    async with context.gate, context.tracer.span("ask_runs", kind="role", item=id_) as span:
+        (votes,) = await ensemble.votes(conversation, [context.question], context.known.get(id_))
+        failed = [vote for vote in votes if isinstance(vote, Unanswered)]
+        span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
+        if failed:
+            span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
+        asked = [run_question(context.question, number) for number in range(len(votes))]
+        context.store.put(answer_rows(context.run, conversation, asked, votes, ensemble.drawn_from))
+    context.work.tallies[id_] = Tally.of(votes, len(context.question.options))
+    return {}
+
+
+async def keep_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """The wave's answers are durable before the next one begins."""
+    context = runtime.context
+    with context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
+        context.progress.advance("judge", len(state["wave"]))
+        await context.store.settle()
+    return {}
+
+
+async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+    """τ from the thumbs, where a precision is wanted."""
+    context, work = runtime.context, runtime.context.work
+    with context.tracer.span("fit_rule", kind="node") as span:
+        if context.precision is not None:
+            labelled = [id_ for id_ in work.tallies if id_ in context.truth]
+            votes = np.array([work.tallies[id_].votes for id_ in labelled], dtype=np.int64)
+            votes = votes.reshape(len(labelled), len(context.question.options))
+            enough = votes.sum(axis=-1) >= work.rule.minimum  # with fewer runs nothing passes, whatever τ is
+            truth = np.array([context.truth[id_] for id_ in labelled], dtype=np.int64)
+            entropy, mode = entropies(votes[enough]), modes(votes[enough])
+            work.fitted = fitted_tau(entropy, mode, truth[enough], context.precision)
+            work.rule = replace(work.rule, tau=work.fitted.tau, agree=None)
+        span.outputs([work.rule.in_words()])
+    return {}
+
+
+def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
+    """To people where the runs don't agree."""
+    return "ask_people" if runtime.context.work.waiting() else END
+
+
+async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+    """Waits for people: resumed with an option for each conversation that somebody answered.
+
+    A resumed node is run again from its beginning, so nothing else is done here.
+    """
+    question = runtime.context.question
+    given: dict[str, str] = interrupt(
+        {
+            "question": question.text,
+            "options": [option.text for option in question.options],
+            "conversations": runtime.context.work.waiting(),
+        }
+    )
+    return {"given": given}
+
+
+async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """What people answered, kept; what was not asked or is no option is left where it is."""
+    context, work = runtime.context, runtime.context.work
+    options = [option.text for option in context.question.options]
+    waiting = set(work.waiting())
+    taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
+    with context.tracer.span("take_answers", kind="node", inputs=taken):
+        for id_, text in taken.items():
+            answer = persons_answer(context.question, options.index(text))
+            about = [context.question.model_copy(update={"id": answer.question_id})]
+            context.store.put(answer_rows(context.run, context.shelf[id_], about, [answer], PERSON))
+        await context.store.settle()
+        work.people |= taken
+    return {"given": {}}
+
+
+def run_question(question: Question, number: int) -> Question:
+    """The question as one run's answer is kept: its id bears the run's number, from 1."""
+    return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
+
+
+def persons_answer(question: Question, chosen: int) -> Answer:
+    """What a person answered, as it is kept."""
+    mass = point(chosen, len(question.options))
+    id_ = f"{question.id}#{PERSON}"
+    return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)
+
+
+def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
+    """The graph, not compiled; waiting for people needs a checkpointer."""
+    graph: StateGraph[JudgeState, JudgeContext, Any, Any] = StateGraph(JudgeState, context_schema=JudgeContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("ask_runs", ask_runs)
+    graph.add_node("keep_wave", keep_wave)
+    graph.add_node("fit_rule", fit_rule)
+    graph.add_node("ask_people", ask_people)
+    graph.add_node("take_answers", take_answers)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out, ["ask_runs", "fit_rule"])
+    graph.add_edge("ask_runs", "keep_wave")
+    graph.add_edge("keep_wave", "plan_wave")
+    graph.add_conditional_edges("fit_rule", to_people, ["ask_people", END])
+    graph.add_edge("ask_people", "take_answers")
+    graph.add_conditional_edges("take_answers", to_people, ["ask_people", END])
+    return graph
+
+
+graph = build().compile(name="judge")

@@ -1,0 +1,71 @@
+"""People who can be asked now: those who wrote into a file, and whoever sits at the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from pollex.conversations.model import Conversation
+from pollex.graphs.judging import People
+from pollex.terminal.session import Session
+from pollex.verdict_files import AnswersFile, option_of
+
+
+def people_now(
+    file: AnswersFile | None, ask: bool, opened: Session, find: Callable[[str], Conversation]
+) -> People | None:
+    """Who can be asked now: the file first, then whoever sits here."""
+    asked_now: list[People] = [file] if file else []
+    if ask:
+        asked_now.append(Interview(opened, find))
+    if not asked_now:
+        return None
+
+    def people(question: Mapping[str, Any]) -> Mapping[str, str]:
+        return next((given for each in asked_now if (given := each(question))), {})
+
+    return people
+
+
+@dataclass
+class Interview:
+    """Asks whoever sits at the terminal. An empty line passes a conversation over, `q` ends it."""
+
+    opened: Session
+    find: Callable[[str], Conversation]
+    passed: set[str] = field(default_factory=set)
+
+    def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
+        """See `graphs.judging.People`: one answer at a time, so that each is kept before the next is asked."""
+        self.opened.bars.pause()
+        options = asked_of["options"]
+        for id_ in asked_of["conversations"]:
+            if id_ in self.passed:
+                continue
+            self._show(id_, asked_of)
+            while True:
+                said = self._said(options)
+                if said == "q" and "q" not in options:
+                    return {}
+                if not said:
+                    self.passed.add(id_)
+                    break
+                if option := option_of(said, options):
+                    return {id_: option}
+                self.opened.say(f"One of {', '.join(options)}; Enter passes it over, q ends.")
+        return {}
+
+    def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
+        self.opened.say(f"\n── {id_} · {len(asked_of['conversations'])} wait")
+        for turn in self.find(id_).turns:
+            self.opened.say(f"{turn.role}: {turn.content}")
+        self.opened.say(f"\n{asked_of['question']}")
+
+    def _said(self, options: Sequence[str]) -> str:
+        try:
+            return str(click.prompt(" / ".join(options), default="", show_default=False, err=True)).strip()
+        except click.Abort:  # the end of input
+            return "q"

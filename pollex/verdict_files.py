@@ -1,0 +1,177 @@
+"""Files of `pollex judge`: verdicts, what passes, what people are asked, and what they answered."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.model import Conversation
+from pollex.errors import BadInput
+from pollex.export import draft_of
+from pollex.graphs.judging import Decided, Judged, Task
+
+COLUMNS = {
+    "id": "VARCHAR",
+    "rating": "VARCHAR",
+    "decided_by": "VARCHAR",
+    "reason": "VARCHAR",
+    "entropy": "DOUBLE",
+    "agreement": "DOUBLE",
+    "answered": "INTEGER",
+    "runs": "INTEGER",
+    "planned": "INTEGER",
+    "votes": "MAP(VARCHAR, INTEGER)",
+    "failures": "MAP(VARCHAR, INTEGER)",
+    "judge": "VARCHAR",
+}
+"""What is told of a verdict, with DuckDB's types."""
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def write_lines(path: Path, rows: Rows) -> None:
+    """One JSON object a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+
+
+def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
+    """A verdict as plain values; None where a conversation has no figure."""
+    found = decided.verdict
+    return {
+        "id": found.conversation_id,
+        "rating": decided.rating,
+        "decided_by": decided_by(decided),
+        "reason": reason_of(decided),
+        "entropy": found.entropy,
+        "agreement": found.agreement,
+        "answered": found.answered,
+        "runs": found.runs,
+        "planned": found.planned,
+        "votes": dict(zip(found.options, found.votes, strict=True)),
+        "failures": found.failures,
+        "judge": task.by,
+    }
+
+
+def decided_by(decided: Decided) -> str | None:
+    """Who gave the rating."""
+    if decided.person:
+        return "person"
+    return "ensemble" if decided.rating else None
+
+
+def reason_of(decided: Decided) -> str:
+    """Why there is no rating; empty where there is one."""
+    if decided.rating:
+        return ""
+    return decided.verdict.reason if decided.scorable else "not_scorable"
+
+
+def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> Iterator[dict[str, Any]]:
+    """Conversations that have a rating, ready for fine-tuning; a person's rating has no confidence."""
+    for conversation, decided in pairs:
+        if decided.rating is None:
+            continue
+        by_runs = decided.person is None
+        yield {
+            "messages": messages_of(conversation),
+            "rating": decided.rating,
+            "confidence": decided.verdict.agreement if by_runs else None,
+            "provenance": {
+                **verdict_row(decided, judged.task),
+                "text_hash": conversation.text_hash,
+                "question": judged.task.question.text,
+                "rule": judged.rule.in_words(),
+                "run": judged.run,
+            },
+        }
+
+
+def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> list[dict[str, Any]]:
+    """What people are to answer, the highest entropy first, at the end what no run answered."""
+    rows = [
+        {
+            "id": conversation.id,
+            "question": judged.task.question.text,
+            "options": list(decided.verdict.options),
+            "answer": "",
+            "reason": decided.verdict.reason,
+            "entropy": decided.verdict.entropy,
+            "votes": dict(zip(decided.verdict.options, decided.verdict.votes, strict=True)),
+            "words": decided.verdict.words,
+            "messages": messages_of(conversation),
+        }
+        for conversation, decided in pairs
+        if decided.rating is None and decided.scorable
+    ]
+    return sorted(rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True)
+
+
+def messages_of(conversation: Conversation) -> list[dict[str, str]]:
+    """The turns, OpenAI style."""
+    return [{"role": turn.role, "content": turn.content} for turn in conversation.turns]
+
+
+class AnswersFile:
+    """What people wrote into the lines that they were given; see `graphs.judging.People`.
+
+    Attributes:
+        unused: Lines that say nothing that is waited for, and why.
+
+    Raises:
+        BadInput: The file can't be read, or a line is no JSON object with `id` and `answer`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.unused: list[str] = []
+        self._path = path
+        self._said: dict[str, set[str]] = {}
+        for number, row in lines_of(path):
+            if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
+                raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}")
+            if row["answer"].strip():
+                self._said.setdefault(str(row["id"]), set()).add(row["answer"])
+
+    def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
+        """The options chosen for conversations that wait; each line is taken once."""
+        waiting, given = set(asked["conversations"]), {}
+        for id_, answers in self._said.items():
+            chosen = {option_of(answer, asked["options"]) for answer in answers}
+            option = chosen.pop() if len(chosen) == 1 else None
+            if id_ not in waiting:
+                self.unused.append(f"{id_}: not waited for")
+            elif option is None:
+                told = ", ".join(sorted(answers))
+                self.unused.append(f"{id_}: no option, or several: {told[:80]}")
+            else:
+                given[id_] = option
+        self._said = {}
+        return given
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
+    """Each line's number and JSON value; blank lines are passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the answers can't be read: {error}", where=str(path)) from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"no JSON: {error}", where=f"{path}:{number}") from error
+
+
+def option_of(answer: str, options: Sequence[str]) -> str | None:
+    """The option that a person named, whatever the case."""
+    plain = [unicodedata.normalize("NFKC", option).strip().casefold() for option in options]
+    said = unicodedata.normalize("NFKC", answer).strip().casefold()
+    return options[plain.index(said)] if plain.count(said) == 1 else None

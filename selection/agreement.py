@@ -1,0 +1,160 @@
+"""Votes of an ensemble against the truth: entropy, coverage, score, and the τ that keeps to a precision.
+
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Symposium.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+TIE = -1
+"""In an array of modes: two options have as many votes, or none has any."""
+
+ROUNDING = 1e-9
+
+
+def entropies(votes: Ints) -> Floats:
+    """Diversity entropy in nats of votes [..., option]: [...]; NaN where nobody voted."""
+    total = votes.sum(axis=-1, keepdims=True)
+    p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
+    return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1) + 0.0)
+
+
+def modes(votes: Ints) -> Ints:
+    """The option with the most votes, of votes [..., option]: [...]; `TIE` where there is none."""
+    most = votes.max(axis=-1, keepdims=True)
+    single = ((votes == most).sum(axis=-1) == 1) & (most[..., 0] > 0)
+    return np.where(single, votes.argmax(axis=-1), TIE)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Conversations on one side of τ.
+
+    Attributes:
+        n: How many have a truth.
+        right: Those among them whose mode is the truth; a tie is not.
+        tied: Those without a mode; they count as −1.
+    """
+
+    n: int
+    right: int
+    tied: int
+
+    @property
+    def score(self) -> float | None:
+        """Mean of +1 for right and −1 for wrong; None where there is nothing."""
+        return (2 * self.right - self.n) / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the score; None where there is nothing."""
+        if not self.n:
+            return None
+        low, high = share_interval(self.right, self.n)
+        return 2 * low - 1, 2 * high - 1
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What τ does to conversations with a truth: those that pass, and those that don't."""
+
+    passed: Side
+    left: Side
+
+    @property
+    def coverage(self) -> float | None:
+        """Share that passes."""
+        n = self.passed.n + self.left.n
+        return self.passed.n / n if n else None
+
+    @property
+    def coverage_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the coverage."""
+        n = self.passed.n + self.left.n
+        return share_interval(self.passed.n, n) if n else None
+
+
+def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
+    """The two sides of τ. A tie has no rating and never passes, whatever its entropy.
+
+    Args:
+        entropy: [conversation]; NaN doesn't pass.
+        mode: [conversation], `TIE` for none.
+        truth: [conversation].
+    """
+    passes = (entropy <= tau + ROUNDING) & (mode != TIE)
+    return Filtered(_side(mode[passes], truth[passes]), _side(mode[~passes], truth[~passes]))
+
+
+def _side(mode: Ints, truth: Ints) -> Side:
+    return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()))
+
+
+def share_interval(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper–Pearson interval of a share: at least `level` whatever the share is.
+
+    Source: Clopper, Pearson 1934, 10.1093/biomet/26.4.404.
+    """
+    from scipy.stats import beta  # a second to import
+
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+@dataclass(frozen=True)
+class FittedTau:
+    """A τ fitted to labelled conversations.
+
+    Attributes:
+        tau: The highest at which the ratings are as precise as wanted; None where there is none.
+        n: Labelled conversations that it was fitted to.
+        passed: Those among them that pass.
+        right: Those of these that are right.
+    """
+
+    tau: float | None
+    n: int
+    passed: int
+    right: int
+
+    @property
+    def precision(self) -> float | None:
+        """On the conversations that it was fitted to, and so too good by a little."""
+        return self.right / self.passed if self.passed else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of that precision."""
+        return share_interval(self.right, self.passed) if self.passed else None
+
+
+def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float) -> FittedTau:
+    """The highest τ at which at least `precision` of the ratings that pass are right.
+
+    Args:
+        entropy: [conversation]; NaN for one without votes.
+        mode: [conversation], `TIE` for none.
+        truth: [conversation].
+    """
+    rated = (mode != TIE) & ~np.isnan(entropy)
+    order = np.argsort(entropy[rated], kind="stable")
+    sorted_entropy = entropy[rated][order]
+    right = np.cumsum((mode == truth)[rated][order])
+    count = np.arange(1, len(right) + 1)
+    last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]  # all of one entropy pass together
+    good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
+    if not len(good):
+        return FittedTau(None, len(truth), 0, 0)
+    at = good[-1]
+    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]))
