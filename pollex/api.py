@@ -19,6 +19,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.gateway.tracing import tracing_off
 from pollex.graphs import runs
 from pollex.graphs.asking import ask_sides
+from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
@@ -154,23 +155,32 @@ class Scorer:
         """A scorer with the rubric set of a file; `options` as of the class."""
         return cls(RubricSet.load(path), **options)
 
-    def score(self, conversation: Given) -> Score:
-        """The score of a conversation; see `Given` for what it may be."""
-        return self.score_many([conversation])[0]
+    def score(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
+        """The score of a conversation; see `Given` for what it may be.
 
-    async def ascore(self, conversation: Given) -> Score:
+        Args:
+            judges: People whose thumbs the set was learnt from, and whose own probabilities are wanted; `["all"]` for
+                all.
+
+        Raises:
+            WrongUse: One of the judges is not known.
+        """
+        return self.score_many([conversation], judges)[0]
+
+    async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """`score`, to be awaited."""
-        known = conversation_from(conversation)
-        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions))
+        known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
+        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
 
-    def score_many(self, conversations: Iterable[Given]) -> list[Score]:
+    def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
         """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none."""
+        asked = judges_wanted(self._netsat.thumb_model, judges)
 
         async def every() -> list[Score]:
             known = [conversation_from(conversation) for conversation in conversations]
             try:
                 await (await self._hired()).prepare(known)
-                return await asyncio.gather(*(self.ascore(conversation) for conversation in known))
+                return await asyncio.gather(*(self.ascore(conversation, asked) for conversation in known))
             finally:
                 if self._gateway is not None:  # its connections belong to this call's event loop
                     await self._gateway.close()

@@ -6,10 +6,10 @@ import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pollex.agents.answers import LIKERT, Answer, Unanswered
 from pollex.agents.rubrics import Polarity
@@ -17,7 +17,14 @@ from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
 
-Export = Callable[[Path, Iterable[Score], RubricSet], None]
+
+class Export(Protocol):
+    """Writes scores; `judges` are those whose probabilities have columns."""
+
+    def __call__(
+        self, path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), /
+    ) -> None: ...
+
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
@@ -26,14 +33,13 @@ full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 """Nothing in it can be run; an id such as -2 stays what it is."""
 
-FIELDS = ("id", "netsat", "label", "confident", "probability", "outcome", "judge", "answers")
+FIELDS = ("id", "netsat", "label", "confident", "probability", "entropy", "outcome", "judge", "answers")
 
-PARQUET_COLUMNS = """{
-    id: 'VARCHAR', netsat: 'DOUBLE', label: 'VARCHAR', confident: 'BOOLEAN', probability: 'DOUBLE',
+PARQUET_COLUMNS = """
+    id: 'VARCHAR', netsat: 'DOUBLE', label: 'VARCHAR', confident: 'BOOLEAN', probability: 'DOUBLE', entropy: 'DOUBLE',
     outcome: 'VARCHAR', judge: 'VARCHAR',
     answers: 'STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
-              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]'
-}"""
+              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]'"""
 
 
 def exporter_for(path: Path) -> Export:
@@ -65,40 +71,51 @@ def require_writable(path: Path) -> None:
         raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
 
 
-def write_jsonl(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+def column_of(judge: str) -> str:
+    """The name of the column with a judge's probability."""
+    return f"probability_{judge}"
+
+
+def write_jsonl(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> None:
     """One JSON object a line."""
     with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
-        for row in rows(scores, rubrics):
+        for row in rows(scores, rubrics, judges):
             out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
 
 
-def write_csv(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+def write_csv(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> None:
     """RFC 4180; cells that a spreadsheet would run are guarded by an apostrophe; answers are JSON."""
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
-        writer = csv.writer(out)
-        writer.writerow(FIELDS)
-        for row in rows(scores, rubrics):
+        writer, fields = csv.writer(out), [*FIELDS, *map(column_of, judges)]
+        writer.writerow(fields)
+        for row in rows(scores, rubrics, judges):
             row["answers"] = json.dumps(row["answers"])
-            writer.writerow([guarded(row[field]) for field in FIELDS])
+            writer.writerow([guarded(row[field]) for field in fields])
 
 
-def write_parquet(path: Path, scores: Iterable[Score], rubrics: RubricSet) -> None:
+def write_parquet(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> None:
     """By DuckDB, from JSON lines with every type given: nothing is inferred."""
     import duckdb  # other formats don't need it
 
     with draft_of(path) as draft:
         lines = draft.with_name(f"{draft.name}.jsonl")
         try:
-            write_jsonl(lines, scores, rubrics)
+            write_jsonl(lines, scores, rubrics, judges)
             with duckdb.connect() as database:
-                source = f"read_json(?, format = 'newline_delimited', columns = {PARQUET_COLUMNS})"
+                columns = ", ".join([PARQUET_COLUMNS, *(f"{quoted(column_of(judge))}: 'DOUBLE'" for judge in judges)])
+                source = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
                 target = str(draft).replace("'", "''")
                 database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
         finally:
             lines.unlink(missing_ok=True)
 
 
-def rows(scores: Iterable[Score], rubrics: RubricSet) -> Iterator[dict[str, Any]]:
+def quoted(text: str) -> str:
+    """A text of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Scores as plain values; None where a conversation has no figure."""
     polarities = {rubric.id: rubric.polarity for rubric in rubrics.rubrics}
     for score in scores:
@@ -108,9 +125,11 @@ def rows(scores: Iterable[Score], rubrics: RubricSet) -> Iterator[dict[str, Any]
             "label": score.label,
             "confident": score.confident,
             "probability": score.probability,
+            "entropy": score.entropy,
             "outcome": score.outcome,
             "judge": rubrics.judge.name,
             "answers": [answer_row(answer, polarities[answer.question_id], rubrics) for answer in score.answers],
+            **{column_of(judge): score.judges.get(judge) for judge in judges},
         }
 
 

@@ -21,8 +21,10 @@ from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import (
     figures_json,
     not_scorable,
+    probabilities_json,
     show_figures,
     show_logs,
+    show_probabilities,
     show_rubrics,
     show_usage,
     told,
@@ -107,7 +109,7 @@ def refit_command(
     The split is the one that the set was learnt with, unless told otherwise: another one would hold out conversations
     that the rubrics came from.
     """
-    rubric_set = RubricSet.load(rubrics)
+    rubric_set = RubricSet.load(rubrics, arrays=False)  # a new calibrator is fitted
     require_writable(out or rubrics)
     logs = read_logs(sources, options=reading)
     settings = LearnSettings(
@@ -166,6 +168,7 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
         if baseline.held_out and baseline.advantage:
             auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
             opened.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC less that: {ahead}")
+    show_probabilities(opened, rubrics)
     for note in rubrics.notes:
         opened.say(f"Note: {note}", style="yellow")
     show_usage(opened, staff)
@@ -191,6 +194,7 @@ def learned_json(learned: Learned, out: Path, report: Path, left_out: Sequence[S
         "alpha": rubrics.alpha,
         "training": figures_json(rubrics.training),
         "held_out": figures_json(rubrics.held_out) or None,
+        "probabilities": probabilities_json(rubrics),
         "notes": list(rubrics.notes),
         "skipped": [{"where": s.where, "reason": s.reason} for s in left_out],
     }

@@ -13,28 +13,49 @@ from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels
 from pollex.export import exporter_for
-from pollex.graphs.figures import figures
+from pollex.graphs.calibrating import judges_wanted
+from pollex.graphs.figures import figures, probability_figures
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
-from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.rubric_set import ProbabilityFigures, RubricSet
 from pollex.graphs.runs import score
 from pollex.selection.metrics import Assessment, assess
 from pollex.selection.threshold import Window
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
-from pollex.terminal.show import figures_json, show_figures, show_logs, show_outcomes, show_usage, usage_json
+from pollex.terminal.show import (
+    figures_json,
+    probabilities_told,
+    show_figures,
+    show_logs,
+    show_outcomes,
+    show_usage,
+    told,
+    truth_json,
+    usage_json,
+)
 from pollex.workers import ModelOptions, Workers, judging
 
 DONE, PARTLY = 0, 3
 
 
 def score_command(
-    sources: Sequence[str], rubrics: Path, out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions
+    sources: Sequence[str],
+    rubrics: Path,
+    out: Path,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    judges: Sequence[str] = (),
 ) -> int:
-    """Reads logs, scores them, writes a row a conversation, tells; the exit code."""
+    """Reads logs, scores them, writes a row a conversation, tells; the exit code.
+
+    Args:
+        judges: Whose probabilities are written beside that of somebody unknown; `all` for all.
+    """
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
-    write = exporter_for(out)
+    write, asked = exporter_for(out), judges_wanted(rubric_set.thumb_model, judges)
     logs = read_logs(sources, options=reading)
     if run.dry_run:
         from pollex.planning import plan_scoring  # the client behind it takes a second to import
@@ -44,14 +65,15 @@ def score_command(
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "out": str(out)}
         scored, staff = opened.run(_score(opened, logs, rubric_set, model, arguments, "score"))
-        write(out, scores_of(opened.store, scored.run, rubric_set, logs.conversations), rubric_set)
+        write(out, scores_of(opened.store, scored.run, rubric_set, logs.conversations, asked), rubric_set, asked)
         show_outcomes(opened, scored.counts)
         show_usage(opened, staff)
+        opened.say(f"Probabilities: {rubric_set.support}")
         opened.say(f"Wrote {out} ({rubric_set.judge.name}; run {scored.run})")
         if run.as_json:
             bad_rows = [{"where": f"{row.source}:{row.line}", "reason": row.reason} for row in logs.bad_rows]
-            told = {"run": scored.run, "out": str(out), "judge": rubric_set.judge.name, "outcomes": scored.counts}
-            print_json(told | {"n": len(logs), "bad_rows": bad_rows} | usage_json(staff))
+            answer = {"run": scored.run, "out": str(out), "judge": rubric_set.judge.name, "outcomes": scored.counts}
+            print_json(answer | {"n": len(logs), "bad_rows": bad_rows} | support_json(rubric_set) | usage_json(staff))
     return exit_code(logs, scored)
 
 
@@ -74,8 +96,10 @@ def evaluate_command(
         arguments = {"logs": list(sources), "rubrics": str(rubrics)}
         kept = Logs(conversations=tuple(labelled), fingerprint=logs.fingerprint)
         scored, staff = opened.run(_score(opened, kept, rubric_set, model, arguments, "evaluate"))
-        measured = figures(measure(rubric_set, labelled, scores_of(opened.store, scored.run, rubric_set, labelled)))
+        scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
+        measured, truth = figures(measure(rubric_set, labelled, scores)), likelihoods(rubric_set, labelled, scores)
         show_figures(opened, {f"{len(labelled)} labelled": measured})
+        show_truth(opened, rubric_set, truth)
         show_outcomes(opened, scored.counts)
         show_usage(opened, staff)
         opened.say(f"Judge: {rubric_set.judge.name}; run {scored.run}")
@@ -87,7 +111,8 @@ def evaluate_command(
         if run.as_json:
             limits = {"theta": rubric_set.theta, "window": [rubric_set.window.lower, rubric_set.window.upper]}
             about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts, "learnt_from": seen}
-            print_json(figures_json(measured) | limits | about | usage_json(staff))
+            probability = {"probability": truth_json(truth)} | support_json(rubric_set)
+            print_json(figures_json(measured) | probability | limits | about | usage_json(staff))
     return exit_code(logs, scored)
 
 
@@ -99,6 +124,30 @@ def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Ite
     netsat, positive = np.array([n for n, _ in pairs], float), np.array([p for _, p in pairs], bool)
     window = Window(**rubric_set.window.model_dump())
     return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0))
+
+
+def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
+    """How true the probabilities are of those conversations that have one."""
+    pairs = [
+        (s.probability, c.label is Label.POSITIVE)
+        for s, c in zip(scores, labelled, strict=True)
+        if s.probability is not None
+    ]
+    probability, positive = np.array([p for p, _ in pairs], float), np.array([up for _, up in pairs], bool)
+    share = rubric_set.training.positives / rubric_set.training.n
+    return probability_figures(probability, positive, share, np.random.default_rng(0), smooth=True)
+
+
+def show_truth(opened: Session, rubric_set: RubricSet, found: ProbabilityFigures) -> None:
+    """How true the probabilities are."""
+    smooth = f", smECE {told(found.smece)}" if found.smece else ""
+    opened.say(f"Probabilities ({rubric_set.support}; n = {found.n}): {probabilities_told(found)}{smooth}")
+
+
+def support_json(rubric_set: RubricSet) -> dict[str, Any]:
+    """Whether the probabilities may be called calibrated, for scripts."""
+    support = rubric_set.support
+    return {"calibrated": support.enough, "labels": support.labels, "labels_missing": support.missing}
 
 
 async def _score(

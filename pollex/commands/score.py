@@ -24,22 +24,37 @@ if TYPE_CHECKING:
     show_default=True,
     help="Ends in .parquet, .jsonl or .csv.",
 )
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="NAME",
+    help="A probability of this judge's thumb, too; repeatable, and `all` for all that were learnt from.",
+)
 @with_reading
 @with_model
 @with_run
 def command(
-    logs: tuple[str, ...], rubrics: Path, out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions
+    logs: tuple[str, ...],
+    rubrics: Path,
+    out: Path,
+    judges: tuple[str, ...],
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
 ) -> int:
     """Score conversations with a rubric set, one row a conversation.
 
-    A row has id, netsat, label, confident (outside the uncertainty window), probability and the answers. A conversation
-    that could not be scored has its outcome in place of figures, and the exit code is 3.
+    A row has id, netsat, label, confident (outside the uncertainty window), probability of a thumb up with its entropy,
+    and the answers. A conversation that could not be scored has its outcome in place of figures, and the exit code
+    is 3.
 
     \b
     Examples
       pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
       pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
+      pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
     """
     from pollex.scoring import score_command
 
-    return score_command(logs, rubrics, out, reading, run, model)
+    return score_command(logs, rubrics, out, reading, run, model, judges)

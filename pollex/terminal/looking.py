@@ -165,7 +165,7 @@ def trace_json(run: str, trace: ConversationTrace) -> dict[str, Any]:
 
 def show_why(options: RunOptions, path: Path, name: str) -> None:
     """A rubric's reasons, quotes and conversations; the conversations' turns where the store still has the run."""
-    rubrics = RubricSet.load(path)
+    rubrics = RubricSet.load(path, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     console = Console(stderr=options.as_json)
     line(

@@ -14,7 +14,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.gateway.limits import Price
 from pollex.gateway.usage import StageUsage, UsageTable
-from pollex.graphs.rubric_set import Figure, Figures, RubricSet
+from pollex.graphs.rubric_set import CalibratorRecord, Figure, Figures, ProbabilityFigures, RubricSet
 from pollex.terminal.session import Session
 from pollex.workers import Workers
 
@@ -62,6 +62,66 @@ def show_figures(session: Session, sides: Mapping[str, Figures | None]) -> None:
     for key, name in FIGURES.items():
         made.add_row(name, *(told(getattr(figures, key)) for figures in shown.values()))
     session.console.print(made)
+
+
+def show_probabilities(session: Session, rubrics: RubricSet) -> None:
+    """Which model gives probabilities, how true they are, and whether they may be called calibrated."""
+    record = rubrics.calibrator
+    if record is None:
+        return
+    session.say(f"Probabilities: {rubrics.support}, by {record.chosen}{ahead(record)}")
+    for side, found in (("held out", record.held_out), ("training, cross-fitted", record.training)):
+        if found is not None:
+            session.say(f"  {side} (n = {found.n}): {probabilities_told(found)}")
+
+
+def ahead(record: CalibratorRecord) -> str:
+    """By how much the chosen model is ahead of NetSAT's curve, in words; nothing where none were compared."""
+    from pollex.calibration.thumbs import PLAIN  # scikit-learn comes with it, and takes a second to import
+
+    found = [row for row in record.compared if row.name == PLAIN]
+    if not found or record.chosen == PLAIN:
+        return ""
+    return f"; cross-validated log-loss {found[0].behind:.3f} ± {found[0].error:.3f} under that of {PLAIN}'s curve"
+
+
+def probabilities_told(found: ProbabilityFigures) -> str:
+    """Log-loss and Brier beside those of the class share, with intervals."""
+    return (
+        f"log-loss {told(found.log_loss)}, Brier {told(found.brier)}; the share of positive ones alone has "
+        f"{told(found.share_log_loss)} and {told(found.share_brier)}"
+    )
+
+
+def probabilities_json(rubrics: RubricSet) -> dict[str, Any] | None:
+    """The same for scripts; null where there is no calibrator."""
+    if (record := rubrics.calibrator) is None:
+        return None
+    support = rubrics.support
+    return {
+        "chosen": record.chosen,
+        "compared": [row.model_dump() for row in record.compared],
+        "labels": record.labels,
+        "calibrated": support.enough,
+        "labels_missing": support.missing,
+        "training": record.training and truth_json(record.training),
+        "held_out": record.held_out and truth_json(record.held_out),
+    }
+
+
+def truth_json(found: ProbabilityFigures) -> dict[str, Any]:
+    """Values by name with intervals beside them, null where undefined."""
+    named: dict[str, Figure | None] = {name: getattr(found, name) for name in TRUTHS}
+    measured = {name: figure for name, figure in named.items() if figure is not None}
+    return {
+        "n": found.n,
+        **{name: figure.value for name, figure in measured.items()},
+        "intervals": {name: [figure.low, figure.high] for name, figure in measured.items() if figure.low is not None},
+        "undefined": {name: figure.undefined for name, figure in measured.items() if figure.undefined},
+    }
+
+
+TRUTHS = ("log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain")
 
 
 def show_rubrics(session: Session, rubrics: RubricSet) -> None:
