@@ -1,0 +1,143 @@
+"""The authors' networks of many settings at once: folds, rates and epochs in one go.
+
+One pre-training trajectory is stopped at every number of epochs that is wanted, and each stop begins a branch of
+fine-tuning, which is stopped in turn. So a shape, batch size and rate with six numbers of epochs for each phase, 36
+settings, cost one pre-training and six fine-tunings of the longest length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.calibration.authors import batches, drawn
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.stack import Batches, Penalty, Stack, Table, batches_of, flat, side_by_side, with_bias_unit
+
+WORKING_SET = 400_000
+"""So many weights are trained at once; more would fall out of the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Settings that are trained together.
+
+    Attributes:
+        h1: Units of the first layer.
+        h2: Of the second.
+        batch: Sheets a step.
+        rates: Of Adam.
+        pretraining: Numbers of epochs, ascending.
+        finetuning: Likewise.
+    """
+
+    h1: int
+    h2: int
+    batch: int
+    rates: tuple[float, ...]
+    pretraining: tuple[int, ...]
+    finetuning: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What is trained on and predicted.
+
+    Attributes:
+        table: All sheets.
+        main: Place of the main question among theirs.
+        train: Numbers of the sheets of each fold's training.
+        test: Of those held out.
+        epoch: Sheets of an epoch.
+        seed: Of weights and batches.
+    """
+
+    table: Table
+    main: int
+    train: Sequence[Ints]
+    test: Sequence[Ints]
+    epoch: int
+    seed: int
+
+    def proba(self, family: Family) -> list[Floats]:
+        """Probability of each answer to the main question for what is held out.
+
+        Returns:
+            A fold each: `[rate, pre-training, fine-tuning, held-out sheet, option]`.
+        """
+        size = _weights(self.table, family) * len(self.train)
+        together = max(1, WORKING_SET // size)
+        chunks = [family.rates[start : start + together] for start in range(0, len(family.rates), together)]
+        parts = [self._proba(family, rates) for rates in chunks]
+        return [np.concatenate([part[fold] for part in parts]) for fold in range(len(self.train))]
+
+    def _proba(self, family: Family, rates: Sequence[float]) -> list[Floats]:
+        main = self.table.only(self.main)
+        steps = self._steps(family)
+        held_out = batches_of(main, _filled(self.test))
+        axes = len(rates), len(family.pretraining), len(family.finetuning)
+        out = [np.empty((*axes, len(test), main.target.shape[1])) for test in self.test]
+        for branches, stack in self._branches(family, rates, steps):
+            for stop, done in enumerate(_stopped(stack, main, steps, self._stops(family, family.finetuning))):
+                found = done.proba(main, held_out)
+                found = found.view(len(branches), len(rates), len(self.test), -1, found.shape[-1]).numpy()
+                for fold, test in enumerate(self.test):
+                    out[fold][:, branches, stop] = found[:, :, fold, : len(test)].swapaxes(0, 1)
+        return out
+
+    def _branches(
+        self, family: Family, rates: Sequence[float], steps: list[Batches]
+    ) -> Iterator[tuple[list[int], Stack]]:
+        """Stacks at the end of pre-training, some lengths of it side by side."""
+        stack = self._begun(family, rates)
+        together = max(1, WORKING_SET // (_weights(self.table, family) * len(stack)))
+        waiting: list[Stack] = []
+        stops = self._stops(family, family.pretraining)
+        for branch, done in enumerate(_stopped(stack, self.table, steps, stops)):
+            waiting.append(done.only(self.main, self.table.questions))
+            if len(waiting) == together or branch == len(stops) - 1:
+                yield list(range(branch + 1 - len(waiting), branch + 1)), side_by_side(waiting)
+                waiting = []
+
+    def _begun(self, family: Family, rates: Sequence[float]) -> Stack:
+        table = self.table
+        shape = (table.inputs.shape[1] - 1, family.h1, family.h2)
+        heads = (table.questions, table.target.shape[1] // table.questions)
+        one = with_bias_unit(flat(drawn(shape, heads, table.judges, self.seed)))
+        count = len(rates) * len(self.train)
+        return Stack.begun(
+            [array.to(table.inputs.dtype).expand(count, *array.shape).clone() for array in one], rates, Penalty()
+        )
+
+    def _steps(self, family: Family) -> list[Batches]:
+        """Each fold's batch in each step."""
+        count = max(self._stops(family, (*family.pretraining, *family.finetuning)))
+        each = np.stack([batches(rows, family.batch, count, self.seed) for rows in self.train], axis=1)
+        return [batches_of(self.table, step) for step in each]
+
+    def _stops(self, family: Family, epochs: Sequence[int]) -> list[int]:
+        return [number * (self.epoch // family.batch) for number in epochs]
+
+
+def _stopped(stack: Stack, table: Table, steps: list[Batches], stops: Sequence[int]) -> Iterator[Stack]:
+    """Trains on, and yields the stack after each number of steps."""
+    taken = 0
+    for stop in stops:
+        for step in steps[taken:stop]:
+            stack.step(table, step, step.count / (len(step.sheets) * table.questions))
+        taken = stop
+        yield stack
+
+
+def _weights(table: Table, family: Family) -> int:
+    """Of one network, in fine-tuning, the longer phase."""
+    inputs, options = table.inputs.shape[1], table.target.shape[1] // table.questions
+    return (table.judges + 1) * (inputs * family.h1 + (family.h1 + 1) * family.h2 + (family.h2 + 1) * options)
+
+
+def _filled(tests: Sequence[Ints]) -> Ints:
+    """Held-out sheets `[fold, sheet]`; a shorter fold repeats its first."""
+    size = max(len(test) for test in tests)
+    return np.stack([np.concatenate([test, np.repeat(test[:1], size - len(test))]) for test in tests])
