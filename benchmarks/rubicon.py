@@ -4,7 +4,8 @@
 
 Learns with the whole `learn` graph and the embedded roles on stratified 50:50 splits (each split's seed is its number)
 and prints mean ± standard deviation over the splits of the held-out figures, beside TF-IDF and thirteen counts with
-logistic regression on the same splits.
+logistic regression on the same splits. Then the same of the probability of a thumb up: its AUC, log-loss and Brier
+score, beside NetSAT and the share of positive training conversations.
 
 Splits share conversations, so the deviation over splits is no independent standard error. The intervals of the paired
 differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
@@ -18,6 +19,7 @@ import json
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +37,10 @@ from pollex.conversations.splits import split
 from pollex.graphs import running, runs
 from pollex.graphs.figures import figures
 from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import Figures, RubricSet
 from pollex.prompts.profile import DomainProfile
-from pollex.selection.metrics import assess
+from pollex.selection.metrics import assess, auc
 from pollex.selection.threshold import Window
 from pollex.store.store import Store
 from pollex.workers import embedded_record, embedded_roles
@@ -49,9 +52,12 @@ SHOWN = {
     "delta_netsat": "ΔNetSAT",
     "yield_at_90": "YR@90",
 }
+LIKELY = {"auc": "AUC", "log_loss": "log-loss", "brier": "Brier"}
 BASELINES = ("TF-IDF", "13 counts")
 COMPARABLE = ("auc", "accuracy", "f1")
 """A baseline's scores are log-odds and have no window."""
+
+PROBABILITY, NETSAT, SHARE = "probability", "NetSAT itself", "class share"
 
 Table = dict[str, dict[str, list[float | None]]]
 """By who scored and metric: one value a split."""
@@ -95,12 +101,19 @@ def measured(
     logs = read_logs(path)
     timings = [learned(logs, profile, settings, embeddings)[1] for _ in ("first", "cached")]
     table: Table = {}
+    probabilities: Table = {}
+    chosen: list[str] = []
     for seed in seeds:
         drawn = LearnSettings(**vars(settings) | {"seed": seed, "resamples": 0})
-        rubrics, _ = learned(logs, profile, drawn, embeddings)
-        for name, found in compared(logs, drawn, rubrics).items():
+        found, _ = learned(logs, profile, drawn, embeddings)
+        rubrics = found.rubric_set
+        for name, figures_of in likely(found).items():
+            for metric, value in figures_of.items():
+                probabilities.setdefault(name, {}).setdefault(metric, []).append(value)
+        chosen.append(rubrics.calibrator.chosen if rubrics.calibrator else "none")
+        for name, measured_by in compared(logs, drawn, rubrics).items():
             for metric in SHOWN:
-                table.setdefault(name, {}).setdefault(metric, []).append(getattr(found, metric).value)
+                table.setdefault(name, {}).setdefault(metric, []).append(getattr(measured_by, metric).value)
     ratio = rubrics.data.held_out / rubrics.data.training
     return {
         "log": Path(path).name,
@@ -112,13 +125,23 @@ def measured(
         "budget": list(settings.budget),
         "values": table,
         "advantage": {name: advantage(table["held-out"]["auc"], table[name]["auc"], ratio) for name in BASELINES},
+        "probabilities": probabilities,
+        "chosen": dict(Counter(chosen)),
+        "gain": {
+            "AUC of the probability less that of NetSAT": advantage(
+                probabilities[PROBABILITY]["auc"], probabilities[NETSAT]["auc"], ratio
+            ),
+            "Log-loss of the class share less that of the probability": advantage(
+                probabilities[SHARE]["log_loss"], probabilities[PROBABILITY]["log_loss"], ratio
+            ),
+        },
         "learn_first": vars(timings[0]),
         "learn_cached": vars(timings[1]),
         "load": os.getloadavg()[0],
     }
 
 
-def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddings: Path) -> tuple[RubricSet, Timing]:
+def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddings: Path) -> tuple[Learned, Timing]:
     """One run of the `learn` graph in a store of its own."""
     start = time.perf_counter()
     embedder = Embedder(cache=embeddings)
@@ -133,7 +156,7 @@ def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddi
                 setting=running.Setting.of(store),
             )
         )
-    return found.rubric_set, Timing(time.perf_counter() - start, embedder.encoded)
+    return found, Timing(time.perf_counter() - start, embedder.encoded)
 
 
 def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping[str, Figures]:
@@ -151,6 +174,27 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
         "training": rubrics.training,
         "TF-IDF": tfidf,
         "13 counts": figures(assess(counts, truth, 0.0, Window(None, None), rng, resamples=2)),
+    }
+
+
+def likely(found: Learned) -> dict[str, dict[str, float | None]]:
+    """AUC, log-loss and Brier score on the held-out side, by what gives the probability; NetSAT gives none."""
+    record, held_out = found.rubric_set.calibrator, found.rubric_set.held_out
+    assert record is not None
+    assert record.held_out is not None
+    assert held_out is not None
+    truth = record.held_out
+    rows = [(s.probability, s.positive) for s in found.scores if s.side == "held_out" and s.probability is not None]
+    probability, positive = np.array([p for p, _ in rows]), np.array([up for _, up in rows], dtype=bool)
+    share = {"auc": 0.5, "log_loss": truth.share_log_loss.value, "brier": truth.share_brier.value}
+    return {
+        PROBABILITY: {
+            "auc": auc(probability, positive),
+            "log_loss": truth.log_loss.value,
+            "brier": truth.brier.value,
+        },
+        NETSAT: {"auc": held_out.auc.value, "log_loss": None, "brier": None},
+        SHARE: share,
     }
 
 
@@ -185,6 +229,14 @@ def in_words(report: Mapping[str, Any]) -> str:
         known = SHOWN if name in ("held-out", "training") else COMPARABLE
         cells = [spread(values) if metric in known else "–" for metric, values in metrics.items()]
         lines.append(f"{ROWS[name]:<24}" + "".join(f"{cell:>16}" for cell in cells))
+    lines.append(f"{'probability of thumb up':<24}" + "".join(f"{title:>16}" for title in LIKELY.values()))
+    for name, by_metric in report["probabilities"].items():
+        cells = [spread(by_metric[metric]) if by_metric[metric][0] is not None else "–" for metric in LIKELY]
+        lines.append(f"{name:<24}" + "".join(f"{cell:>16}" for cell in cells))
+    counts = ", ".join(f"{name} {n}×" for name, n in sorted(report["chosen"].items(), key=lambda one: -one[1]))
+    lines.append(f"Chosen on training conversations: {counts}")
+    for name, gap in report["gain"].items():
+        lines.append(f"{name}, paired: {gap['mean']:+.3f}, 95 % interval {gap['low']:+.3f} to {gap['high']:+.3f}")
     for name, gap in report["advantage"].items():
         lines.append(
             f"AUC of NetSAT less that of {name}, paired: {gap['mean']:+.3f}, "

@@ -195,6 +195,25 @@ def probability_curve(title: str, scores: Scores, calibration: Calibration, xs: 
     )
 
 
+def probability_points(title: str, scores: Scores, xs: tuple[float, float]) -> Markup:
+    """Each conversation's probability against its NetSAT; those without one are left out."""
+    frame = Frame.over(xs, (0.0, 1.0))
+    has = ~np.isnan(scores.probability)
+    marks = [
+        mark(x, y, class_, 3.0)
+        for side, mark, class_ in ((scores.positive, disc, "positive"), (~scores.positive, diamond, "negative"))
+        for x, y in sorted(
+            {  # one a pixel
+                (round(frame.x(score)), round(frame.y(p)))
+                for score, p in zip(
+                    scores.netsat[side & has].tolist(), scores.probability[side & has].tolist(), strict=True
+                )
+            }
+        )
+    ]
+    return svg(title, frame.y_axis(SHARES), marks, frame.x_axis("NetSAT"))
+
+
 def reliability(title: str, bins: Sequence[Bin]) -> Markup:
     """Observed share against predicted probability; on the diagonal the probabilities are right."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))

@@ -44,6 +44,10 @@ GLOSSARY = [
         "Where the figure would mostly lie with other conversations of the same kind (bootstrap).",
     ),
     (
+        "Log-loss, Brier",
+        "How far probabilities are from what came true: the mean of −log p of the thumb given, and of the squared gap.",
+    ),
+    (
         "Loss",
         "What selection makes small: classes that lie apart lower it, blurred precision curves raise it, weighed by α.",
     ),

@@ -43,16 +43,22 @@ class Scores:
     Attributes:
         netsat: `[conversation]`.
         positive: Labels `[conversation]`.
+        probability: P(positive) by a model that did not see it `[conversation]`; NaN where there is none.
     """
 
     netsat: Floats
     positive: Bools
+    probability: Floats
 
     @classmethod
     def of(cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]) -> Scores:
         """Those of `side` that have a score."""
         rows = [score for score in scores if score.side == side and has_score(score)]
-        return cls(np.array([row.netsat for row in rows], float), np.array([row.positive for row in rows], bool))
+        return cls(
+            netsat=np.array([row.netsat for row in rows], float),
+            positive=np.array([row.positive for row in rows], bool),
+            probability=np.array([math.nan if row.probability is None else row.probability for row in rows], float),
+        )
 
     @property
     def both_classes(self) -> bool:

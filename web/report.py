@@ -16,8 +16,9 @@ from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline
 from pollex.web.markup import Markup, join, tag
 from pollex.web.material import MeanAnswer, Scores, Skipped
+from pollex.web.probability_section import probability_section
 from pollex.web.rubric_list import dropped_list, rubric_lists
-from pollex.web.score_plots import alphas_table, distributions, precisions, probabilities
+from pollex.web.score_plots import alphas_table, distributions, precisions
 
 HERE = Path(__file__).parent
 
@@ -123,8 +124,10 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
         Section(
             "probability",
             "How likely a conversation is positive",
-            "A logistic curve, fitted to training conversations, turns NetSAT into a probability.",
-            probabilities(rubrics, sides),
+            "A model, fitted to the thumbs of training conversations, turns answers into a probability."
+            if rubrics.calibrator
+            else "A logistic curve, fitted to training conversations, turns NetSAT into a probability.",
+            probability_section(rubrics, sides),
         ),
         Section(
             "alpha",

@@ -71,17 +71,17 @@ def probabilities(rubrics: RubricSet, sides: Sides) -> Markup:
     calibration = Calibration(**rubrics.calibration.model_dump())
     xs = ends(score_edges(rubrics, sides.values()))
     title = f"Probability of positive against NetSAT; strokes are the {name.lower()} conversations"
-    curve = _panel(f"From NetSAT to a probability ({name.lower()})", probability_curve(title, scores, calibration, xs))
+    curve = panel(f"From NetSAT to a probability ({name.lower()})", probability_curve(title, scores, calibration, xs))
     return tag("div", _reliability_panel(rubrics, sides, calibration), curve, class_="panels")
 
 
 def _reliability_panel(rubrics: RubricSet, sides: Sides, calibration: Calibration) -> Markup:
     name = "Do the probabilities come true? (held out)"
     if rubrics.held_out is None:
-        return _panel(name, "Nothing was held out, so this can't be known.")
+        return panel(name, "Nothing was held out, so this can't be known.")
     scores = list(sides.values())[-1]
     if (n := len(scores.netsat)) < TOO_FEW:
-        return _panel(name, f"{count(n, 'scored conversation')}: too few to say.")
+        return panel(name, f"{count(n, 'scored conversation')}: too few to say.")
     predicted = calibration.probability(scores.netsat)
     bins = bins_of(predicted, scores.positive)
     base = brier(scores.positive.mean().repeat(n), scores.positive)
@@ -91,18 +91,19 @@ def _reliability_panel(rubrics: RubricSet, sides: Sides, calibration: Calibratio
         f"the base rate alone has {number(base, 3)}."
     )
     drawing = reliability(f"Observed share of positive against predicted probability, {n} conversations", bins)
-    return _panel(name, drawing, note)
+    return panel(name, drawing, note)
 
 
 def _panels(sides: Sides, draw: Callable[[str, Scores], Markup | str]) -> Markup:
-    return tag("div", [_panel(name, _drawn(name, scores, draw)) for name, scores in sides.items()], class_="panels")
+    return tag("div", [panel(name, _drawn(name, scores, draw)) for name, scores in sides.items()], class_="panels")
 
 
 def _drawn(name: str, scores: Scores, draw: Callable[[str, Scores], Markup | str]) -> Markup | str:
     return draw(name, scores) if len(scores.netsat) else "No conversation of this side has a score."
 
 
-def _panel(name: str, content: Markup | str, note: str = "") -> Markup:
+def panel(name: str, content: Markup | str, note: str = "") -> Markup:
+    """A drawing under its name, or why there is none."""
     inside = content if isinstance(content, Markup) else tag("p", content, class_="empty")
     return tag("figure", tag("figcaption", name), inside, tag("p", note, class_="note") if note else None)
 
