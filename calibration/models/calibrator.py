@@ -1,0 +1,198 @@
+"""The calibrator that chooses: among models and settings, by what they say about judgments that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pollex.calibration.crossfit import crossfit, dealt, one_group_out
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import NOBODY, Judgments
+from pollex.calibration.kept import described, rebuilt
+from pollex.calibration.models import model_named
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.trials import FEW, Candidate, Choice, Rule, Trial, choice_from, chosen_of, compared, mixed
+from pollex.errors import WrongUse
+
+LEAST_WEIGHT = 0.05
+"""A member of a mixture with less is left out."""
+
+BASELINES: tuple[Candidate, ...] = (
+    ("constant", {}),
+    ("judge_mean", {}),
+    ("main_alone", {}),
+    ("main_alone", {"intercepts": 2.0}),
+    ("isotonic", {}),
+    ("ridge", {}),
+)
+
+ORDINAL: tuple[Candidate, ...] = (
+    ("ordinal", {"slopes": None, "scales": None, "shared": 300.0}),
+    ("ordinal", {"slopes": None, "scales": None, "shared": 30.0}),
+    ("ordinal", {"slopes": None, "shared": 100.0, "intercepts": 8.0}),
+    ("ordinal", {"slopes": None, "shared": 30.0, "intercepts": 8.0}),
+    ("ordinal", {"slopes": None, "shared": 30.0}),
+    ("ordinal", {"slopes": None, "shared": 10.0}),
+    ("ordinal", {"slopes": 200.0, "shared": 30.0}),
+    ("ordinal", {"slopes": 50.0, "shared": 100.0}),
+    ("ordinal", {"slopes": 50.0, "shared": 30.0}),
+)
+
+PLAIN: tuple[Candidate, ...] = tuple(
+    ("ordinal", {"slopes": None, "scales": None, "shared": shared}) for shared in (300.0, 100.0, 30.0, 10.0)
+)
+"""Where nobody is known, or judges have few labels each: there is nothing to learn about a judge but an intercept."""
+
+NETWORK: tuple[Candidate, ...] = (("network", {"heads": "ordinal", "seeds": 3}), ("network", {"seeds": 3}))
+
+
+class Calibrator(JudgedEstimator):
+    """Takes the candidate with the best held-out log-likelihood, and fits it to everything.
+
+    Args:
+        candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer where judges are
+            unknown or have few labels.
+        folds: Of the cross-validation, which keeps groups together.
+        shift: Whether the texts to be predicted come from elsewhere than the training texts. Then each fold is one
+            group (a system, a domain), so that a candidate is asked about a group that it never saw.
+        rule: How to choose; None: `best`, but `cautious` under a shift.
+        network: Whether the calibration network is among the candidates: better mixtures, many times slower.
+        mixture: Whether a mixture of candidates may be taken where it predicts better, by folds that its weights
+            have not seen. Never under a shift.
+        seed: Of the folds.
+
+    Attributes:
+        choice_: What was chosen, and by how much.
+        members_: The chosen models, fitted to everything.
+        weights_: Their weights; a single one has 1.
+    """
+
+    title: ClassVar[str] = "chosen by held-out likelihood"
+
+    choice_: Choice
+    members_: tuple[JudgedEstimator, ...]
+    weights_: Floats
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate] | None = None,
+        folds: int = 5,
+        shift: bool = False,
+        rule: Rule | None = None,
+        network: bool = False,
+        mixture: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.folds = folds
+        self.shift = shift
+        self.rule = rule
+        self.network = network
+        self.mixture = mixture
+        self.seed = seed
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        candidates = self._candidates(y)
+        parts, how = self._parts(y, groups)
+        main = y.of_question(self.questionnaire_.index())
+        held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
+        trials = compared(candidates, held_out, main.answer, main.row)
+        if all(trial.loss is None for trial in trials):
+            raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
+        rule: Rule = self.rule or ("cautious" if self.shift else "best")
+        weights: dict[int, float] = {}
+        if self.mixture and not self.shift:
+            trials, weights = self._with_mixture(candidates, held_out, main, parts, trials)
+        chosen = chosen_of(trials, rule)
+        if chosen < len(candidates):
+            weights = {}
+        self.choice_ = Choice(how, rule, chosen, tuple(trials), weights)
+        places = weights or {chosen: 1.0}
+        self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in places)
+        self.weights_ = np.array(list(places.values()))
+
+    def _candidates(self, y: Judgments) -> list[Candidate]:
+        if self.candidates is not None:
+            return [(name, dict(settings)) for name, settings in self.candidates]
+        main = y.of_question(self.questionnaire_.index())
+        labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
+        known = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
+        return [*BASELINES, *(ORDINAL if known else PLAIN), *(NETWORK if self.network else ())]
+
+    def _parts(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
+        """Rows of each fold, and how they came about in words."""
+        judged = np.unique(y.of_question(self.questionnaire_.index()).row)
+        present = np.unique(groups[judged])
+        if len(present) < 2:
+            raise WrongUse(
+                f"{len(present)} group of texts to choose a calibrator by",
+                remedy="give more conversations" + (", of two or more origins" if self.shift else ""),
+            )
+        if self.shift:
+            return one_group_out(np.where(np.isin(groups, present), groups, -1)), f"leaving out one of {len(present)}"
+        count = min(self.folds, len(present))
+        masked = np.where(np.isin(groups, present), groups, present[0])
+        return dealt(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
+
+    def _held_out(self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]) -> Floats | str:
+        """Held-out distributions of a candidate, or why there are none."""
+        name, settings = candidate
+        try:
+            return crossfit(model_named(name)(**settings), X, y, self.questionnaire_, parts)
+        except WrongUse as error:
+            return str(error)
+
+    def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
+        name, settings = candidate
+        return model_named(name)(**settings).fit(X, y, questions=self.questionnaire_, groups=groups.tolist())
+
+    def _with_mixture(
+        self,
+        candidates: Sequence[Candidate],
+        held_out: Sequence[Floats | str],
+        main: Judgments,
+        parts: Sequence[Ints],
+        trials: list[Trial],
+    ) -> tuple[list[Trial], dict[int, float]]:
+        """The trials with one more, of a mixture whose weights have not seen what they are tried on; its weights."""
+        places = [place for place, proba in enumerate(held_out) if not isinstance(proba, str)]
+        probas = [proba for proba in held_out if not isinstance(proba, str)]
+        blend = np.zeros_like(probas[0])
+        for rows in parts:
+            out = np.isin(main.row, rows)
+            if out.all():
+                return trials, {}
+            seen = mixed([proba[~out] for proba in probas], main.answer[~out])
+            blend[out] = np.tensordot(seen, np.stack([proba[out] for proba in probas]), axes=1)
+        every = [*candidates, ("mixture", {})]
+        weights = mixed(probas, main.answer)
+        kept = {place: float(weight) for place, weight in zip(places, weights, strict=True) if weight >= LEAST_WEIGHT}
+        total = sum(kept.values())
+        members = {place: weight / total for place, weight in kept.items()}
+        return compared(every, [*held_out, blend], main.answer, main.row), members
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:
+        self.members_ = tuple(member.adapt(X, y) for member in self.members_)
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        each = np.stack([member._distribution(X, judges, question) for member in self.members_])
+        return np.asarray(np.tensordot(self.weights_, each, axes=1))
+
+    def _state(self) -> State:
+        arrays: dict[str, Any] = {"weights": self.weights_}
+        members = []
+        for place, member in enumerate(self.members_):
+            state = described(member, f"member.{place}.")
+            members.append(state.facts)
+            arrays |= state.arrays
+        return State({"choice": self.choice_.facts(), "members": members}, arrays)
+
+    def _restore(self, state: State) -> None:
+        self.choice_ = choice_from(state.facts["choice"])
+        self.weights_ = state.arrays["weights"]
+        self.members_ = tuple(
+            rebuilt(State(facts, state.arrays), f"member.{place}.")
+            for place, facts in enumerate(state.facts["members"])
+        )

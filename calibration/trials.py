@@ -1,0 +1,173 @@
+"""Candidates for a calibrator, how each did on judgments that it had not seen, and which is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.calibration.questionnaire import Floats, Ints
+
+Candidate = tuple[str, dict[str, Any]]
+"""Name of a model in `models/`, and its settings."""
+
+Rule = Literal["best", "cautious"]
+"""`best`: the largest held-out log-likelihood. `cautious`: of those within one standard error of it, the one whose
+held-out predictions are the least sure (largest mean entropy)."""
+
+FEW = 5
+"""Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one candidate did.
+
+    Attributes:
+        model: Its name in `models/`; `mixture` for several at once.
+        settings: What differs from its defaults.
+        n: Held-out judgments of the main question.
+        loss: Mean of minus the log-likelihood, in nats; None: it could not be fitted.
+        error: Standard error of the loss, over texts.
+        behind: By how much its loss exceeds that of the best.
+        behind_error: Standard error of that difference, over texts.
+        entropy: Mean entropy of its held-out predictions, in nats.
+        refused: Why it could not be fitted.
+    """
+
+    model: str
+    settings: dict[str, Any]
+    n: int
+    loss: float | None = None
+    error: float | None = None
+    behind: float | None = None
+    behind_error: float | None = None
+    entropy: float | None = None
+    refused: str = ""
+
+    @property
+    def name(self) -> str:
+        """Model and settings on one line."""
+        return " ".join([self.model, *(f"{key}={value}" for key, value in self.settings.items())])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and by how much.
+
+    Attributes:
+        how: How the candidates were compared, in words.
+        rule: See `Rule`.
+        chosen: Place of the chosen one in `trials`.
+        trials: All candidates, in the order in which they were given.
+        weights: Of the members, where the chosen one is a mixture: by place in `trials`.
+    """
+
+    how: str
+    rule: Rule
+    chosen: int
+    trials: tuple[Trial, ...]
+    weights: dict[int, float]
+
+    def ranking(self) -> list[Trial]:
+        """Trials from the smallest loss on; those that could not be fitted last."""
+        return sorted(self.trials, key=lambda trial: np.inf if trial.loss is None else trial.loss)
+
+    def sentence(self) -> str:
+        """What was chosen and by how much, for people."""
+        best, other = self.trials[self.chosen], self._next()
+        start = f"{best.name} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
+        if other is None:
+            return f"{start}; there was no other candidate"
+        lead = (other.loss or 0.0) - (best.loss or 0.0)
+        return f"{start}, {abs(lead):.3f} {'below' if lead >= 0 else 'above'} {other.name}"
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON values."""
+        weights = {str(place): weight for place, weight in self.weights.items()}
+        return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
+
+    def _next(self) -> Trial | None:
+        others = [t for place, t in enumerate(self.trials) if place != self.chosen and t.loss is not None]
+        return min(others, key=lambda trial: trial.loss or 0.0, default=None)
+
+
+def choice_from(facts: dict[str, Any]) -> Choice:
+    """From what `Choice.facts` gave."""
+    weights = {int(place): float(weight) for place, weight in facts["weights"].items()}
+    trials = tuple(Trial(**trial) for trial in facts["trials"])
+    return Choice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
+
+
+def compared(
+    candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
+) -> list[Trial]:
+    """A trial for each candidate.
+
+    Args:
+        held_out: Distributions of the judgments by each candidate `[judgment, option]`, or why there are none.
+        answers: What was answered `[judgment]`.
+        texts: The text of each judgment, for standard errors `[judgment]`.
+    """
+    losses = [None if isinstance(proba, str) else log_losses(proba, answers) for proba in held_out]
+    means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
+    best = losses[int(np.argmin(means))]
+    trials = []
+    for (model, settings), proba, loss in zip(candidates, held_out, losses, strict=True):
+        if loss is None or best is None or isinstance(proba, str):
+            trials.append(Trial(model, settings, len(answers), refused=str(proba)))
+            continue
+        trials.append(
+            Trial(
+                model,
+                settings,
+                len(answers),
+                loss=float(loss.mean()),
+                error=standard_error(loss, texts),
+                behind=float((loss - best).mean()),
+                behind_error=standard_error(loss - best, texts),
+                entropy=float(-(proba * np.log(np.maximum(proba, TINY))).sum(axis=1).mean()),
+            )
+        )
+    return trials
+
+
+TINY = 1e-15
+
+
+def log_losses(proba: Floats, answers: Ints) -> Floats:
+    """−log p of what was answered `[judgment]`; a probability of 0 counts as 1e-15, so that losses stay comparable."""
+    return np.asarray(-np.log(np.maximum(proba[np.arange(len(answers)), answers], TINY)))
+
+
+def standard_error(values: Floats, texts: Ints) -> float:
+    """Of the mean of values `[judgment]` where those of a text go together; 0 where there is one text only.
+
+    The sum over texts of the squared summed deviations, over the squared count: the cluster-robust variance of a mean.
+    """
+    _, places = np.unique(texts, return_inverse=True)
+    sums = np.bincount(places, values - values.mean())
+    count = len(sums)
+    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
+
+
+def chosen_of(trials: Sequence[Trial], rule: Rule) -> int:
+    """Place of the trial that the rule takes; of equals, the first."""
+    fitted = [place for place, trial in enumerate(trials) if trial.loss is not None]
+    best = min(fitted, key=lambda place: trials[place].loss or 0.0)
+    if rule == "best":
+        return best
+    close = [p for p in fitted if (trials[p].behind or 0.0) <= (trials[p].behind_error or 0.0)]
+    return max(close, key=lambda place: trials[place].entropy or 0.0)
+
+
+def mixed(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
+    """Weights `[candidate]` of the mixture under which the answers are most likely, by expectation-maximisation."""
+    likely = np.stack([np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1)
+    weights = np.full(len(held_out), 1 / len(held_out))
+    for _ in range(rounds):
+        shares = likely * weights
+        weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    return weights
