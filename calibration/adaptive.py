@@ -24,7 +24,7 @@ NEIGHBOURS = 40
 """So many reference texts say how an answer may turn out."""
 
 LEAST = 0.01
-"""A question pays if it is expected to take so much of the main answer's variance away."""
+"""Asking pays while all that is left is expected to take so much of the main answer's variance away."""
 
 CELLS = 4_000_000
 """Numbers of X that are in memory at once while answers are tried."""
@@ -35,14 +35,16 @@ class NextQuestion:
     """What to ask about each text.
 
     Attributes:
-        question: Id of the question `[row]`; None where none is left, or where none pays any more.
+        question: Id of the question `[row]`; None where none is left, or where asking does not pay any more.
         reduction: By how much each question is expected to lower the variance `[row, asked]`, in squared value units;
             NaN where it is answered already, or where no reference text answers it.
+        left: The same of all questions together that are left `[row]`; 0 where none is.
         variance: Var(ŷ0) as it is now `[row]`.
     """
 
     question: tuple[str | None, ...]
     reduction: Floats
+    left: Floats
     variance: Floats
 
 
@@ -62,7 +64,8 @@ def next_question(
         X: Texts `[row, question × option]`; blocks of NaN are not asked yet.
         reference: Texts with their answers, such as those of training, in the same shape.
         judges: Whose main answer it is `[row]`; None: somebody unknown.
-        least: Stop where the best question is expected to take away less than this share of Var(ŷ0). 0 never stops.
+        least: Stop where all questions that are left are expected to take away less than this share of Var(ŷ0)
+            together: one by one each may seem not to pay. 0 never stops.
         neighbours: So many reference texts say how an answer may turn out.
         seed: Picks among reference texts that are as near; all are where nothing is known.
 
@@ -71,16 +74,16 @@ def next_question(
     """
     if not 0 <= least < 1:
         raise WrongUse(f"a share of {least:g} to stop at", remedy="give one from 0 to below 1")
-    reduction = expected_reductions(model, X, reference, judges, neighbours, seed)
+    trial = _Trial.of(model, X, reference, judges, neighbours, seed)
+    reduction, left = trial.each(), trial.together()
     sheet = model.questionnaire_
     now = variance(model.predict_proba(X, judges), sheet.scale().values)
-    best = np.where(np.isnan(reduction), -np.inf, reduction)
-    place = best.argmax(axis=1) if len(sheet.asked) else np.zeros(len(now), dtype=np.int64)
-    gain = best.max(axis=1, initial=-np.inf)
-    pays = np.isfinite(gain) & (gain >= least * now)
+    able = ~np.isnan(reduction)
+    place = np.where(able, reduction, -np.inf).argmax(axis=1) if able.size else np.zeros(len(now), dtype=np.int64)
+    pays = able.any(axis=1) & (left >= least * now)
     names = [scale.question for scale in sheet.asked]
     chosen = tuple(names[p] if ok else None for p, ok in zip(place.tolist(), pays.tolist(), strict=True))
-    return NextQuestion(chosen, reduction, now)
+    return NextQuestion(chosen, reduction, left, now)
 
 
 def expected_reductions(
@@ -92,25 +95,7 @@ def expected_reductions(
     seed: int = 0,
 ) -> Floats:
     """Var(E[y0 | known, xj]) for each text and question `[row, asked]`; see `next_question` and `NextQuestion`."""
-    sheet = model.questionnaire_
-    rows, known_texts = sheet.checked(X), sheet.checked(reference)
-    if not len(known_texts) or neighbours < 2:
-        raise WrongUse(
-            f"{len(known_texts)} reference texts, {neighbours} neighbours",
-            remedy="give texts, and 2 or more neighbours",
-        )
-    # Among equals the first ones are taken: in a random order these are a sample.
-    known_texts = known_texts[np.random.default_rng(seed).permutation(len(known_texts))]
-    distance = distances(sheet, rows, known_texts)
-    asked, answers = sheet.present(rows), sheet.present(known_texts)
-    who = np.array([None] * len(rows) if judges is None else list(judges), dtype=object)
-    out = np.full(asked.shape, np.nan)
-    for place, block in enumerate(sheet.blocks.values()):
-        open_, able = np.flatnonzero(~asked[:, place]), np.flatnonzero(answers[:, place])
-        if len(open_) and len(able):
-            near = able[nearest(distance[np.ix_(open_, able)], neighbours)]
-            out[open_, place] = _spread(model, rows[open_], known_texts[:, block], block, near, who[open_])
-    return out
+    return _Trial.of(model, X, reference, judges, neighbours, seed).each()
 
 
 def distances(sheet: Questionnaire, X: Floats, reference: Floats) -> Floats:
@@ -142,17 +127,73 @@ def _squares(here: Floats, there: Floats, known: Floats) -> Floats:
     return np.maximum(total, 0.0).round(12)  # equals stay equal, whatever the order of summing
 
 
-def _spread(
-    model: JudgedEstimator, rows: Floats, answers: Floats, block: slice, near: Ints, judges: np.ndarray[Any, Any]
-) -> Floats:
-    """Variance over the neighbours' answers to one question of what the model then expects `[row]`."""
-    count = near.shape[1]
-    portion = max(1, CELLS // (count * rows.shape[1]))
-    out = np.empty(len(rows))
-    for start in range(0, len(rows), portion):
-        part = slice(start, start + portion)
-        tried = np.repeat(rows[part], count, axis=0)
-        tried[:, block] = answers[near[part].ravel()]
-        expected = model.predict(tried, np.repeat(judges[part], count).tolist())
-        out[part] = expected.reshape(-1, count).var(axis=1)
-    return out
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Texts with the reference texts whose answers are tried on them.
+
+    Attributes:
+        X: `[row, column]`.
+        reference: In a random order: of those that are as near the first are taken, which then are a sample.
+        distance: `[row, reference]`, in what is known.
+        judges: Names `[row]`.
+    """
+
+    model: JudgedEstimator
+    X: Floats
+    reference: Floats
+    distance: Floats
+    judges: np.ndarray[Any, Any]
+    neighbours: int
+
+    @classmethod
+    def of(
+        cls, model: JudgedEstimator, X: Any, reference: Any, judges: Sequence[Any] | None, neighbours: int, seed: int
+    ) -> _Trial:
+        sheet = model.questionnaire_
+        rows, texts = sheet.checked(X), sheet.checked(reference)
+        if not len(texts) or neighbours < 2:
+            raise WrongUse(
+                f"{len(texts)} reference texts, {neighbours} neighbours", remedy="give texts, and 2 neighbours or more"
+            )
+        texts = texts[np.random.default_rng(seed).permutation(len(texts))]
+        who = np.array([None] * len(rows) if judges is None else list(judges), dtype=object)
+        return cls(model, rows, texts, distances(sheet, rows, texts), who, neighbours)
+
+    def each(self) -> Floats:
+        """Of each question `[row, asked]`; NaN where it is answered, or where no reference text answers it."""
+        sheet = self.model.questionnaire_
+        asked, answers = sheet.present(self.X), sheet.present(self.reference)
+        out = np.full(asked.shape, np.nan)
+        for place, block in enumerate(sheet.blocks.values()):
+            tried, able = np.flatnonzero(~asked[:, place]), np.flatnonzero(answers[:, place])
+            if len(tried) and len(able):
+                out[tried, place] = self._spread(tried, able, block)
+        return out
+
+    def together(self) -> Floats:
+        """Of all questions that are left at once `[row]`."""
+        tried = np.flatnonzero(np.isnan(self.X).any(axis=1))
+        out = np.zeros(len(self.X))
+        if len(tried):
+            out[tried] = self._spread(tried, np.arange(len(self.reference)), slice(None))
+        return out
+
+    def _spread(self, tried: Ints, able: Ints, columns: slice) -> Floats:
+        """Variance over the neighbours' answers of what the model then expects `[tried]`.
+
+        Args:
+            able: Reference texts to choose neighbours from.
+            columns: Those that a neighbour fills in, where they are missing.
+        """
+        near = able[nearest(self.distance[np.ix_(tried, able)], self.neighbours)]
+        count = near.shape[1]
+        portion = max(1, CELLS // (count * self.X.shape[1]))
+        out = np.empty(len(tried))
+        for start in range(0, len(tried), portion):
+            part = slice(start, start + portion)
+            X = np.repeat(self.X[tried[part]], count, axis=0)
+            given = self.reference[near[part].ravel()][:, columns]
+            X[:, columns] = np.where(np.isnan(X[:, columns]), given, X[:, columns])
+            expected = self.model.predict(X, np.repeat(self.judges[tried[part]], count).tolist())
+            out[part] = expected.reshape(-1, count).var(axis=1)
+        return out

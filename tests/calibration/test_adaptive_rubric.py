@@ -53,11 +53,16 @@ def test_the_reduction_is_the_variance_of_the_expected_answer_by_hand() -> None:
     assert found.question == ("a",)
 
 
-def test_it_stops_where_the_best_question_takes_too_small_a_share_of_the_variance() -> None:
+def test_it_stops_where_all_that_is_left_takes_too_small_a_share_of_the_variance() -> None:
     model = fitted({"main": MAIN})
-    share = 0.01 / (0.4 * 0.6)
+    found = next_question(model, NOTHING, REFERENCE)
+    # .2 a + .1 b is .02, .24, .06 and .28 more than the rest.
+    left = np.var([0.02, 0.24, 0.06, 0.28])
+    assert found.left == pytest.approx([left])
+    share = left / (0.4 * 0.6)
     assert next_question(model, NOTHING, REFERENCE, least=share * 0.99).question == ("a",)
     assert next_question(model, NOTHING, REFERENCE, least=share * 1.01).question == (None,)
+    assert next_question(model, REFERENCE[:1], REFERENCE).left == pytest.approx([0.0])
 
 
 def test_what_is_known_says_how_the_rest_may_turn_out() -> None:
