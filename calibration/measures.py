@@ -196,6 +196,35 @@ def difference(
     return measured({measure: figure}, first.text, rng, resamples)[measure]
 
 
+def averaged(
+    runs: Sequence[Predictions],
+    measures: Sequence[str],
+    rng: np.random.Generator | None = None,
+    resamples: int = RESAMPLES,
+) -> dict[str, Measured]:
+    """Mean of each measure over several predictions of the same judgments: splits, seeds.
+
+    The interval is that of the mean, with every run on the same resamples of texts. It says how far other texts would
+    move it; what splits and seeds do is another question.
+
+    Args:
+        runs: One at least.
+        measures: As in `difference`.
+    """
+    each = [_figures(run) for run in runs]
+    figures = {
+        name: Figure(
+            _mean([of[name].statistic for of in each]), next(filter(None, (of[name].undefined for of in each)), "")
+        )
+        for name in measures
+    }
+    return measured(figures, runs[0].text, rng, resamples)
+
+
+def _mean(statistics: Sequence[Statistic]) -> Statistic:
+    return lambda weights: np.mean([statistic(weights) for statistic in statistics], axis=0)
+
+
 def _figures(predictions: Predictions) -> dict[str, Figure]:
     expected, given = predictions.expected, predictions.given
     unordered = "" if predictions.ordinal else "its answers have no order"

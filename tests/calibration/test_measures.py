@@ -23,6 +23,7 @@ from pollex.calibration.measures import (
     Predictions,
     assess,
     assess_each,
+    averaged,
     briers,
     difference,
     log_losses,
@@ -276,3 +277,21 @@ def test_the_word_calibrated_needs_fifty_labels() -> None:
     assert support(50).enough
     assert str(support(49)) == "not yet calibrated: 49 of 50 labels, 1 are missing"
     assert str(support(50)) == "calibrated on 50 labels"
+
+
+def test_an_average_over_runs_is_of_the_figures_and_its_interval_of_the_same_resamples() -> None:
+    first = predictions(90, texts=40)
+    second = Predictions(predictions(90, 1).proba, first.answer, first.text, FOUR)
+    found = averaged([first, second], ["pearson", "log_loss"], np.random.default_rng(0), 200)
+    one, other = (assess(p, smooth=False) for p in (first, second))
+    for name, figure in found.items():
+        assert figure.value == pytest.approx((getattr(one, name).value + getattr(other, name).value) / 2)
+        assert figure.low < figure.value < figure.high  # type: ignore[operator]
+    alone = assess(first, np.random.default_rng(0), 200, smooth=False).pearson
+    assert averaged([first, first], ["pearson"], np.random.default_rng(0), 200)["pearson"] == alone
+
+
+def test_an_average_with_an_undefined_run_is_undefined() -> None:
+    first = predictions(9)
+    flat = Predictions(np.full((9, 4), 0.25), first.answer, first.text, FOUR)
+    assert averaged([first, flat], ["pearson"])["pearson"].undefined == "all predictions are alike"

@@ -1,0 +1,148 @@
+"""The tables of LLM-Rubric, reproduced on its released data, and what else can be reached there.
+
+    python benchmarks/llm_rubric.py --data FOLDER [--seeds 10] [--splits 3] [--quick]
+
+FOLDER has the four released tables. Everything is about Q0, the overall satisfaction from 1 to 4.
+
+Synthetic: cross-validation by dialogue, five folds, pooled held-out predictions; run i takes seed i and split i mod
+splits, a model without chance only the splits. Real: learnt on all synthetic sheets, measured on the real ones. No
+choice looks at a real label: what is called chosen was chosen on synthetic ones, within each fold's training part.
+
+Intervals are 95 % bootstrap intervals over dialogues of the mean over runs; "sd of P" is the deviation of Pearson's
+correlation over runs. p is that of a paired permutation test of squared errors, two-sided, against the expected LLM
+answer and against the chosen model (the oracle among the upper bounds); * is under 0.05, without correction for how
+many there are. The paper's RMSE can't be had together with its correlations; it stands there for completeness.
+
+Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from llm_rubric_methods import (
+    CHOSEN,
+    CHOSEN_SHIFT,
+    NETWORK,
+    ORDINAL,
+    ablations,
+    bounds,
+    everything,
+    predictors,
+)
+from llm_rubric_runs import CURVE, CV, FEW, REAL, SYSTEMS, Done, Material, Task, all_done
+from llm_rubric_tables import (
+    Rows,
+    ablation_table,
+    bounds_table,
+    calibration_table,
+    curve_table,
+    few_table,
+    first_table,
+    rows_of,
+    systems_table,
+)
+from llm_rubric_targets import targets
+
+LABELS = (1, 2, 4, 8)
+FEW_SHOT = ("judge", "ridge", ORDINAL, CHOSEN, CHOSEN_SHIFT)
+NESTED = (CHOSEN, CHOSEN_SHIFT)
+"""Cross-validate within every fold: the slowest."""
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=40, help="of few-shot labels")
+    parser.add_argument("--repeats", type=int, default=5, help="of the learning curve, in each split")
+    parser.add_argument("--only", nargs="+", metavar="ROW", help=f"these rows alone: {', '.join(everything())}")
+    parser.add_argument("--quick", action="store_true", help="one split, two seeds, no network but the first row")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.seeds, arguments.splits, arguments.draws, arguments.repeats = 2, 1, 5, 1
+    start = time.perf_counter()
+    tasks = [task for task in planned(arguments) if not arguments.only or task.key in arguments.only]
+    done = all_done(tasks, arguments.data, arguments.processes)
+    print(in_words(done, Material.read(arguments.data)))
+    print(f"\n{len(tasks)} tasks in {time.perf_counter() - start:.0f} s on {arguments.processes} processes")
+
+
+def planned(arguments: argparse.Namespace) -> list[Task]:
+    """All that is to be computed, the likely longest first."""
+    tasks = list(_tasks(arguments.seeds, arguments.splits, arguments.draws, arguments.repeats, arguments.quick))
+    slow = [*NESTED, NETWORK, "heads", "authors", *ablations(NETWORK)]
+    return sorted(tasks, key=lambda task: slow.index(task.key) if task.key in slow else len(slow))
+
+
+def _tasks(seeds: int, splits: int, draws: int, repeats: int, quick: bool) -> Iterator[Task]:
+    for key, method in (predictors() | bounds()).items():
+        nested = key in NESTED
+        runs = seeds if method.seeded and not nested else splits
+        if key != CHOSEN_SHIFT:
+            yield from (Task(key, CV, seed=run if method.seeded else 0, split=run % splits) for run in range(runs))
+        if not nested and key in predictors():
+            yield Task(key, SYSTEMS)
+        # One judge a real dialogue: there are no others.
+        if not key.startswith("others"):
+            yield from (Task(key, REAL, seed=seed) for seed in range(seeds if method.seeded else 1))
+    for key in ablations(ORDINAL):
+        yield from (Task(key, CV, split=split) for split in range(splits))
+    if not quick:
+        yield from (Task(key, CV) for key in ablations(NETWORK))
+    yield from (Task(key, FEW, labels=LABELS, repeats=draws) for key in FEW_SHOT)
+    yield from (Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(splits))
+
+
+def in_words(done: list[Done], material: Material) -> str:
+    """Everything, for people."""
+    rows = rows_of(done)
+    sizes = (
+        f"{len(s)} sheets of {len(set(s.dialogue.tolist()))} {name} dialogues by {len(set(s.judges))} judges"
+        for s, name in ((material.synthetic, "synthetic"), (material.real, "real"))
+    )
+    parts = [
+        ("; ".join(sizes), ""),
+        ("Table 1. Q0 of synthetic dialogues, cross-validation", first_table(rows, CV)),
+        ("Table 1. Q0 of real dialogues, learnt on synthetic ones", first_table(rows, REAL)),
+        ("Leaving one synthetic system out: by this the choice under shift is made", systems_table(rows)),
+        ("Table 2. Upper bounds, synthetic", bounds_table(rows, CV)),
+        ("Table 2. Upper bounds, real", bounds_table(rows, REAL)),
+        ("Table 2. Ablations of the network, synthetic", ablation_table(rows, NETWORK, CV)),
+        ("Table 2. Ablations of the ordinal model, synthetic", ablation_table(rows, ORDINAL, CV)),
+        ("Table 3. Calibration error by answer, synthetic", calibration_table(rows, CV)),
+        ("Table 3. Calibration error by answer, real", calibration_table(rows, REAL)),
+        ("A few real labels of each judge", few_table(done)),
+        ("Learning curve, synthetic", curve_table(done)),
+        ("What was chosen", _choices(rows)),
+        ("Targets", "\n".join(map(str, targets(rows, done)))),
+        ("Seconds by row, one thread", _seconds(done)),
+    ]
+    return "\n\n".join(f"{title}\n{body}".rstrip() for title, body in parts)
+
+
+def _choices(rows: Rows) -> str:
+    return "\n".join(
+        f"{key}, {where}, seed {seed}: {note}"
+        for (key, where), row in rows.items()
+        for seed, note in enumerate(row.notes)
+        if note
+    )
+
+
+def _seconds(done: list[Done]) -> str:
+    spent: dict[str, float] = {}
+    for one in done:
+        spent[one.task.key] = spent.get(one.task.key, 0) + one.seconds
+    return ", ".join(f"{key} {seconds:.0f}" for key, seconds in sorted(spent.items(), key=lambda pair: -pair[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""LLM-Rubric's released data as sheets: what one judge said about one dialogue, beside the LLM's answers to it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.answer_tables import read_answers
+from pollex.calibration.crossfit import dealt
+from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+
+MAIN = "Q0"
+NOT_APPLICABLE = 0.0
+OWN = "{} by the judge"
+
+
+@dataclass(frozen=True, eq=False)
+class Sheets:
+    """Filled-in questionnaires.
+
+    Attributes:
+        X: The LLM's answers `[sheet, question × option]`.
+        answers: Values `[sheet, question]`; NaN where a question does not apply.
+        judges: Who filled each in `[sheet]`.
+        dialogue: Number of the dialogue `[sheet]`.
+        system: Of the dialogue `[sheet]`.
+        questions: Q0 is the main one.
+    """
+
+    X: Floats
+    answers: Floats
+    judges: tuple[str, ...]
+    dialogue: Ints
+    system: tuple[str, ...]
+    questions: Questionnaire
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def part(self, rows: Ints) -> Sheets:
+        """Those rows."""
+        return replace(
+            self,
+            X=self.X[rows],
+            answers=self.answers[rows],
+            judges=tuple(self.judges[row] for row in rows),
+            dialogue=self.dialogue[rows],
+            system=tuple(self.system[row] for row in rows),
+        )
+
+    def without(self, rows: Ints) -> Sheets:
+        """All but those rows."""
+        return self.part(np.setdiff1d(np.arange(len(self)), rows))
+
+    @property
+    def main(self) -> Ints:
+        """Place of the option that was chosen for Q0 `[sheet]`."""
+        values = np.array(self.questions.scale().values)
+        column = self.answers[:, self.questions.index()]
+        return np.asarray((column[:, None] == values).argmax(axis=1), dtype=np.int64)
+
+
+def read_sheets(folder: Path, which: str) -> Sheets:
+    """`synthetic` or `real`; without sheets that have no LLM answers, no answer to Q0, or an empty cell."""
+    answers = read_answers(folder / f"{which}-llm.tsv")
+    questions = Questionnaire(answers.scales, MAIN)
+    place = {text: row for row, text in enumerate(answers.texts)}
+    names = [scale.question for scale in questions.scales]
+    with (folder / f"{which}-human.tsv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            row
+            for row in csv.DictReader(file, delimiter="\t")
+            if row["text_id"] in place
+            and all(row[name].strip() for name in names)
+            and float(row[MAIN]) != NOT_APPLICABLE
+        ]
+    values = np.array([[float(row[name]) for name in names] for row in rows])
+    values[values == NOT_APPLICABLE] = np.nan
+    return Sheets(
+        X=answers.X[[place[row["text_id"]] for row in rows]],
+        answers=values,
+        judges=tuple(row["annotator_id"] for row in rows),
+        dialogue=np.array([place[row["text_id"]] for row in rows]),
+        system=tuple(_system(row) for row in rows),
+        questions=questions,
+    )
+
+
+def folds_of(sheets: Sheets, split: int, folds: int = 5) -> list[Ints]:
+    """Rows of each fold; a dialogue is in one of them only."""
+    return dealt(sheets.dialogue, folds, np.random.default_rng(split))
+
+
+def systems_of(sheets: Sheets) -> list[Ints]:
+    """Rows of each dialogue system."""
+    systems = np.array(sheets.system)
+    return [np.flatnonzero(systems == system) for system in np.unique(systems)]
+
+
+def with_own_answers(sheets: Sheets, llm: bool = True) -> Sheets:
+    """X also has the judge's own answers to all but the main question, one-hot; zeros where one does not apply.
+
+    Args:
+        llm: False: X has nothing else.
+    """
+    blocks = [_one_hot(sheets.answers[:, place], scale) for place, scale in _others(sheets)]
+    return _widened(sheets, blocks, llm)
+
+
+def with_others_answers(sheets: Sheets) -> Sheets:
+    """X is the mean of the other judges' one-hot answers to the dialogue; missing where nobody else judged it."""
+    same = sheets.dialogue[:, None] == sheets.dialogue
+    others = (same & ~np.eye(len(sheets), dtype=bool)).astype(float)
+    counts = others.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        blocks = [others @ _one_hot(sheets.answers[:, place], scale) / counts for place, scale in _others(sheets)]
+    return _widened(sheets, blocks, llm=False)
+
+
+def without_question(sheets: Sheets, name: str) -> Sheets:
+    """Neither the LLM's nor the judges' answers to a question; of the main one, not the LLM's."""
+    questions = sheets.questions
+    main = name == questions.main
+    scales = tuple(
+        replace(scale, asked=False) if scale.question == name else scale
+        for scale in questions.scales
+        if main or scale.question != name
+    )
+    columns = np.arange(questions.width)
+    block = questions.blocks[name]
+    kept = [place for place, scale in enumerate(questions.scales) if main or scale.question != name]
+    return replace(
+        sheets,
+        X=sheets.X[:, (columns < block.start) | (columns >= block.stop)],
+        answers=sheets.answers[:, kept],
+        questions=Questionnaire(scales, questions.main),
+    )
+
+
+def only_main(sheets: Sheets, proba: Floats) -> Sheets:
+    """X is a distribution of the main answer, and there is no other question."""
+    place = sheets.questions.index()
+    scale = replace(sheets.questions.scale(), asked=True)
+    return replace(
+        sheets, X=proba, answers=sheets.answers[:, [place]], questions=Questionnaire((scale,), scale.question)
+    )
+
+
+def _system(row: dict[str, Any]) -> str:
+    return str(row.get("dialogue_system") or row["text_id"].split("_")[0])
+
+
+def _others(sheets: Sheets) -> list[tuple[int, Scale]]:
+    return [(n, scale) for n, scale in enumerate(sheets.questions.scales) if scale.question != sheets.questions.main]
+
+
+def _one_hot(answers: Floats, scale: Scale) -> Floats:
+    """`[sheet, option]`; zeros where the answer is NaN."""
+    return np.asarray(answers[:, None] == np.array(scale.values), dtype=np.float64)
+
+
+def _widened(sheets: Sheets, blocks: Sequence[Floats], llm: bool) -> Sheets:
+    own = [replace(scale, question=OWN.format(scale.question)) for _, scale in _others(sheets)]
+    scales = sheets.questions.scales if llm else tuple(replace(s, asked=False) for s in sheets.questions.scales)
+    nothing = np.full((len(sheets), len(own)), np.nan)
+    return replace(
+        sheets,
+        X=np.concatenate([*([sheets.X] if llm else []), *blocks], axis=1),
+        answers=np.concatenate([sheets.answers, nothing], axis=1),
+        questions=Questionnaire((*scales, *own), sheets.questions.main),
+    )

@@ -1,0 +1,192 @@
+"""The rows of the tables: how each learns from sheets and predicts Q0 of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llm_rubric_data import (
+    Sheets,
+    folds_of,
+    only_main,
+    with_others_answers,
+    with_own_answers,
+    without_question,
+)
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.models import model_named
+from pollex.calibration.questionnaire import Floats, Ints
+
+Published = tuple[float, float, float, float]
+"""RMSE, Pearson, Spearman, Kendall."""
+
+Make = Callable[[int], JudgedEstimator]
+"""A seed to an estimator that has not learnt yet."""
+
+View = Callable[[Sheets], Sheets]
+
+
+class RandomAnswers(JudgedEstimator):
+    """An answer drawn at random, each as likely."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        """Has nothing to learn."""
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
+        options = len(self.questionnaire_.scales[question].values)
+        return np.eye(options)[np.random.default_rng((self.seed, len(X))).integers(options, size=len(X))]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row.
+
+    Attributes:
+        title: As printed.
+        seeded: Whether the seed changes anything.
+        synthetic: What the paper publishes of cross-validation on synthetic dialogues.
+        real: Of real ones.
+        view: What it sees of the sheets.
+        systems: Whether it is to choose by leaving one dialogue system out.
+        isotonic: Whether the prediction then goes through isotonic regression per judge, learnt from predictions of
+            sheets that the estimator had not seen.
+    """
+
+    title: str
+    make: Make
+    seeded: bool = False
+    synthetic: Published | None = None
+    real: Published | None = None
+    view: View = lambda sheets: sheets
+    systems: bool = False
+    isotonic: bool = False
+
+    def fitted(self, train: Sheets, seed: int) -> JudgedEstimator:
+        """The estimator, after it has learnt from what it sees of the sheets."""
+        seen = self.view(train)
+        extra: dict[str, Any] = {"shift_groups": seen.system} if self.systems else {}
+        return self.make(seed).fit(seen.X, seen.answers, seen.judges, seen.questions, seen.dialogue, **extra)
+
+    def predict(self, train: Sheets, test: Sheets, seed: int) -> tuple[Floats, str]:
+        """Distributions `[sheet, option]` of Q0, and what the estimator says about its choice."""
+        model = self.fitted(train, seed)
+        proba = self._predicted(model, test)
+        if self.isotonic:
+            inner = np.zeros((len(train), proba.shape[1]))
+            for rows in folds_of(train, seed):
+                inner[rows] = self._predicted(self.fitted(train.without(rows), seed), train.part(rows))
+            second = Method("", kind("isotonic")).fitted(only_main(train, inner), seed)
+            proba = second.predict_proba(proba, test.judges)
+        return proba, choice_of(model)
+
+    def _predicted(self, model: JudgedEstimator, test: Sheets) -> Floats:
+        seen = self.view(test)
+        return model.predict_proba(seen.X, seen.judges)
+
+
+def choice_of(model: JudgedEstimator) -> str:
+    """What a model that chooses among others has chosen; empty for others."""
+    choice = getattr(model, "choice_", None)
+    return "" if choice is None else str(choice)
+
+
+def kind(name: str, **settings: Any) -> Make:
+    """A model of `calibration/models`; the seed is passed on where it takes one."""
+
+    def make(seed: int) -> JudgedEstimator:
+        made = model_named(name)
+        takes_seed = "seed" in made().get_params()
+        return made(**settings | ({"seed": seed} if takes_seed else {}))
+
+    return make
+
+
+BASELINE, NETWORK, ORDINAL, ORACLE = "expected", "network", "ordinal", "oracle"
+CHOSEN, CHOSEN_SHIFT = "chosen", "chosen under shift"
+"""Keys of rows that others are compared with."""
+
+PLAIN = {"intercepts": None, "scales": None, "slopes": None}
+
+
+def predictors() -> dict[str, Method]:
+    """Table 1."""
+    return {
+        "random": Method("random", RandomAnswers, True, (1.499, 0.002, -0.003, -0.003), (1.427, 0.011, 0.006, 0.005)),
+        "argmax": Method(
+            "argmax LLM Q0", kind("argmax"), False, (0.984, 0.153, 0.161, 0.147), (1.186, 0.106, 0.123, 0.120)
+        ),
+        BASELINE: Method(
+            "expected LLM Q0", kind("as_is"), False, (0.856, 0.182, 0.217, 0.168), (0.901, 0.143, 0.141, 0.138)
+        ),
+        "alone": Method(
+            "calibrated Q0", kind("main_alone"), False, (0.801, 0.198, 0.196, 0.193), (0.784, 0.211, 0.218, 0.192)
+        ),
+        "constant": Method("constant", kind("constant")),
+        "judge": Method("judge's mean", kind("judge_mean")),
+        "isotonic": Method("isotonic per judge", kind("isotonic")),
+        "ridge": Method("ridge with judge", kind("ridge")),
+        "authors": Method("network, authors' recipe", kind("network", recipe="authors"), True),
+        NETWORK: Method(
+            "network (LLM-Rubric)", kind("network"), True, (0.396, 0.401, 0.398, 0.393), (0.422, 0.350, 0.347, 0.331)
+        ),
+        "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True),
+        "intercepts": Method("ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)),
+        "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
+        ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
+        CHOSEN: Method("chosen by cross-validation", kind("calibrator"), True),
+        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator"), True, systems=True),
+    }
+
+
+def bounds() -> dict[str, Method]:
+    """Upper bounds of table 2: what the judge's own answers, or other judges', tell."""
+    ordinal, plain = kind("ordinal"), kind("ordinal", **PLAIN)
+    own, others = with_own_answers, with_others_answers
+    published = (0.237, 0.611, 0.626, 0.605), (0.289, 0.717, 0.711, 0.675)
+    return {
+        ORACLE: Method("oracle: + the judge's own answers", ordinal, False, *published, view=own),
+        "oracle bare": Method("oracle without LLM answers", ordinal, view=own_answers_alone),
+        "oracle plain": Method("oracle without personalisation", plain, view=own),
+        "oracle isotonic": Method("  that, then isotonic per judge", plain, view=own, isotonic=True),
+        "others": Method("other judges' answers instead", plain, view=others),
+        "others isotonic": Method("  that, then isotonic per judge", plain, view=others, isotonic=True),
+    }
+
+
+def ablations(of: str) -> dict[str, Method]:
+    """The rest of table 2, of the network or of the ordinal model: what each part of it is worth."""
+    parts: dict[str, dict[str, Any]] = {
+        NETWORK: {
+            "without fine-tuning": {"finetuning": 0},
+            "without pre-training": {"pretraining": 0},
+            "without personalisation": {"personal": "none"},
+        },
+        ORDINAL: {"without personalisation": PLAIN},
+    }[of]
+    seeded = of == NETWORK
+    rows = {f"{of}: {name}": Method(name, kind(of, **settings), seeded) for name, settings in parts.items()}
+    for number in range(9):
+        name = f"without Q{number}"
+        rows[f"{of}: {name}"] = Method(name, kind(of), seeded, view=_without(f"Q{number}"))
+    return rows
+
+
+def everything() -> dict[str, Method]:
+    """All rows by key."""
+    return predictors() | bounds() | ablations(NETWORK) | ablations(ORDINAL)
+
+
+def own_answers_alone(sheets: Sheets) -> Sheets:
+    """The judge's own answers in the place of the LLM's."""
+    return with_own_answers(sheets, llm=False)
+
+
+def _without(name: str) -> View:
+    return lambda sheets: without_question(sheets, name)

@@ -1,0 +1,179 @@
+"""What there is to compute, one process a core."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
+from llm_rubric_methods import choice_of, everything
+
+from pollex.calibration.curves import Point, learning_curve
+from pollex.calibration.judgments import judgments
+from pollex.calibration.measures import Predictions
+from pollex.calibration.questionnaire import Floats, Ints
+
+CV, SYSTEMS, REAL, FEW, CURVE = "cv", "systems", "real", "few", "curve"
+"""Cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured on
+real ones; the same with a few real labels; learning curve."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to compute.
+
+    Attributes:
+        key: Of the method.
+        where: One of the constants.
+        seed: Of the method.
+        split: Of the folds, where there are any.
+        labels: So many a judge, for few-shot.
+        repeats: Draws of these labels, or of training texts.
+    """
+
+    key: str
+    where: str
+    seed: int = 0
+    split: int = 0
+    labels: tuple[int, ...] = ()
+    repeats: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """What came of it.
+
+    Attributes:
+        predictions: None for a curve and for few-shot.
+        draws: By labels a judge, for each draw the predictions of the sheets not drawn, and those of the same sheets by
+            the model that has not seen the drawn ones.
+        note: What the estimator says about its choice.
+    """
+
+    task: Task
+    predictions: Predictions | None = None
+    seconds: float = 0.0
+    note: str = ""
+    draws: Mapping[int, Sequence[tuple[Predictions, Predictions]]] = field(default_factory=dict)
+    curve: tuple[Point, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Both sets of sheets."""
+
+    synthetic: Sheets
+    real: Sheets
+
+    @classmethod
+    def read(cls, folder: Path) -> Material:
+        """From the released tables."""
+        return cls(read_sheets(folder, "synthetic"), read_sheets(folder, "real"))
+
+
+def all_done(tasks: Sequence[Task], folder: Path, processes: int) -> list[Done]:
+    """Computes tasks, the likely longest first; says on stderr how far it is."""
+    # One thread each: the arrays are small, and threads of two processes would be in each other's way.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    context = multiprocessing.get_context("spawn")
+    found = []
+    with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(folder,)) as pool:
+        waiting = [pool.submit(_done, task) for task in tasks]
+        for number, future in enumerate(as_completed(waiting), start=1):
+            found.append(future.result())
+            _tell(
+                f"\r{number}/{len(tasks)} {found[-1].task.key} {found[-1].task.where} {found[-1].seconds:.0f} s".ljust(
+                    70
+                )
+            )
+    _tell("\r" + " " * 70 + "\r")
+    return found
+
+
+def computed(task: Task, material: Material) -> Done:
+    """Computes one task."""
+    start = time.perf_counter()
+    if task.where == FEW:
+        done = few_shot(task, material)
+    elif task.where == CURVE:
+        done = Done(task, curve=tuple(curve(task, material.synthetic)))
+    elif task.where == REAL:
+        proba, note = everything()[task.key].predict(material.synthetic, material.real, task.seed)
+        done = Done(task, beside(proba, material.real), note=note)
+    else:
+        done = held_out(task, material.synthetic)
+    return replace(done, seconds=time.perf_counter() - start)
+
+
+def held_out(task: Task, sheets: Sheets) -> Done:
+    """Pooled predictions of all folds, each by a model that has not seen its dialogues."""
+    method = everything()[task.key]
+    folds = folds_of(sheets, task.split) if task.where == CV else systems_of(sheets)
+    proba, notes = np.zeros((len(sheets), len(sheets.questions.scale().values))), []
+    for rows in folds:
+        proba[rows], note = method.predict(sheets.without(rows), sheets.part(rows), task.seed)
+        notes.append(note)
+    return Done(task, beside(proba, sheets), note="; ".join(filter(None, notes)))
+
+
+def beside(proba: Floats, sheets: Sheets) -> Predictions:
+    """Predictions beside what was answered to Q0."""
+    return Predictions(proba, sheets.main, sheets.dialogue, sheets.questions.scale().values)
+
+
+def few_shot(task: Task, material: Material) -> Done:
+    """Draws of a few real sheets of each judge, learnt on top of the synthetic ones."""
+    method, real = everything()[task.key], material.real
+    model = method.fitted(material.synthetic, task.seed)
+    before = model.predict_proba(real.X, real.judges)
+    draws: dict[int, list[tuple[Predictions, Predictions]]] = {labels: [] for labels in task.labels}
+    for labels, repeat in itertools.product(task.labels, range(task.repeats)):
+        drawn = of_each_judge(real, labels, np.random.default_rng((labels, repeat)))
+        few, rest = real.part(drawn), real.without(drawn)
+        after = model.adapt(few.X, few.answers, few.judges).predict_proba(rest.X, rest.judges)
+        draws[labels].append((beside(after, rest), beside(np.delete(before, drawn, axis=0), rest)))
+    return Done(task, draws=draws, note=choice_of(model))
+
+
+def of_each_judge(sheets: Sheets, labels: int, rng: np.random.Generator) -> Ints:
+    """Rows of so many random sheets of each judge, or all where a judge has fewer."""
+    order = rng.permutation(len(sheets))
+    judges = np.array(sheets.judges)[order]
+    return np.sort(np.concatenate([order[judges == judge][:labels] for judge in np.unique(judges)]))
+
+
+def curve(task: Task, sheets: Sheets) -> list[Point]:
+    """Cross-validation with a growing share of each fold's training dialogues."""
+    model = everything()[task.key].make(task.seed)
+    y = judgments(sheets.answers, sheets.judges, sheets.questions)
+    rng = np.random.default_rng(task.seed)
+    folds = folds_of(sheets, task.split)
+    return learning_curve(
+        model, sheets.X, y, sheets.questions, folds, rng, repeats=task.repeats, groups=sheets.dialogue
+    )
+
+
+def _begin(folder: Path) -> None:
+    # A process of the pool reads its material once.
+    global _material
+    _material = Material.read(folder)
+
+
+def _done(task: Task) -> Done:
+    return computed(task, _material)
+
+
+_material: Material
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(words)
+    sys.stderr.flush()

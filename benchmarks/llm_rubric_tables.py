@@ -1,0 +1,263 @@
+"""What was computed, as tables and as a checklist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from llm_rubric_methods import (
+    BASELINE,
+    CHOSEN,
+    CHOSEN_SHIFT,
+    NETWORK,
+    ORACLE,
+    ORDINAL,
+    Method,
+    Published,
+    ablations,
+    bounds,
+    everything,
+    predictors,
+)
+from llm_rubric_runs import CURVE, CV, REAL, SYSTEMS, Done
+
+from pollex.calibration.intervals import Figure, Measured, measured
+from pollex.calibration.intervals import mean_of as mean_over
+from pollex.calibration.measures import Assessment, Predictions, assess, averaged, log_losses
+from pollex.calibration.permutation import Tested, compared_losses
+from pollex.calibration.questionnaire import Floats, Ints
+
+WITH_INTERVAL = ("rmse", "pearson", "log_loss")
+SHOWN = ("rmse", "pearson", "spearman", "kendall", "log_loss", "smece")
+RESAMPLES = 1000
+SIGNIFICANT = 0.05
+NOTHING = "–"
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """All runs of one method in one place.
+
+    Attributes:
+        each: One assessment a run.
+        interval: Of the mean over runs, for some measures.
+    """
+
+    runs: tuple[Predictions, ...]
+    each: tuple[Assessment, ...]
+    interval: Mapping[str, Measured]
+    seconds: float
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, done: Sequence[Done], seed: int = 0) -> Row:
+        """From what was computed; runs in the order of their seeds."""
+        ordered = sorted(done, key=lambda one: (one.task.seed, one.task.split))
+        runs = tuple(one.predictions for one in ordered if one.predictions is not None)
+        return cls(
+            runs,
+            tuple(assess(run) for run in runs),
+            averaged(runs, WITH_INTERVAL, np.random.default_rng(seed), RESAMPLES),
+            sum(one.seconds for one in ordered),
+            tuple(one.note for one in ordered),
+        )
+
+    def mean(self, measure: str) -> float | None:
+        """Over the runs; None when undefined in one."""
+        return mean_of([getattr(one, measure).value for one in self.each])
+
+    def deviation(self, measure: str) -> float | None:
+        """Over the runs; None with fewer than two."""
+        values = [getattr(one, measure).value for one in self.each]
+        return float(np.std(values, ddof=1)) if len(values) > 1 and None not in values else None
+
+    def smece_of(self, value: float) -> float | None:
+        """Mean over the runs of one answer's error."""
+        return mean_of([one.smece_of[value].value for one in self.each])
+
+    def squared_errors(self) -> Floats:
+        """Of each judgment, mean over the runs."""
+        return np.asarray(np.mean([(run.expected - run.given) ** 2 for run in self.runs], axis=0))
+
+    def against(self, other: Row | None) -> Tested | None:
+        """Whether its squared errors differ from another row's; None without one, or with itself."""
+        if other is None or other is self:
+            return None
+        return compared(self.squared_errors(), other.squared_errors(), self.runs[0].text)
+
+
+Rows = Mapping[tuple[str, str], Row]
+"""By key of the method and place."""
+
+
+def rows_of(done: Iterable[Done]) -> dict[tuple[str, str], Row]:
+    """Everything that is measured as a whole."""
+    by: dict[tuple[str, str], list[Done]] = {}
+    for one in done:
+        if one.task.where in (CV, SYSTEMS, REAL):
+            by.setdefault((one.task.key, one.task.where), []).append(one)
+    return {key: Row.of(those) for key, those in by.items()}
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """None when one is, or there is none."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(values) else None
+
+
+def compared(losses: Floats, others: Floats, text: Ints) -> Tested:
+    """Whether two methods' losses of the same judgments differ by more than chance."""
+    return compared_losses(losses, others, text, np.random.default_rng(0), draws=5000)
+
+
+def first_table(rows: Rows, where: str) -> str:
+    """Predictors of Q0 beside what the paper publishes."""
+    chosen = CHOSEN if where == CV else CHOSEN_SHIFT
+    return _table(predictors(), rows, where, chosen)
+
+
+def bounds_table(rows: Rows, where: str) -> str:
+    """Upper bounds."""
+    return _table(bounds(), rows, where, ORACLE)
+
+
+def systems_table(rows: Rows) -> str:
+    """What leaving a synthetic system out says: by this the choice for other systems is made."""
+    return _table(predictors(), rows, SYSTEMS, None)
+
+
+def ablation_table(rows: Rows, of: str, where: str) -> str:
+    """What leaving a part out does to one model: log-loss less that of the whole, on the same judgments."""
+    whole = rows.get((of, where))
+    if whole is None:
+        return ""
+    lines = [_line("", ("log-loss", "Pearson", "Δ log-loss, 95 % interval", "p"), ABLATION_WIDTHS)]
+    lines.append(_line("all of it", (_n(whole.mean("log_loss")), _n(whole.mean("pearson")), "", ""), ABLATION_WIDTHS))
+    for key, method in ablations(of).items():
+        if (row := rows.get((key, where))) is None:
+            continue
+        losses = [_losses(those.runs[: len(row.runs)]) for those in (row, whole)]
+        cells = (
+            _n(row.mean("log_loss")), _n(row.mean("pearson")),
+            _interval(_gap(losses[0] - losses[1], row.runs[0].text), signed=True),
+            _p(compared(losses[0], losses[1], row.runs[0].text)),
+        )  # fmt: skip
+        lines.append(_line(method.title, cells, ABLATION_WIDTHS))
+    return "\n".join(lines)
+
+
+def _losses(runs: Sequence[Predictions]) -> Floats:
+    """−log p of each judgment, mean over the runs."""
+    return np.asarray(np.mean([log_losses(run.proba, run.answer) for run in runs], axis=0))
+
+
+def _gap(losses: Floats, text: Ints) -> Measured:
+    """Mean of differences, with its interval."""
+    figure = Figure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
+    return measured({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
+
+
+def calibration_table(rows: Rows, where: str) -> str:
+    """smECE by answer beside the log-loss: a constant has no error and says nothing."""
+    lines = [_line("", ("y = 1", "2", "3", "4", "mean", "log-loss", "Brier", "kappa"), (9,) * 8)]
+    for key, method in everything().items():
+        if (row := rows.get((key, where))) is not None and key not in {*ablations(NETWORK), *ablations(ORDINAL)}:
+            cells = [_n(row.smece_of(value)) for value in row.runs[0].values]
+            cells += [_n(row.mean(name)) for name in ("smece", "log_loss", "brier", "kappa")]
+            lines.append(_line(method.title, cells, (9,) * 8))
+    return "\n".join(lines)
+
+
+def few_table(done: Iterable[Done]) -> str:
+    """Real labels of each judge against the error on the other sheets, mean ± deviation over draws."""
+    widths = (4, 6, 16, 16, 16, 16, 22)
+    names = ("k", "rest", "Pearson", "Spearman", "RMSE", "log-loss", "without: Pearson RMSE")
+    lines = [_line("", names, widths)]
+    for one in done:
+        for labels, draws in one.draws.items():
+            after, before = (figures_of(those) for those in zip(*draws, strict=True))
+            cells = [str(labels), f"{np.mean([len(rest) for rest, _ in draws]):.0f}"]
+            cells += [_spread(after[name]) for name in ("pearson", "spearman", "rmse", "log_loss")]
+            cells.append(f"{_n(mean_of(before['pearson']))} {_n(mean_of(before['rmse']))}")
+            lines.append(_line(everything()[one.task.key].title, cells, widths))
+    return "\n".join(lines)
+
+
+def figures_of(draws: Sequence[Predictions]) -> dict[str, list[float | None]]:
+    """One value a draw, by measure."""
+    each = [assess(draw, smooth=False) for draw in draws]
+    return {name: [getattr(one, name).value for one in each] for name in SHOWN}
+
+
+def curve_table(done: Iterable[Done]) -> str:
+    """Cross-validation with a part of the training dialogues, mean ± deviation over draws and splits."""
+    widths = (8, 8, 16, 16, 16)
+    lines = [_line("", ("share", "labels", "Pearson", "RMSE", "log-loss"), widths)]
+    points = [point for one in done if one.task.where == CURVE for point in one.curve]
+    title = next((everything()[one.task.key].title for one in done if one.task.where == CURVE), "")
+    for share in sorted({point.share for point in points}):
+        same = [point for point in points if point.share == share]
+        each = [repeat for point in same for repeat in point.repeats]
+        cells = [f"{share:.0%}", f"{np.mean([point.labels for point in same]):.0f}"]
+        cells += [_spread([getattr(one, name).value for one in each]) for name in ("pearson", "rmse", "log_loss")]
+        lines.append(_line(title, cells, widths))
+    return "\n".join(lines)
+
+
+WIDTHS = (21, 21, 9, 9, 21, 8, 9, 9, 10, 28)
+ABLATION_WIDTHS = (10, 10, 28, 8)
+
+
+def _table(methods: Mapping[str, Method], rows: Rows, where: str, chosen: str | None) -> str:
+    names = (
+        "RMSE", "Pearson", "Spearm.", "Kendall", "log-loss", "smECE", "sd of P", "p ≠ LLM", "p ≠ best",
+        "paper: RMSE P S K",
+    )  # fmt: skip
+    lines = [_line("", names, WIDTHS)]
+    baseline, best = rows.get((BASELINE, where)), rows.get((chosen or "", where))
+    for key, method in methods.items():
+        if (row := rows.get((key, where))) is None:
+            continue
+        interval = {name: _interval(row.interval[name]) for name in WITH_INTERVAL}
+        cells = (
+            interval["rmse"], interval["pearson"], _n(row.mean("spearman")), _n(row.mean("kendall")),
+            interval["log_loss"], _n(row.mean("smece")), _n(row.deviation("pearson")),
+            _p(row.against(baseline)), _p(row.against(best)),
+            _published({CV: method.synthetic, REAL: method.real}.get(where)),
+        )  # fmt: skip
+        lines.append(_line(method.title, cells, WIDTHS))
+    return "\n".join(lines)
+
+
+def _line(title: str, cells: Iterable[str], widths: Sequence[int]) -> str:
+    return (f"{title:<34}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))).rstrip()
+
+
+def _n(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def _interval(figure: Measured, signed: bool = False) -> str:
+    if figure.value is None:
+        return NOTHING
+    sign = "+" if signed else ""
+    ends = "" if figure.low is None else f" [{figure.low:{sign}.3f} {figure.high:{sign}.3f}]"
+    return f"{figure.value:{sign}.3f}{ends}"
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    mean = mean_of(values)
+    if mean is None or len(values) < 2:
+        return _n(mean)
+    return f"{mean:.3f} ± {np.std([v for v in values if v is not None], ddof=1):.3f}"
+
+
+def _p(test: Tested | None) -> str:
+    if test is None or test.p is None:
+        return NOTHING
+    return f"{test.p:.3f}{'*' if test.p < SIGNIFICANT else ' '}"
+
+
+def _published(figures: Published | None) -> str:
+    return "" if figures is None else " ".join(f"{figure:.3f}" for figure in figures)

@@ -1,0 +1,78 @@
+"""The figures that were to be reached, and those that were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from llm_rubric_methods import CHOSEN, CHOSEN_SHIFT, ORACLE
+from llm_rubric_runs import CV, FEW, REAL, Done
+from llm_rubric_tables import Rows, figures_of, mean_of
+
+FEW_LABELS = 8
+
+
+@dataclass(frozen=True)
+class Target:
+    """One line of the checklist.
+
+    Attributes:
+        bound: What is to be reached.
+        least: Whether `bound` is a lower bound.
+        reached: None when it was not measured.
+    """
+
+    what: str
+    bound: float
+    least: bool
+    reached: float | None
+
+    @property
+    def met(self) -> bool:
+        """Whether it is reached, without rounding."""
+        if self.reached is None:
+            return False
+        return self.reached >= self.bound if self.least else self.reached <= self.bound
+
+    def __str__(self) -> str:
+        sign = "≥" if self.least else "≤"
+        if self.reached is None:
+            return f"not measured  {self.what:<60}{sign} {self.bound:g}"
+        return f"{'met' if self.met else 'missed':<14}{self.what:<60}{sign} {self.bound:<6g} {self.reached:.4f}"
+
+
+def targets(rows: Rows, done: Iterable[Done]) -> list[Target]:
+    """The checklist."""
+    return [*_cross_validated(rows), *_real(rows), *_few(done), *_oracle(rows)]
+
+
+def _cross_validated(rows: Rows) -> list[Target]:
+    row = rows.get((CHOSEN, CV))
+    bounds = (("pearson", 0.445, True), ("spearman", 0.455, True), ("rmse", 0.738, False), ("log_loss", 1.050, False))
+    found = [Target(f"synthetic CV, chosen: {n}", b, least, row and row.mean(n)) for n, b, least in bounds]
+    return [*found, Target("synthetic CV, chosen: smECE, mean over answers", 0.035, False, row and row.mean("smece"))]
+
+
+def _real(rows: Rows) -> list[Target]:
+    row = rows.get((CHOSEN_SHIFT, REAL))
+    bounds = (("pearson", 0.275, True), ("rmse", 0.766, False), ("log_loss", 1.175, False))
+    found = [Target(f"real, chosen leaving a system out: {n}", b, least, row and row.mean(n)) for n, b, least in bounds]
+    spread = [
+        Target(f"real, chosen leaving a system out: sd of {n} over seeds", 0.01, False, row and row.deviation(n))
+        for n, *_ in bounds
+    ]
+    return [*found, *spread]
+
+
+def _few(done: Iterable[Done]) -> list[Target]:
+    draws = [one.draws.get(FEW_LABELS, ()) for one in done if (one.task.key, one.task.where) == (CHOSEN_SHIFT, FEW)]
+    figures = figures_of([after for after, _ in draws[0]]) if draws else {}
+    return [
+        Target(f"real, {FEW_LABELS} labels a judge: {n}", b, least, mean_of(figures.get(n, [])))
+        for n, b, least in (("pearson", 0.425, True), ("rmse", 0.735, False))
+    ]
+
+
+def _oracle(rows: Rows) -> list[Target]:
+    row = rows.get((ORACLE, CV))
+    return [Target("synthetic CV, oracle: pearson", 0.72, True, row and row.mean("pearson"))]
