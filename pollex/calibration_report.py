@@ -46,12 +46,26 @@ SLOW = {"network", "calibrator"}
 """No baselines: fitting one many times takes minutes."""
 STAND_IN = "ordinal"
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-DRAWS = 5
 MESH = 25
 MOST_GROUPS = 8
-SMECE_RESAMPLES = 50
-FEW = 2
-"""Resamples of a figure whose interval isn't shown."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is spent on intervals and curves.
+
+    Attributes:
+        resamples: Of texts, for most intervals.
+        smece: Of texts, for those of smECE, which take long.
+        draws: Of training texts, for each point of the learning curve.
+    """
+
+    resamples: int = 2000
+    smece: int = 100
+    draws: int = 5
+
+
+QUICK = Effort(resamples=200, smece=20, draws=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +77,7 @@ class Bench:
     questions: Questionnaire
     folds: Sequence[Ints]
     seed: int
+    effort: Effort
     bars: Bars
 
     @property
@@ -80,7 +95,9 @@ class Bench:
         return Predictions.of(crossfit(model, X, self.y, questions, self.folds), self.given, self.questions.scale())
 
 
-def report_command(folder: Path, answers: str, judgments: str, *, out: Path, seed: int, as_json: bool) -> int:
+def report_command(
+    folder: Path, answers: str, judgments: str, *, out: Path, seed: int, quick: bool, as_json: bool
+) -> int:
     """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
     console = Console(stderr=as_json)
     require_writable(out)
@@ -89,7 +106,7 @@ def report_command(folder: Path, answers: str, judgments: str, *, out: Path, see
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     tell_tables(console, table, judged)
     with Bars(Console(stderr=True)) as bars:
-        bench = bench_of(table, judged, seed, bars)
+        bench = bench_of(table, judged, seed, QUICK if quick else Effort(), bars)
         material = replace(
             material_of(model, bench, table, judged),
             learnt_from=learnt_from(folder, table),
@@ -105,7 +122,7 @@ def report_command(folder: Path, answers: str, judgments: str, *, out: Path, see
     return exit_code(material.faults)
 
 
-def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, bars: Bars) -> Bench:
+def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, effort: Effort, bars: Bars) -> Bench:
     """Folds by text.
 
     Raises:
@@ -116,17 +133,13 @@ def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, bars: Bars) -
     if len(rows) < 2:
         raise BadInput("one text only has a judgment of the main question", remedy="give judgments of more texts")
     found = dealt(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
-    return Bench(table.X, y, questions, [rows[part] for part in found], seed, bars)
+    return Bench(table.X, y, questions, [rows[part] for part in found], seed, effort, bars)
 
 
 def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged: JudgmentTable) -> CalibrationMaterial:
     """Everything on the page."""
-    own = compared(bench, model.title, clone(model))
-    if own is None:
-        raise BadInput("the calibrator can't be fitted on these tables", remedy="give more judgments")
-    predictions = own[1]
-    given, scale = bench.given, bench.questions.scale()
-    quick = quick_of(model)
+    own, predictions = compared(bench, model.title, clone(model), bench.effort.smece)
+    given, scale, quick = bench.given, bench.questions.scale(), quick_of(model)
     mesh, responses = responses_of(model, bench)
     whose, found = leverages_of(model, bench)
     return CalibrationMaterial(
@@ -143,7 +156,7 @@ def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged
         support=support(len(given)),
         agreement=agreement_of(bench),
         choice=tuple(told_choice(model)),
-        compared=(own[0], *baselines(bench, model, predictions)),
+        compared=(own, *baselines(bench, model, predictions)),
         reliabilities=tuple(
             reliability(
                 predictions.proba,
@@ -151,8 +164,8 @@ def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged
                 given.row,
                 scale.values,
                 bench.rng,
-                smece_resamples=SMECE_RESAMPLES,
-                resamples=500,
+                resamples=bench.effort.resamples // 4,
+                smece_resamples=0,  # these intervals are in the figures
             )
         ),
         subgroups=subgroups_of(bench, predictions, table, judged),
@@ -166,11 +179,12 @@ def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged
     )
 
 
-def compared(bench: Bench, title: str, model: JudgedEstimator) -> tuple[ComparedModel, Predictions] | None:
-    """A model's held-out figures; None where it can't be fitted or can't predict."""
+def compared(bench: Bench, title: str, model: JudgedEstimator, smece: int = 0) -> tuple[ComparedModel, Predictions]:
+    """A model's held-out figures, and what they are of."""
     with stage(bench.bars, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
-        return ComparedModel(title, assess(predictions, bench.rng, smece_resamples=SMECE_RESAMPLES)), predictions
+        figures = assess(predictions, bench.rng, bench.effort.resamples, smece)
+        return ComparedModel(title, figures), predictions
 
 
 def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterator[ComparedModel]:
@@ -180,12 +194,11 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
         if kind is None or kind is type(model):
             continue
         try:
-            found = compared(bench, kind.title, kind())
+            found, predictions = compared(bench, kind.title, kind())
         except WrongUse as error:
             yield ComparedModel(kind.title, None, why_not=error.what)
-            continue
-        if found is not None:
-            yield replace(found[0], behind=difference(found[1], own, "log_loss", bench.rng))
+        else:
+            yield replace(found, behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples))
 
 
 def quick_of(model: JudgedEstimator) -> JudgedEstimator:
@@ -196,7 +209,7 @@ def quick_of(model: JudgedEstimator) -> JudgedEstimator:
 
 def agreement_of(bench: Bench) -> Measured:
     """Krippendorff's alpha between judges on the main question."""
-    return alpha(bench.given, bench.questions.scale(), rng=bench.rng, resamples=500)
+    return alpha(bench.given, bench.questions.scale(), rng=bench.rng, resamples=bench.effort.resamples)
 
 
 def subgroups_of(
@@ -207,7 +220,7 @@ def subgroups_of(
     for column, of_text in groups_of(table, judged).items():
         labels = [of_text[row] or "none" for row in bench.given.row.tolist()]
         if 1 < len(set(labels)) <= MOST_GROUPS:
-            each = assess_each(predictions, labels, bench.rng, resamples=500, smece_resamples=FEW)
+            each = assess_each(predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0)
             found[column] = {str(label): each[label] for label in sorted(each, key=str)}
     return found
 
@@ -261,7 +274,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
             except WrongUse as error:
                 gain = Measured(None, None, None, len(whole), 0, error.what)
             else:
-                gain = difference(fewer, whole, "log_loss", bench.rng)
+                gain = difference(fewer, whole, "log_loss", bench.rng, bench.effort.resamples)
             found.append(QuestionGain(question, gain))
     return tuple(found)
 
@@ -270,7 +283,7 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
     """Log-loss against labels."""
     with stage(bench.bars, "Learning curve"):
         points = learning_curve(
-            model, bench.X, bench.y, bench.questions, bench.folds, bench.rng, shares=SHARES, repeats=DRAWS
+            model, bench.X, bench.y, bench.questions, bench.folds, bench.rng, SHARES, bench.effort.draws
         )
     return tuple(
         LearningPoint(p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)) for p in points

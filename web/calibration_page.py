@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 
+from pollex.calibration.intervals import Measured
 from pollex.web.calibration_charts import learning_chart, reliability_chart, response_chart
 from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_tables import (
@@ -217,12 +218,18 @@ def _reliability(material: CalibrationMaterial) -> Markup:
             "figure",
             tag("figcaption", f"Answer {diagram.value:g}"),
             reliability_chart(f"Answer {diagram.value:g}: given against predicted, {material.labels} labels", diagram),
-            tag("p", f"smECE {number(diagram.smece.value, 3)} ({LEVEL} {interval(diagram.smece)})", class_="note"),
+            tag("p", _error(material.own.smece_of.get(diagram.value, diagram.smece)), class_="note"),
         )
         for diagram in material.reliabilities
     ]
     key = _key([("positive", "smoothed"), ("band", f"its {LEVEL}"), ("reference", "where it would come true")])
     return key + tag("div", panels, class_="panels")
+
+
+def _error(smece: Measured) -> str:
+    if not known(smece.value):
+        return f"smECE undefined: {smece.undefined}"
+    return f"smECE {number(smece.value, 3)} ({LEVEL} {interval(smece)})"
 
 
 def _judges(material: CalibrationMaterial) -> Markup:

@@ -53,16 +53,17 @@ def _model_row(model: ComparedModel, *, own: bool) -> list[Markup]:
     return [
         name,
         *(figure_cell(figure) for figure in figures),
-        figure_cell(model.assessment.smece),
+        figure_cell(model.assessment.smece, bare=not own),
         tag("td") if model.behind is None else figure_cell(model.behind, signed=True),
     ]
 
 
-def figure_cell(figure: Measured, digits: int = 3, *, signed: bool = False) -> Markup:
-    """A figure with its interval below, or why there is none."""
+def figure_cell(figure: Measured, digits: int = 3, *, signed: bool = False, bare: bool = False) -> Markup:
+    """A figure with its interval below unless it is to be bare, or why there is none."""
     if not known(figure.value):
         return tag("td", tag("span", escape(figure.undefined or "undefined", LONG), class_="undefined"))
-    return tag("td", number(figure.value, digits, signed=signed), tag("small", interval(figure, digits)), class_="n")
+    bounds = None if bare else tag("small", interval(figure, digits))
+    return tag("td", number(figure.value, digits, signed=signed), bounds, class_="n")
 
 
 def interval(figure: Measured | Leverage, digits: int = 3) -> str:

@@ -103,6 +103,7 @@ def predict(folder: Path, answers: str, **given: Any) -> int:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page to write."
 )
+@click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
 @SEED
 @AS_JSON
 def report(folder: Path, answers: str, judgments: str, **given: Any) -> int:

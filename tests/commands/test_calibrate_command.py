@@ -1,0 +1,215 @@
+"""`pollex calibrate`: from tables with faults to a kept calibrator, predictions and a page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from small_log import Ended
+from small_runs import Pollex, run_here
+
+JUDGES = ("ann", "bob", "=cy")
+TEXTS = 40
+
+
+def answer_rows(texts: range, seed: int = 0) -> list[dict[str, Any]]:
+    """Two questions of three options; the second says nothing."""
+    rng = np.random.default_rng(seed)
+    return [
+        {"text_id": f"t{text}", "question": question, "option": option + 1, "probability": round(float(p), 6) * 0.99}
+        for text in texts
+        for question in ("overall", "length")
+        for option, p in enumerate(rng.dirichlet([0.7, 0.7, 0.7]))
+    ]
+
+
+def judgment_rows(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """People give the answer that the judge expects; ann one less, where there is one."""
+    expected: dict[str, float] = {}
+    for row in answers:
+        if row["question"] == "overall":
+            expected[row["text_id"]] = expected.get(row["text_id"], 0.0) + row["option"] * row["probability"]
+    return [
+        {
+            "text_id": text,
+            "question": "overall",
+            "judge": judge,
+            "answer": int(np.clip(round(value) - (judge == "ann"), 1, 3)),
+        }
+        for number, (text, value) in enumerate(expected.items())
+        for judge in (JUDGES[number % 3], JUDGES[(number + 1) % 3])
+    ]
+
+
+def write(path: Path, rows: list[dict[str, Any]], *extra: str) -> Path:
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows), *extra]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both tables, new answers, and a calibrator."""
+    folder = tmp_path_factory.mktemp("tables")
+    answers = answer_rows(range(TEXTS))
+    write(folder / "answers.csv", answers)
+    write(folder / "judgments.csv", judgment_rows(answers))
+    write(folder / "new.csv", answer_rows(range(100, 110), seed=1))
+    fitted = fit(folder, "--json")
+    assert fitted.code == 0, fitted.err
+    (folder / "fit.json").write_text(json.dumps(fitted.last), encoding="utf-8")
+    return folder
+
+
+def fit(folder: Path, *more: object) -> Ended:
+    arguments = [folder / "answers.csv", folder / "judgments.csv", "--out", folder / "kept", "--model", "ordinal"]
+    return run_here("calibrate", "fit", *arguments, *more)
+
+
+def predict(tables: Path, out: Path, *more: object, answers: Path | None = None) -> Ended:
+    return run_here("calibrate", "predict", tables / "kept", answers or tables / "new.csv", "--out", out, *more)
+
+
+def test_help_teaches_by_example_and_imports_nothing_heavy(pollex: Pollex) -> None:
+    for verb in ("fit", "predict", "report"):
+        ended = pollex("calibrate", verb, "--help")
+        assert (ended.code, ended.err) == (0, "")
+        assert f"pollex calibrate {verb}" in ended.out
+    assert "text_id, question, option, probability" in pollex("calibrate", "--help").out
+
+
+def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    answers = write(tmp_path / "a.csv", answer_rows(range(TEXTS)), "t99,overall,1,-0.5", "t0,length,9,nan")
+    judgments = write(
+        tmp_path / "j.csv", judgment_rows(answer_rows(range(TEXTS))), "t0,overall,dee,2", "x,overall,ann,1"
+    )
+    arguments = (answers, judgments, "--out", tmp_path / "kept", "--model", "ordinal", "--options", "length=1,2,3")
+    ended = pollex("calibrate", "fit", *arguments, "--json")
+    assert ended.code == 3
+    left_out = {fault["what"]: fault for fault in ended.last["left_out"]}
+    assert {what: fault["count"] for what, fault in left_out.items()} == {
+        "probabilities are negative": 1,
+        "rows are of unknown options": 1,
+        "texts have no answer that can be used": 1,
+        "judgments are of texts that have no answers": 1,
+    }
+    assert left_out["probabilities are negative"]["examples"] == [f"{answers}:242 (t99, overall, option 1: -0.5)"]
+    assert [note["examples"] for note in ended.last["notes"]] == [["dee"]]
+    assert "Left out: 1 probabilities are negative" in ended.err
+    assert pollex("calibrate", "fit", *arguments).out.count("Left out") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--main", "nothing"], "--main is one of length, overall"),
+        (["--nominal", "nothing"], "no question is called 'nothing'"),
+        (["--model", "nothing"], "no calibrator is called 'nothing'"),
+        (["--options", "length"], "--options Q8=1,2,3"),
+        (["--options", "length=1,x"], "--options Q8=1,2,3"),
+        (["--shift", "system"], "--shift"),
+    ],
+)
+def test_wrong_use_says_what_would_be_right(pollex: Pollex, tables: Path, arguments: list[str], said: str) -> None:
+    ended = fit(tables, *arguments)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_fewer_than_fifty_labels_are_not_called_calibrated(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    few = judgment_rows(answer_rows(range(TEXTS)))[:30]
+    write(tmp_path / "few.csv", few)
+    arguments = (tables / "answers.csv", tmp_path / "few.csv", "--out", tmp_path / "kept", "--model", "ordinal")
+    ended = pollex("calibrate", "fit", *arguments)
+    assert "not yet calibrated: 30 of 50 labels, 20 are missing" in ended.out
+    again = pollex("calibrate", "predict", tmp_path / "kept", tables / "new.csv", "--out", tmp_path / "p.csv", "--json")
+    assert again.last["calibrated"] is False
+    assert "not yet calibrated" in again.err
+
+
+def test_fit_tells_what_it_stands_on(tables: Path) -> None:
+    told = json.loads((tables / "fit.json").read_text("utf-8"))
+    assert (told["main"], told["texts"], told["labels"], told["judges"]) == ("overall", TEXTS, 2 * TEXTS, 3)
+    assert (told["calibrated"], told["missing_labels"], told["left_out"]) == (True, 0, [])
+
+
+def test_predictions_follow_the_answers_and_are_distributions(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    ended = predict(tables, tmp_path / "p.jsonl", "--judge", "ann", "--judge", "nobody", "--aggregate", "max", "--json")
+    assert ended.code == 0, ended.err
+    assert (ended.last["texts"], ended.last["learnt_from"], ended.last["strangers"]) == (10, 0, ["nobody"])
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
+    assert [row["text_id"] for row in rows] == [f"t{text}" for text in range(100, 110)]
+    for row in rows:
+        p = np.array([row["p_1"], row["p_2"], row["p_3"]])
+        values = np.array([1.0, 2.0, 3.0])
+        assert p.sum() == pytest.approx(1)
+        assert row["expected"] == pytest.approx(p @ values)
+        assert row["variance"] == pytest.approx(p @ values**2 - (p @ values) ** 2)
+        assert row["entropy"] == pytest.approx(-(p * np.log(p)).sum())
+        ann, nobody = row["judges"]
+        assert (ann["judge"], nobody["probabilities"]) == ("ann", p.tolist())
+        assert ann["expected"] < row["expected"]  # she gives one less
+        assert row["aggregate"] == pytest.approx(max(ann["expected"], nobody["expected"]))
+
+
+def test_the_three_formats_hold_the_same(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    for ending in ("jsonl", "csv", "parquet"):
+        assert predict(tables, tmp_path / f"p.{ending}", "--judge", "=cy").code == 0
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
+    with (tmp_path / "p.csv").open(encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    table = duckdb.sql(f"SELECT * FROM '{tmp_path}/p.parquet'")
+    columns, stored = table.columns, table.fetchall()
+    assert [dict(zip(columns, row, strict=True)) for row in stored] == lines
+    assert [float(row["expected"]) for row in cells] == [row["expected"] for row in lines]
+    assert [json.loads(row["judges"]) for row in cells] == [row["judges"] for row in lines]
+
+
+def test_ids_that_a_spreadsheet_would_run_are_guarded_in_csv(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    rows = [row | {"text_id": "=1+1"} for row in answer_rows(range(1))]
+    assert predict(tables, tmp_path / "p.csv", answers=write(tmp_path / "new.csv", rows)).code == 0
+    assert (tmp_path / "p.csv").read_text("utf-8").splitlines()[1].startswith("'=1+1,")
+
+
+@pytest.mark.parametrize("aggregate", ["median", "2", "-0.1", "nan"])
+def test_an_unknown_way_to_aggregate_writes_nothing(
+    pollex: Pollex, tables: Path, tmp_path: Path, aggregate: str
+) -> None:
+    ended = predict(tables, tmp_path / "p.csv", "--aggregate", aggregate)
+    assert ended.code == 2
+    assert "mean, max or a quantile" in ended.err
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_texts_that_were_learnt_from_are_known_again(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    ended = predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
+    assert ended.last["learnt_from"] == TEXTS
+
+
+def test_predict_without_a_calibrator_says_how_to_get_one(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    ended = pollex("calibrate", "predict", tmp_path, tables / "new.csv")
+    assert ended.code == 1
+    assert "pollex calibrate fit --out" in ended.err
+
+
+def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    arguments = (tables / "kept", tables / "answers.csv", tables / "judgments.csv", "--out", tmp_path / "r.html")
+    ended = pollex("calibrate", "report", *arguments, "--quick", "--json")
+    assert ended.code == 0, ended.err
+    told, others = ended.last, ended.last["others"]
+    assert (told["labels"], told["calibrated"], told["learnt_from"]) == (2 * TEXTS, True, TEXTS)
+    assert others["constant"]["behind"]["low"] > 0  # there is something to learn
+    gap = others["constant"]["figures"]["log_loss"]["value"] - told["figures"]["log_loss"]["value"]
+    assert others["constant"]["behind"]["value"] == pytest.approx(gap)
+    assert told["gains"]["overall"]["low"] > 0 > told["gains"]["length"]["low"]
+    losses = [point["log_loss"] for point in told["learning"]]
+    assert losses[-1] < losses[0]
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "judge =cy, " in page
+    assert "<script" not in page
+    assert "//" not in page
