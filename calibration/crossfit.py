@@ -43,13 +43,19 @@ def alone(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
 
 
 def crossfit(
-    model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, folds: Sequence[Ints]
+    model: JudgedEstimator,
+    X: Floats,
+    y: Judgments,
+    questions: Questionnaire,
+    folds: Sequence[Ints],
+    groups: Ints | None = None,
 ) -> Floats:
     """Distribution of the main answer for each of its judgments, by a clone fitted without the judgment's fold.
 
     Args:
         model: Left as it is.
         folds: Rows of each; together all rows with a judgment of the main question.
+        groups: For a model that chooses by groups, of each row `[row]`.
 
     Returns:
         `[judgment of the main question, option]`, in the order of `y.of_question(main)`.
@@ -60,7 +66,8 @@ def crossfit(
     for rows in folds:
         held_out = np.isin(main.row, rows)
         # Without their texts, too: X alone moves a model that standardises it.
-        training = alone(X, y, np.setdiff1d(np.arange(len(X)), rows))
-        fitted = clone(model).fit(*training, questions=questions)
+        others = np.setdiff1d(np.arange(len(X)), rows)
+        own = None if groups is None else groups[others].tolist()
+        fitted = clone(model).fit(*alone(X, y, others), questions=questions, groups=own)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out])
     return out

@@ -22,6 +22,7 @@ from pollex.calibration.questionnaire import Floats
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.calibration.tables.faults import Fault
 from pollex.calibration.tables.judged import JudgmentTable
+from pollex.calibration.trials import Choice
 from pollex.conversations.display import printable
 from pollex.errors import WrongUse
 from pollex.export import draft_of
@@ -60,7 +61,7 @@ def fit_command(
     _keep_training(out, table, judged, about | {"files": [answers, judgments], "shift": shift})
     for line in told_choice(fitted):
         say(console, line)
-    say(console, f"{fitted.title or model}: {support(about['labels'])}")
+    say(console, f"{name_for_people(fitted)}: {support(about['labels'])}")
     say(console, f"Wrote {path}. How good is it: pollex calibrate report {out} {answers} {judgments}")
     if as_json:
         print_json({"out": str(out), **about, **faults_json(faults)})
@@ -88,7 +89,7 @@ def predict_command(
         )
     write(rows_of_predictions(model, table, judges, how))
     said = "" if labels is None else f"; {support(labels)}"
-    say(console, f"Wrote {out}: {len(table.texts)} texts, {model.title}{said}")
+    say(console, f"Wrote {out}: {len(table.texts)} texts, {name_for_people(model)}{said}")
     if as_json:
         about = {"out": str(out), "texts": len(table.texts), "learnt_from": seen, "strangers": strangers}
         print_json(about | {"calibrated": labels is not None and support(labels).enough} | faults_json(table.faults))
@@ -229,14 +230,26 @@ def tell_faults(console: Console, faults: Iterable[Fault]) -> None:
 
 def told_choice(model: JudgedEstimator) -> list[str]:
     """What a model that chooses among others chose, and by how much."""
-    choice = getattr(model, "choice_", None)
-    return [] if choice is None else str(choice).splitlines()
+    choice = choice_of(model)
+    return [] if choice is None else [f"Chosen: {choice.sentence()}"]
+
+
+def choice_of(model: JudgedEstimator) -> Choice | None:
+    """How a model that chooses among others chose."""
+    found: Choice | None = getattr(model, "choice_", None)
+    return found
+
+
+def name_for_people(model: JudgedEstimator) -> str:
+    """The model's title; of one that chooses among others, what it chose."""
+    choice = choice_of(model)
+    return model.title if choice is None else f"calibrator ({choice.trials[choice.chosen].name})"
 
 
 def _about(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable) -> dict[str, Any]:
     labels = _labels(judged)
     return {
-        "model": model.title,
+        "model": name_for_people(model),
         "main": judged.questionnaire.main,
         "texts": len(table.texts),
         "labels": labels,
