@@ -1,0 +1,258 @@
+"""What every calibrator promises, asked of each file in `models/`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.kept import packed, unpacked
+from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.errors import WrongUse
+
+QUICK: dict[str, dict[str, Any]] = {
+    "network": {"h1": 4, "h2": 4, "pretraining": 5, "finetuning": 5, "seeds": 2},
+    "calibrator": {"candidates": [["constant", {}], ["ordinal", {"slopes": None}]], "folds": 3},
+}
+"""Settings under which a test is quick; everything promised holds under any."""
+
+QUESTIONS = Questionnaire(
+    (
+        Scale("overall", (1.0, 2.0, 3.0, 4.0)),
+        Scale("clear", (1.0, 2.0, 3.0, 4.0, 5.0)),
+        Scale("length", (0.0, 1.0, 2.0), ordinal=False),
+        Scale("kind", (0.0, 1.0), asked=False),
+    ),
+    main="overall",
+)
+
+
+def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
+    """X, answers to the main question and judges; judges answer what the text deserves, and differ in severity."""
+    rng = np.random.default_rng(seed)
+    good = rng.normal(size=rows)
+    blocks = []
+    for scale in QUESTIONS.asked:
+        slope = good[:, None] * np.linspace(-1, 1, len(scale.values)) + rng.normal(0, 0.5, (rows, len(scale.values)))
+        p = np.exp(slope)
+        blocks.append(0.95 * p / p.sum(axis=1, keepdims=True))
+    judges = [("ann", "bob", "cy")[place % 3] for place in range(rows)]
+    severity = np.array([{"ann": -1.0, "bob": 0.0, "cy": 1.0}[judge] for judge in judges])
+    y = np.clip(np.round(2.5 + good + severity + rng.normal(0, 0.3, rows)), 1, 4)
+    return np.concatenate(blocks, axis=1), y, judges
+
+
+def made(name: str) -> JudgedEstimator:
+    return model_named(name)(**QUICK.get(name, {}))
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def fitted(request: pytest.FixtureRequest) -> JudgedEstimator:
+    X, y, judges = world()
+    return made(request.param).fit(X, y, judges, QUESTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_that_was_not_fitted_says_so(name: str) -> None:
+    with pytest.raises(NotFittedError):
+        made(name).predict_proba(world()[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("place", "value"), [(0, -0.1), (1, 1.5), (2, np.nan), (3, np.inf)])
+def test_probabilities_that_are_none_are_refused_with_their_row(name: str, place: int, value: float) -> None:
+    X, y, judges = world()
+    X[7, place] = value
+    with pytest.raises(WrongUse, match="row 7"):
+        made(name).fit(X, y, judges, QUESTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_that_the_question_does_not_allow_is_refused(name: str) -> None:
+    X, y, judges = world()
+    y[3] = 9
+    with pytest.raises(WrongUse, match="row 3"):
+        made(name).fit(X, y, judges, QUESTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_judgments_of_other_questions_only_are_refused(name: str) -> None:
+    with pytest.raises(WrongUse, match="main question"):
+        made(name).fit(world()[0], [(0, "clear", "ann", 3)], None, QUESTIONS)
+
+
+def test_rows_of_another_width_are_refused(fitted: JudgedEstimator) -> None:
+    with pytest.raises(WrongUse, match="shape"):
+        fitted.predict_proba(world()[0][:, :-1])
+
+
+def test_as_many_judges_as_rows_are_asked_for(fitted: JudgedEstimator) -> None:
+    with pytest.raises(WrongUse, match="2 judges for 60 rows"):
+        fitted.predict_proba(world()[0], ["ann", "bob"])
+
+
+def test_a_question_that_there_is_not_is_refused(fitted: JudgedEstimator) -> None:
+    with pytest.raises(WrongUse, match="shoe size"):
+        fitted.predict_proba(world()[0], question="shoe size")
+
+
+def test_a_question_without_judgments_is_refused_unless_the_block_is_the_answer(fitted: JudgedEstimator) -> None:
+    with pytest.raises(WrongUse, match="kind"):
+        fitted.predict_proba(world()[0], question="kind")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_returns_the_estimator_and_changes_no_setting(name: str) -> None:
+    X, y, judges = world()
+    model = made(name)
+    before = model.get_params(deep=False)
+    assert model.fit(X, y, judges, QUESTIONS) is model
+    assert model.get_params(deep=False) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_clone_has_the_settings_and_nothing_learnt(name: str) -> None:
+    X, y, judges = world()
+    copy = clone(made(name).fit(X, y, judges, QUESTIONS))
+    assert copy.get_params(deep=False) == made(name).get_params(deep=False)
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+
+
+def test_a_model_is_found_under_its_file_and_has_a_title(fitted: JudgedEstimator) -> None:
+    assert model_named(name_of(fitted)) is type(fitted)
+    assert fitted.title
+
+
+def test_probabilities_sum_to_1_for_known_and_unknown_judges(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    for who in (judges, ["nobody of these"] * len(X), None):
+        proba = fitted.predict_proba(X, who)
+        assert proba.shape == (60, 4)
+        assert (proba >= 0).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+
+
+def test_the_prediction_is_the_expected_value(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    np.testing.assert_allclose(fitted.predict(X, judges), fitted.predict_proba(X, judges) @ [1, 2, 3, 4], atol=1e-12)
+
+
+def test_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
+    X, _, _ = world(seed=1)
+    np.testing.assert_array_equal(fitted.predict_proba(X, ["zoe"] * len(X)), fitted.predict_proba(X))
+
+
+def test_a_row_is_predicted_alike_alone_and_among_others(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    X[::3, 4:9] = np.nan
+    together = fitted.predict_proba(X, judges)
+    alone = np.concatenate([fitted.predict_proba(X[[row]], [judges[row]]) for row in range(0, 60, 7)])
+    np.testing.assert_allclose(together[::7], alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [slice(0, 4), slice(4, 9), slice(9, 12), slice(4, 12), slice(0, 12)])
+def test_any_subset_of_questions_may_be_given(fitted: JudgedEstimator, columns: slice) -> None:
+    X, _, judges = world(seed=1)
+    X[:, columns] = np.nan
+    proba = fitted.predict_proba(X, judges)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+
+
+def test_a_question_may_not_apply(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    X[:30, 0:9] = 0
+    assert np.isfinite(fitted.predict_proba(X, judges)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_rows_may_have_gaps_and_questions_that_do_not_apply(name: str) -> None:
+    X, y, judges = world()
+    X[::4, 4:9] = np.nan
+    X[1::5, 9:12] = 0
+    X[5] = np.nan
+    y[9] = np.nan
+    proba = made(name).fit(X, y, judges, QUESTIONS).predict_proba(X, judges)
+    assert np.isfinite(proba).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_without_judges_are_enough(name: str) -> None:
+    X, y, _ = world()
+    model = made(name).fit(X, y, questions=QUESTIONS)
+    assert model.judges_ == ()
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_judge_with_one_label_and_an_answer_that_never_comes_are_no_obstacle(name: str) -> None:
+    X, y, judges = world()
+    y = np.minimum(y, 3)
+    model = made(name).fit(X, y, ["dee", *judges[1:]], QUESTIONS)
+    assert np.isfinite(model.predict_proba(X, ["dee"] * 60)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_that_was_always_answered_alike_is_predicted_so(name: str) -> None:
+    X, _, judges = world()
+    proba = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS).predict_proba(X, judges)
+    assert np.isfinite(proba).all()
+    if name not in {"as_is", "argmax"}:
+        assert proba.mean(axis=0).argmax() == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_given_stays_as_it_is(name: str) -> None:
+    X, y, judges = world()
+    X[::4, 4:9] = np.nan
+    given = X.copy(), y.copy(), list(judges)
+    model = made(name).fit(X, y, judges, QUESTIONS)
+    model.predict_proba(X, judges)
+    np.testing.assert_array_equal(X, given[0])
+    np.testing.assert_array_equal(y, given[1])
+    assert judges == given[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_input_gives_the_same_bits(name: str) -> None:
+    X, y, judges = world()
+    once, again = (made(name).fit(X, y, judges, QUESTIONS).predict_proba(X, judges) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+
+
+def test_a_state_makes_the_same_estimator(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    again = type(fitted).from_state(fitted.get_params(deep=False), QUESTIONS, fitted.state())
+    np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
+    assert again.judges_ == fitted.judges_
+
+
+def test_one_that_was_kept_predicts_the_same(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=1)
+    pack = packed(fitted)
+    again = unpacked(pack.facts, pack.arrays)
+    np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
+
+
+def test_adapting_makes_a_new_estimator_and_leaves_the_old_one(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=2)
+    before = fitted.predict_proba(X, judges)
+    few = np.full(60, np.nan)
+    few[:9] = 1.0
+    who = ["new", *judges[1:]]
+    if type(fitted)._adapt is JudgedEstimator._adapt:
+        with pytest.raises(WrongUse, match="adapt"):
+            fitted.adapt(X, few, who)
+        return
+    adapted = fitted.adapt(X, few, who)
+    np.testing.assert_array_equal(fitted.predict_proba(X, judges), before)
+    assert set(adapted.judges_) == {*fitted.judges_, "new"}
+    assert adapted.predict(X, judges).mean() < fitted.predict(X, judges).mean()
+    again = type(adapted).from_state(adapted.get_params(deep=False), QUESTIONS, adapted.state())
+    np.testing.assert_array_equal(again.predict_proba(X, who), adapted.predict_proba(X, who))
