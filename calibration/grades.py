@@ -64,10 +64,12 @@ def areas(
         return dict.fromkeys([*statistics, *differences], Measured(None, None, None, 0, 0, "no grades in common"))
     weights = [np.ones((1, n)), *resampled(np.arange(n), resamples, rng)]
     drawn = {name: np.concatenate([statistic(w) for w in weights]) for name, statistic in statistics.items()}
-    # Resampling drives an area up, even one of 0; differences of areas it doesn't.
+    # Resampling drives an area up, even one of 0, and that of one judge more than another's: of a difference what they
+    # were driven up by on average is taken off.
     found = {name: with_interval(float(all_[0]), all_[1:], n, n, kind="basic") for name, all_ in drawn.items()}
     for name, (a, b) in differences.items():
         gaps = drawn[a] - drawn[b]
+        gaps[1:] -= gaps[1:].mean() - gaps[0]
         found[name] = with_interval(float(gaps[0]), gaps[1:], n, n)
     return found
 

@@ -1,0 +1,94 @@
+"""Means and cumulative distributions of grades, and how far judges lie from people: by hand and against SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import wasserstein_distance
+
+from pollex.calibration.grades import areas, cumulative, mean_grade
+
+NAN = float("nan")
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_a_mean_of_no_grades_is_undefined() -> None:
+    found = mean_grade(np.array([NAN, NAN]), rng())
+    assert (found.value, found.low, found.high, found.n) == (None, None, None, 0)
+    assert found.undefined
+
+
+def test_a_mean_of_one_grade_has_no_interval() -> None:
+    found = mean_grade(np.array([7.0, NAN]), rng())
+    assert (found.value, found.low, found.high, found.n) == (7.0, None, None, 1)
+
+
+def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_errors_wide() -> None:
+    grades = rng().integers(1, 11, 400).astype(float)
+    found = mean_grade(np.concatenate([grades, [NAN] * 100]), rng())
+    assert found.value == pytest.approx(grades.mean())
+    assert found.n == 400
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low == pytest.approx(2 * 1.96 * grades.std() / 20, rel=0.1)
+    assert found.low < grades.mean() < found.high
+
+
+def test_a_cumulative_distribution_by_hand() -> None:
+    levels = np.array([1.0, 5.0, 7.0, 10.0])
+    assert cumulative(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [0.25, 0.25, 0.75, 1.0]
+    assert np.isnan(cumulative(np.array([NAN]), levels)).all()
+
+
+def test_an_area_by_hand() -> None:
+    # F steps at 8 and 9, G at 7 and 9: they differ by 1/2 from 7 to 8 alone.
+    found = areas({"rules": np.array([8.0, 9.0])}, np.array([7.0, 9.0]), rng())
+    assert found["rules"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_areas_are_wasserstein_distances(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    judge, human = draw.normal(6, 2, 50), draw.integers(1, 11, 50).astype(float)
+    assert areas({"a": judge}, human, rng(), 10)["a"].value == pytest.approx(
+        wasserstein_distance(judge, human), abs=1e-9
+    )
+
+
+def test_only_texts_that_all_graded_count_in_a_comparison() -> None:
+    judges = {"rules": np.array([8.0, 2.0, NAN, 5.0]), "plain": np.array([9.0, NAN, 1.0, 6.0])}
+    found = areas(judges, np.array([8.0, 1.0, 1.0, 5.0]), rng())
+    assert {figure.n for figure in found.values()} == {2}
+    assert found["rules"].value == 0.0
+    assert found["plain"].value == pytest.approx(1.0)
+    assert found["rules - plain"].value == pytest.approx(-1.0)
+
+
+def test_without_grades_in_common_there_is_no_area() -> None:
+    found = areas({"rules": np.array([8.0, NAN]), "plain": np.array([NAN, 8.0])}, np.array([8.0, 8.0]), rng())
+    assert found.keys() == {"rules", "plain", "rules - plain"}
+    assert all(figure.value is None and figure.undefined == "no grades in common" for figure in found.values())
+
+
+def test_a_clear_difference_has_an_interval_without_0_and_none_has_one_with_it() -> None:
+    human = rng().integers(2, 8, 200).astype(float)
+    noise = np.random.default_rng(1).permutation(human)
+    found = areas({"near": noise, "far": human + 3, "same": human}, human, rng())
+    clear, none = found["near - far"], found["near - same"]
+    assert clear.high is not None
+    assert clear.high < 0
+    assert none.low is not None
+    assert none.high is not None
+    assert none.low <= 0 <= none.high
+
+
+def test_nothing_is_written_into_the_arguments() -> None:
+    grades, human = np.array([8.0, NAN, 3.0]), np.array([7.0, 5.0, NAN])
+    before = grades.copy(), human.copy()
+    areas({"a": grades}, human, rng())
+    mean_grade(grades, rng())
+    np.testing.assert_array_equal(grades, before[0])
+    np.testing.assert_array_equal(human, before[1])

@@ -1,0 +1,118 @@
+"""`pollex answer` and `pollex judge --reference` where nobody is asked: wrong use, help, and files of rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from small_runs import Pollex
+
+from pollex.errors import WrongUse
+from pollex.row_files import require_format, write_rows
+
+QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识"}
+NOWHERE = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+COLUMNS = {"id": "VARCHAR", "overall": "DOUBLE", "grades": "MAP(VARCHAR, DOUBLE)", "flags": "VARCHAR[]"}
+ROWS = [
+    {"id": "=1+1", "overall": 7.5, "grades": {"need": 7.0, "clarity": 8.0}, "flags": ["no reference"]},
+    {"id": "b\ud800", "overall": None, "grades": {}, "flags": []},
+]
+
+
+@pytest.fixture
+def questions() -> str:
+    """A file with a question that has an answer, in the folder where commands run."""
+    Path("q.jsonl").write_text(json.dumps(QUESTION | {"answer": "So."}) + "\n")
+    Path("unanswered.jsonl").write_text(json.dumps(QUESTION) + "\n")
+    return "q.jsonl"
+
+
+def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, questions: str) -> None:
+    ended = pollex("answer", questions)
+    assert ended.code == 2
+    assert "no model to answer → name one: --model M" in ended.err
+    ended = pollex("judge", questions, "--reference")
+    assert ended.code == 2
+    assert "needs a model: the embedded judge can't tell whether two texts say the same" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["judge", "q.jsonl", "--question", "Good?"], "--question and --reference don't go together"),
+        (["judge", "q.jsonl", "--accepted", "a.jsonl"], "--accepted and --reference don't go together"),
+        (["judge", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
+        (["judge", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
+        (["judge", "q.jsonl", "--human", "unanswered.jsonl"], "nothing in it could be used"),
+        (["judge", "q.jsonl", "--out", "g.xlsx"], "no format ends in '.xlsx'"),
+        (["judge", "q.jsonl", "--page", "."], "it is a folder"),
+        (["judge", "unanswered.jsonl"], "there are no answers to grade → fetch some: `pollex answer"),
+        (["judge"], "no questions were named"),
+        (["answer", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
+        (["answer", "q.jsonl", "--out", "a.txt"], "no format ends in '.txt'"),
+        (["answer", "nowhere.jsonl"], "no such file"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused_before_anybody_is_asked(
+    pollex: Pollex, questions: str, command: list[str], words: str
+) -> None:
+    verb, *rest = command
+    ended = pollex(verb, *rest, *(["--reference"] if verb == "judge" else []), *NOWHERE)
+    assert ended.code in (1, 2)
+    assert words in ended.err
+
+
+def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:
+    ended = pollex("judge", questions, "--reference", "--plain", "--dry-run", "--json", *NOWHERE)
+    plan = json.loads(ended.out.splitlines()[-1])["plan"]
+    assert {stage: row["calls"] for stage, row in plan.items()} == {
+        "classify": 1,
+        "grade": 1,
+        "grade_plainly": 1,
+        "all": 3,
+    }
+    ended = pollex("answer", questions, "--dry-run", "--json", *NOWHERE)
+    assert json.loads(ended.out.splitlines()[-1])["plan"]["answer"]["calls"] == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "example"),
+    [
+        ("answer", "pollex answer questions.jsonl --model my-model --base-url"),
+        ("judge", "pollex judge questions.jsonl --reference --answers answers.jsonl --model M2"),
+    ],
+)
+def test_help_teaches_by_example(pollex: Pollex, verb: str, example: str) -> None:
+    ended = pollex(verb, "--help")
+    assert ended.code == 0
+    assert example in ended.out
+
+
+def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match=r"use \.jsonl, \.csv, \.parquet"):
+        require_format(tmp_path / "rows")
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongUse, match="no folder that can be written"):
+        require_format(tmp_path / "file" / "rows.csv")
+
+
+def test_rows_that_fail_half_way_leave_no_file(tmp_path: Path) -> None:
+    for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
+        with pytest.raises(KeyError):
+            write_rows(tmp_path / name, [ROWS[0], {"id": "no more fields"}], COLUMNS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_are_the_same_in_every_format(tmp_path: Path) -> None:
+    for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
+        write_rows(tmp_path / name, ROWS, COLUMNS)
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert lines == [ROWS[0], ROWS[1] | {"id": "b?"}]
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        cells = list(csv.reader(file))
+    assert cells[1] == ["'=1+1", "7.5", '{"need": 7.0, "clarity": 8.0}', '["no reference"]']
+    found = duckdb.sql(f"SELECT * FROM '{tmp_path / 'rows.parquet'}'").fetchall()
+    assert found == [("=1+1", 7.5, {"need": 7.0, "clarity": 8.0}, ["no reference"]), ("b?", None, {}, [])]
