@@ -68,11 +68,7 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: in
     """
     parts = [_standard(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
-        about = np.asarray(embeddings, dtype=np.float64)
-        _, sizes, axes = np.linalg.svd(about - about.mean(axis=0), full_matrices=False)
-        kept = sizes[:directions] > 1e-9 * max(1.0, float(sizes.max(initial=0.0)))
-        found = (about - about.mean(axis=0)) @ axes[:directions][kept].T
-        parts.append(found / max(float(found.std()), 1e-12) if found.size else found)
+        parts.append(_principal(np.asarray(embeddings, dtype=np.float64), directions))
     return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
 
 
@@ -153,8 +149,9 @@ class _Design:
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
         prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, personal)])
         precision = np.diag(prior) + _moments(A, doubt * known)
-        C: Floats = np.linalg.inv(precision)
-        return cls(A, doubt, C, _moments(A, doubt**2) / max(1, doubt.size))
+        return cls(
+            A, doubt, np.asarray(np.linalg.inv(precision), dtype=np.float64), _moments(A, doubt**2) / max(1, doubt.size)
+        )
 
     def falls(self) -> Floats:
         """By how much tr(MC) falls with each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
@@ -196,6 +193,16 @@ def _standard(columns: Floats) -> Floats:
     spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
     found: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
     return np.clip(found, -FARTHEST, FARTHEST)
+
+
+def _principal(about: Floats, directions: int) -> Floats:
+    """Principal components `[row, direction]`, scaled together to deviation 1; those that texts differ in at all."""
+    away = about - about.mean(axis=0)
+    sizes, axes = np.linalg.eigh(away.T @ away)
+    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:directions]
+    found = away @ axes[:, kept]
+    spread = float(found.std()) if found.size else 0.0
+    return np.asarray(found / spread if spread > 1e-12 else found[:, :0])
 
 
 def _require(vectors: Floats, doubt: Floats, known: Any, count: int) -> None:

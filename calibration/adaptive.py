@@ -23,7 +23,7 @@ from pollex.errors import WrongUse
 NEIGHBOURS = 40
 """So many reference texts say how an answer may turn out."""
 
-LEAST = 0.01
+LEAST = 0.002
 """Asking pays while all that is left is expected to take so much of the main answer's variance away."""
 
 CELLS = 4_000_000
