@@ -50,15 +50,13 @@ class Rule:
     Attributes:
         runs: n.
         minimum: Fewest runs that must have answered.
-        tau: Highest diversity entropy that passes.
-        agree: In place of τ: how many of all n runs must agree. A run that failed agrees with nobody. With neither, as
-            where no τ reaches the precision that is wanted, nothing passes.
+        tau: Highest diversity entropy of those that answered that passes; None lets nothing pass, as where no τ reaches
+            the precision that is wanted.
     """
 
     runs: int
     minimum: int
-    tau: float | None = None
-    agree: int | None = None
+    tau: float | None
 
     def __post_init__(self) -> None:
         if self.runs < 1 or not 1 <= self.minimum <= self.runs:
@@ -66,18 +64,13 @@ class Rule:
                 f"{self.runs} runs of which {self.minimum} must have answered",
                 remedy="ask for at least one run, and for no more answers than runs",
             )
-        if self.tau is not None and self.agree is not None:
-            raise WrongUse("both τ and a number of runs that must agree", remedy="give one of them")
         if self.tau is not None and not self.tau >= 0:
             raise WrongUse(f"τ = {self.tau}", remedy="entropy is never negative: give a τ from 0 on")
-        if self.agree is not None and not 1 <= self.agree <= self.runs:
-            raise WrongUse(f"{self.agree} of {self.runs} runs must agree", remedy=f"give 1 to {self.runs}")
 
     @classmethod
     def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
-        """The usual one: more than half of the runs must have answered, and without τ at least n − 1 must agree."""
-        agree = max(1, runs - 1) if tau is None else None
-        return cls(runs, runs // 2 + 1 if minimum is None else minimum, tau, agree)
+        """The usual one: more than half of the runs must have answered; without τ at least n − 1 of n must agree."""
+        return cls(runs, runs // 2 + 1 if minimum is None else minimum, all_but_one(runs) if tau is None else tau)
 
     def refusal(self, votes: Sequence[int]) -> Reason:
         """Why votes [option] come to no rating; empty where they do."""
@@ -85,9 +78,8 @@ class Rule:
             return "too_few_runs"
         if mode(votes) is None:
             return "tie"
-        enough = self.agree is not None and max(votes) >= self.agree
-        uniform = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
-        return "" if enough or uniform else "disagreement"
+        agreed = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
+        return "" if agreed else "disagreement"
 
     def chosen(self, votes: Sequence[int]) -> int | None:
         """Index of the option that votes [option] come to; None for NONE."""
@@ -95,9 +87,15 @@ class Rule:
 
     def in_words(self) -> str:
         """The rule for people."""
-        if self.agree is not None:
-            return f"at least {self.agree} of {self.runs} runs agree"
-        return "nothing passes" if self.tau is None else f"DE ≤ {self.tau:.4g}"
+        if self.tau is None:
+            return "nothing passes"
+        usual = self.runs > 1 and self.tau == all_but_one(self.runs)
+        return f"DE ≤ {self.tau:.4f}" + (f", as where {self.runs - 1} of {self.runs} runs agree" if usual else "")
+
+
+def all_but_one(runs: int) -> float:
+    """The τ that lets pass where at least n − 1 of n runs agree. Where runs failed it asks for all that answered."""
+    return diversity_entropy([runs - 1, 1]) if runs > 1 else 0.0
 
 
 def diversity_entropy(votes: Sequence[int]) -> float:

@@ -166,7 +166,7 @@ async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeSt
             truth = np.array([context.truth[id_] for id_ in labelled], dtype=np.int64)
             entropy, mode = entropies(votes[enough]), modes(votes[enough])
             work.fitted = fitted_tau(entropy, mode, truth[enough], context.precision)
-            work.rule = replace(work.rule, tau=work.fitted.tau, agree=None)
+            work.rule = replace(work.rule, tau=work.fitted.tau)
         span.outputs([work.rule.in_words()])
     return {}
 

@@ -59,7 +59,7 @@ class JudgeOptions:
             raise WrongUse("τ can't be fitted to runs that were never asked", remedy="leave out --stop-early")
         rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
-            rule = replace(rule, agree=None)
+            rule = replace(rule, tau=None)
         by = "embedded" if model is None else f"{', '.join([model, *self.panel])}, prompt {self.variant}"
         return Task(asked(self.question, self.texts), rule, self.tau_precision, by)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pollex.agents.embedded.rater import EmbeddedRater
@@ -21,6 +22,7 @@ from pollex.judge_options import JudgeOptions
 from pollex.prompts.profile import DomainProfile
 from pollex.row_files import require_format, write_rows
 from pollex.store.resume import conversations_of
+from pollex.store.spans import Tracer
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import list_some, show_logs, show_outcomes, show_usage, usage_json
@@ -113,12 +115,18 @@ async def _judge(
         setting = replace(
             setting,
             secrets=tuple(secret for each in staff for secret in each.secrets),
-            traced=lambda tracer: [each.traced(tracer) for each in staff] and None,
+            traced=partial(_traced, staff),
         )
         judged = await judge(
             logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting, people=people
         )
         return judged, staff
+
+
+def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
+    """Tells all of them of the run's tracer."""
+    for each in staff:
+        each.traced(tracer)
 
 
 async def _ensemble(

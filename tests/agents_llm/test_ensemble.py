@@ -1,0 +1,299 @@
+"""Ensembles: votes, entropy, the rule, early stops and runs that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import log
+from typing import Any
+
+import pytest
+from scripted import TALK
+
+from pollex.agents.answers import Answer, Option, Outcome, Question, Unanswered
+from pollex.agents.ensemble import Ensemble, Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
+from pollex.agents.llm.sampling import point
+from pollex.agents.recorded import Recorded
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation
+from pollex.errors import ModelRefused, WrongUse
+
+YES, NO, LOST = "yes", "no", ""
+QUESTION = Question(
+    id="q", text="Was the task completed?", options=(Option(text=YES, value=1), Option(text=NO, value=0))
+)
+THREE = QUESTION.model_copy(update={"options": (*QUESTION.options, Option(text="partly", value=0.5))})
+REFUSED = ModelRefused("no credit")
+
+
+def vote(text: str, question: Question = QUESTION, outcome: Outcome = "error") -> Answer | Unanswered:
+    if text == LOST:
+        return Unanswered(question_id=question.id, outcome=outcome, detail="timeout", judge="one")
+    options = [option.text for option in question.options]
+    chosen = options.index(text)
+    words = f"because {text}"
+    mass = point(chosen, len(options))
+    return Answer(question_id=question.id, probabilities=mass, chosen=chosen, source="point", justification=words)
+
+
+def votes(*texts: str, question: Question = QUESTION) -> list[Answer | Unanswered]:
+    return [vote(text, question) for text in texts]
+
+
+@dataclass
+class Many:
+    """A judge whose runs answer as told.
+
+    Attributes:
+        says: Each run's answers; an error is raised.
+        asked: Numbers of the runs that were asked.
+    """
+
+    says: Sequence[str | Exception]
+    name: str = "many"
+    asked: list[int] = field(default_factory=list)
+    replicate: int = 0
+    fingerprint: str = "many-1"
+    learned: Mapping[str, Any] = field(default_factory=dict)
+
+    def again(self, replicate: int) -> Many:
+        return Many(self.says, self.name, self.asked, replicate)
+
+    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Nothing."""
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+        return rubric
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Nothing."""
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        self.asked.append(self.replicate)
+        said = self.says[self.replicate]
+        if isinstance(said, Exception):
+            raise said
+        return [vote(said, question) for question in questions]
+
+
+async def test_failed_runs_are_no_votes_and_the_verdict_says_with_how_many_it_decided() -> None:
+    judge = Many([YES, LOST, YES, LOST, YES, YES, LOST])
+    (found,) = await Ensemble(judge, rule=Rule.of(7, tau=0.0)).verdicts(TALK, [QUESTION])
+    assert (found.rating, found.answered, found.runs, found.failures) == (YES, 4, 7, {"error": 3})
+    assert (found.distribution, found.entropy, found.agreement) == ((1.0, 0.0), 0.0, 1.0)
+
+
+async def test_below_the_minimum_of_answered_runs_there_is_no_rating_however_they_agree() -> None:
+    judge = Many([YES, LOST, YES, LOST, YES, LOST, LOST])
+    (found,) = await Ensemble(judge, rule=Rule.of(7, tau=0.7)).verdicts(TALK, [QUESTION])
+    assert (found.rating, found.reason, found.answered) == (None, "too_few_runs", 3)
+    (answer,) = await Ensemble(judge, rule=Rule.of(7, tau=0.7)).judge(TALK, [QUESTION])
+    assert isinstance(answer, Unanswered)
+    assert answer.outcome == "undecided"
+    assert "3 of 7 runs answered: 3 yes, 4 failed; too few runs" in answer.detail
+
+
+async def test_runs_that_all_fail_have_no_entropy_and_no_distribution() -> None:
+    (found,) = await Ensemble(Many([LOST] * 7)).verdicts(TALK, [QUESTION])
+    assert (found.entropy, found.agreement, found.distribution, found.reason) == (None, None, None, "too_few_runs")
+
+
+async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> None:
+    class Odd(Many):
+        def again(self, replicate: int) -> Many:
+            return Odd(self.says, self.name, self.asked, replicate)
+
+        async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+            found = await super().judge(conversation, questions)
+            if self.replicate == 1:
+                return []
+            if self.replicate == 2:
+                return [Answer(question_id="q", probabilities=(0, 0, 1), chosen=2, source="point")]
+            return found
+
+    judge = Odd([ValueError("secret words"), YES, YES, YES, YES, YES, YES])
+    (found,) = await Ensemble(judge).votes(TALK, [QUESTION])
+    failed = [one for one in found if isinstance(one, Unanswered)]
+    assert [one.detail for one in failed] == [
+        "ValueError in run 1",
+        "Mismatch: 0 answers to 1 questions in run 2",
+        "Malformed: not one of the question's options",
+    ]
+    with pytest.raises(ModelRefused):
+        await Ensemble(Many([REFUSED] * 7)).votes(TALK, [QUESTION])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Ensemble(),
+        lambda: Rule.of(0),
+        lambda: Rule.of(7, minimum=8),
+        lambda: Rule.of(7, minimum=0),
+        lambda: Rule.of(7, tau=-0.1),
+        lambda: Rule.of(7, tau=float("nan")),
+    ],
+)
+def test_an_ensemble_or_rule_that_makes_no_sense_is_wrong_use(make: Any) -> None:
+    with pytest.raises(WrongUse):
+        make()
+
+
+def test_entropy_is_that_worked_by_hand() -> None:
+    assert diversity_entropy([7, 0]) == 0.0
+    assert diversity_entropy([6, 1]) == pytest.approx(6 / 7 * log(7 / 6) + 1 / 7 * log(7))
+    assert diversity_entropy([6, 1]) == pytest.approx(0.410116, abs=1e-6)
+    assert diversity_entropy([5, 2]) == pytest.approx(0.598270, abs=1e-6)
+    assert diversity_entropy([1, 1, 1]) == pytest.approx(log(3))
+
+
+@pytest.mark.parametrize(
+    ("counts", "tau", "reason"),
+    [
+        ((7, 0), None, ""),
+        ((1, 6), None, ""),
+        ((5, 2), None, "disagreement"),
+        ((5, 0), None, ""),  # two runs failed: those that answered must all agree
+        ((5, 1), None, "disagreement"),
+        ((5, 2), 0.5983, ""),
+        ((5, 2), 0.5982, "disagreement"),
+        ((3, 3), 0.7, "tie"),
+        ((2, 1), 0.7, "too_few_runs"),
+        ((0, 0), 0.7, "too_few_runs"),
+    ],
+)
+def test_the_mode_is_a_rating_where_the_rule_lets_it_pass(
+    counts: tuple[int, ...], tau: float | None, reason: str
+) -> None:
+    rule = Rule.of(7, tau=tau)
+    assert rule.refusal(counts) == reason
+    assert (rule.chosen(counts) is None) == bool(reason)
+
+
+def test_without_tau_nothing_passes() -> None:
+    rule = Rule(7, 4, None)
+    assert rule.refusal((7, 0)) == "disagreement"
+    assert rule.in_words() == "nothing passes"
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_without_a_tau_at_least_all_but_one_of_the_runs_must_agree(n: int) -> None:
+    for yes in range(n + 1):
+        counts = (yes, n - yes)
+        assert (Rule.of(n).chosen(counts) is not None) == (max(counts) >= n - 1 and yes != n - yes)
+
+
+def test_a_single_run_decides_alone() -> None:
+    assert Rule.of(1).chosen((0, 1)) == 1
+
+
+def test_ties_of_the_mode_are_none() -> None:
+    assert mode([3, 3, 1]) is None
+    assert mode([0, 0]) is None
+    assert mode([2, 3, 1]) == 1
+    found = verdict("c", THREE, votes(YES, YES, NO, NO, "partly", question=THREE), Rule.of(5, tau=2.0))
+    assert (found.rating, found.reason, found.votes) == (None, "tie", (2, 2, 1))
+
+
+async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
+    one, two = Many([YES] * 4, "one"), Many([NO] * 3, "two")
+    (found,) = await Ensemble(one, two, n=7).verdicts(TALK, [QUESTION])
+    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3], [0, 1, 2])
+    assert (found.votes, found.rating, found.reason) == ((4, 3), None, "disagreement")
+    assert Ensemble(one, two).name == "7 runs of one, two"
+
+
+async def test_an_ensemble_is_a_judge_whose_distribution_is_the_share_of_the_runs() -> None:
+    (answer,) = await Ensemble(Many([YES, YES, NO, YES, YES, YES, YES])).judge(TALK, [QUESTION])
+    assert isinstance(answer, Answer)
+    assert (answer.probabilities, answer.chosen, answer.source) == ((6 / 7, 1 / 7), 0, "sampled")
+    assert (answer.judge, answer.justification) == ("7 runs of many", "because yes")
+
+
+async def test_known_runs_are_not_asked_again() -> None:
+    judge = Many([NO] * 7)
+    (found,) = await Ensemble(judge).votes(TALK, [QUESTION], {0: votes(YES), 3: votes(YES)})
+    assert judge.asked == [1, 2, 4, 5, 6]
+    assert [one.chosen for one in found if isinstance(one, Answer)] == [0, 1, 1, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("question", [QUESTION, THREE])
+@pytest.mark.parametrize(
+    "rule", [Rule.of(5), Rule.of(5, tau=0.6), Rule.of(5, minimum=5), Rule.of(5, minimum=1, tau=1.0)]
+)
+async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_not_change_it(
+    rule: Rule, question: Question
+) -> None:
+    """All courses that five runs can take."""
+    texts = [option.text for option in question.options]
+    saved = 0
+    for course in product([*texts, LOST], repeat=5):
+        judge = Many(course)
+        (whole,) = await Ensemble(Many(course), rule=rule).verdicts(TALK, [question])
+        (early,) = await Ensemble(judge, rule=rule, stop_early=True).verdicts(TALK, [question])
+        assert early.rating == whole.rating
+        assert (early.runs, early.saved) == (len(judge.asked), 5 - len(judge.asked))
+        counts = [tuple(course[:n].count(text) for text in texts) for n in range(6)]
+        first = next(n for n in range(6) if unchangeable(counts[n], 5 - n, rule))
+        assert early.runs == first
+        saved += early.saved
+    assert saved > 0 or rule.minimum == 5
+
+
+def unchangeable(counts: tuple[int, ...], left: int, rule: Rule) -> bool:
+    """By looking at all that may come, one option or failure after the other."""
+    ends = set()
+    for course in product(range(len(counts) + 1), repeat=left):
+        more = [course.count(option) for option in range(len(counts))]
+        ends.add(rule.chosen([a + b for a, b in zip(counts, more, strict=True)]))
+    return len(ends) == 1
+
+
+def test_seven_runs_of_two_options_stop_where_two_by_hand() -> None:
+    rule = Rule.of(7)
+    assert soonest((0, 0), 7, rule) == 3  # one each and a failure: five to one would be too little
+    assert settled((1, 1), 4, rule)
+    assert settled((2, 2), 3, rule)
+    assert settled((6, 0), 1, rule)
+    assert not settled((5, 0), 2, rule)  # two more against it would be too many
+    assert not settled((5, 1), 1, rule)
+    assert next_runs((5, 1), 1, rule) == 1
+    assert soonest((3, 0), 4, Rule.of(7, minimum=5)) == 3  # three that fail leave too few
+    assert next_runs((0,) * 8, 30, Rule.of(30)) == 30  # too many courses to look at
+
+
+def test_a_verdict_that_was_certain_early_says_so_and_not_that_runs_were_too_few() -> None:
+    found = verdict("c", QUESTION, votes(YES, NO, YES, NO), Rule.of(7, minimum=6))
+    assert (found.reason, found.saved) == ("disagreement", 3)
+    found = verdict("c", QUESTION, votes(LOST, LOST), Rule.of(7, minimum=6))
+    assert found.reason == "too_few_runs"
+
+
+def test_the_words_of_a_verdict_are_those_of_the_first_run_for_each_option() -> None:
+    found = verdict("c", QUESTION, [*votes(NO, YES, LOST), vote(YES)], Rule.of(4))
+    assert found.words == {YES: "because yes", NO: "because no"}
+
+
+async def test_recorded_answers_are_runs_and_what_is_missing_or_off_the_options_is_no_vote() -> None:
+    table = {TALK.id: [YES, "maybe", NO]}
+    (found,) = await Ensemble(Recorded(table), n=4).votes(TALK, [QUESTION])
+    assert [one.outcome if isinstance(one, Unanswered) else one.source for one in found] == [
+        "recorded",
+        "unparsable",
+        "recorded",
+        "error",
+    ]
+    assert Recorded(table).fingerprint != Recorded({TALK.id: [YES, NO]}).fingerprint
+
+
+def test_the_fingerprint_knows_rule_judges_and_early_stops() -> None:
+    judge = Many([YES])
+    prints = {
+        Ensemble(judge).fingerprint,
+        Ensemble(judge, judge).fingerprint,
+        Ensemble(judge, n=5).fingerprint,
+        Ensemble(judge, rule=Rule.of(7, tau=0.5)).fingerprint,
+        Ensemble(judge, stop_early=True).fingerprint,
+    }
+    assert len(prints) == 5
