@@ -14,7 +14,18 @@ from rich.console import Console
 from sklearn.base import clone
 
 from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibrating import exit_code, faults_json, groups_of, learnt_from, print_json, say, tell_tables, told_choice
+from pollex.calibrating import (
+    choice_of,
+    exit_code,
+    faults_json,
+    groups_of,
+    learnt_from,
+    name_for_people,
+    print_json,
+    say,
+    tell_tables,
+    training_of,
+)
 from pollex.calibration.agreement import alpha
 from pollex.calibration.crossfit import crossfit, dealt
 from pollex.calibration.curves import learning_curve
@@ -43,7 +54,7 @@ from pollex.web.calibration_page import render_calibration
 
 FOLDS = 5
 SLOW = {"network", "calibrator"}
-"""No baselines: fitting one many times takes minutes."""
+"""No baselines, and nothing that is fitted a hundred times: that takes minutes."""
 STAND_IN = "ordinal"
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MESH = 25
@@ -70,13 +81,18 @@ QUICK = Effort(resamples=200, smece=20, draws=1)
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Tables, folds and what is drawn at random, for everything that is measured."""
+    """Tables, folds and what is drawn at random, for everything that is measured.
+
+    Attributes:
+        groups: Of each text, for a model that chooses by leaving groups out; None for others.
+    """
 
     X: Floats
     y: Judgments
     questions: Questionnaire
     folds: Sequence[Ints]
     seed: int
+    groups: Ints | None
     effort: Effort
     bars: Bars
 
@@ -92,7 +108,8 @@ class Bench:
 
     def predictions(self, model: JudgedEstimator, X: Floats, questions: Questionnaire) -> Predictions:
         """Of held-out texts."""
-        return Predictions.of(crossfit(model, X, self.y, questions, self.folds), self.given, self.questions.scale())
+        proba = crossfit(model, X, self.y, questions, self.folds, self.groups)
+        return Predictions.of(proba, self.given, self.questions.scale())
 
 
 def report_command(
@@ -106,9 +123,11 @@ def report_command(
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     tell_tables(console, table, judged)
     with Bars(Console(stderr=True)) as bars:
-        bench = bench_of(table, judged, seed, QUICK if quick else Effort(), bars)
+        made, groups, unlike = as_fitted(model, training_of(folder).get("shift"), table, judged)
+        bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
         material = replace(
-            material_of(model, bench, table, judged),
+            material_of(model, made, bench, table, judged),
+            unlike=unlike,
             learnt_from=learnt_from(folder, table),
             facts={"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments},
         )
@@ -122,7 +141,30 @@ def report_command(
     return exit_code(material.faults)
 
 
-def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, effort: Effort, bars: Bars) -> Bench:
+def as_fitted(
+    model: JudgedEstimator, shift: str | None, table: AnswerTable, judged: JudgmentTable
+) -> tuple[JudgedEstimator, Ints | None, str]:
+    """The model unfitted, the groups that it chooses by, and in what it differs from the kept one.
+
+    Args:
+        shift: The column of groups that the kept one chose by.
+    """
+    made: JudgedEstimator = clone(model)
+    if not made.get_params().get("shift"):
+        return made, None, ""
+    labels = groups_of(table, judged).get(shift or "", ())
+    names = {labels[row] for row in judged.judgments.row.tolist()} if labels else set()
+    # one of three groups or more can be left out inside a fold and still leave two to choose by
+    if len(names) > 2:
+        return made, np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64), ""
+    made.set_params(shift=False)
+    why = f"these tables have no column {shift!r} of three groups or more"
+    return made, None, f"{why}, so inside the folds the model was chosen by cross-validation, not by leaving groups out"
+
+
+def bench_of(
+    table: AnswerTable, judged: JudgmentTable, seed: int, groups: Ints | None, effort: Effort, bars: Bars
+) -> Bench:
     """Folds by text.
 
     Raises:
@@ -133,18 +175,26 @@ def bench_of(table: AnswerTable, judged: JudgmentTable, seed: int, effort: Effor
     if len(rows) < 2:
         raise BadInput("one text only has a judgment of the main question", remedy="give judgments of more texts")
     found = dealt(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
-    return Bench(table.X, y, questions, [rows[part] for part in found], seed, effort, bars)
+    return Bench(table.X, y, questions, [rows[part] for part in found], seed, groups, effort, bars)
 
 
-def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged: JudgmentTable) -> CalibrationMaterial:
-    """Everything on the page."""
-    own, predictions = compared(bench, model.title, clone(model), bench.effort.smece)
+def material_of(
+    model: JudgedEstimator, made: JudgedEstimator, bench: Bench, table: AnswerTable, judged: JudgmentTable
+) -> CalibrationMaterial:
+    """Everything on the page.
+
+    Args:
+        made: The model to be cross-fitted.
+    """
+    title = name_for_people(model)
+    own, predictions = compared(bench, title, made, bench.effort.smece)
     given, scale, quick = bench.given, bench.questions.scale(), quick_of(model)
     mesh, responses = responses_of(model, bench)
-    whose, found = leverages_of(model, bench)
+    whose, found = leverages_of(quick, bench)
     return CalibrationMaterial(
-        title=model.title,
-        stand_in="" if name_of(quick) == name_of(model) else quick.title,
+        title=title,
+        worker=quick.title,
+        unlike="",
         main=bench.questions.main,
         values=scale.values,
         texts=len(np.unique(given.row)),
@@ -155,7 +205,7 @@ def material_of(model: JudgedEstimator, bench: Bench, table: AnswerTable, judged
         learnt_from=0,
         support=support(len(given)),
         agreement=agreement_of(bench),
-        choice=tuple(told_choice(model)),
+        choice=choice_of(model),
         compared=(own, *baselines(bench, model, predictions)),
         reliabilities=tuple(
             reliability(
@@ -202,9 +252,11 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
 
 
 def quick_of(model: JudgedEstimator) -> JudgedEstimator:
-    """The model that is fitted many times: the one chosen, or another in place of a slow one."""
-    chosen = getattr(model, "chosen_", model)
-    return clone(chosen) if name_of(chosen) not in SLOW else model_named(STAND_IN)()
+    """The model that is fitted many times: the heaviest member of one that has members, another for a slow one."""
+    members, weights = getattr(model, "members_", (model,)), getattr(model, "weights_", np.ones(1))
+    heaviest: JudgedEstimator = members[int(np.argmax(weights))]
+    made: JudgedEstimator = clone(heaviest) if name_of(heaviest) not in SLOW else model_named(STAND_IN)()
+    return made
 
 
 def agreement_of(bench: Bench) -> Measured:
@@ -293,6 +345,9 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
 def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Whose, tuple[Leverage, ...]]:
     """On what judges would say of a question; where the model predicts the main one only, on what X says of it."""
     with stage(bench.bars, "Leverage"):
+        if "questions" in model.get_params():
+            model = clone(model).set_params(questions="all")
+        model = model.fit(bench.X, bench.y, questions=bench.questions)
         found = leverages(model, bench.X, bench.rng)
         if any(each.mean is not None for each in found):
             return "judges", tuple(found)
@@ -334,7 +389,7 @@ def figures_json(material: CalibrationMaterial) -> dict[str, Any]:
         "calibrated": material.support.enough,
         "missing_labels": material.support.missing,
         "learnt_from": material.learnt_from,
-        "choice": list(material.choice),
+        "choice": None if material.choice is None else material.choice.facts(),
         "figures": _figures(material.own),
         "alpha": _measured(material.agreement),
         "others": shown,

@@ -10,6 +10,7 @@ from pollex.calibration.leverage import Leverage, Whose
 from pollex.calibration.measures import Assessment
 from pollex.calibration.reliability import Reliability
 from pollex.calibration.tables.faults import Fault
+from pollex.calibration.trials import Choice
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,15 @@ class CalibrationMaterial:
 
     Attributes:
         title: The calibrator's name for people.
-        stand_in: The model that gains and the learning curve are of, where the calibrator is too slow for it.
+        worker: The model that gains, the learning curve and leverage are of: the calibrator's heaviest member where it
+            has members, another in place of one that takes too long to be fitted often.
+        unlike: In what the cross-fitted models differ from the kept calibrator; empty where in nothing.
         main: Id of the main question.
         texts: How many have a judgment of the main question.
         folds: Of cross-fitting, by text.
         learnt_from: Of these texts, how many the kept calibrator was fitted on.
         agreement: Krippendorff's alpha between the judges.
-        choice: What was chosen and by how much, in lines.
+        choice: What was chosen and by how much; None where the model was named.
         compared: The calibrator first.
         subgroups: By column, the figures of each group.
         mesh: The LLM's expected main answers at which response curves are drawn; empty where it was not asked.
@@ -91,7 +94,8 @@ class CalibrationMaterial:
     """
 
     title: str
-    stand_in: str
+    worker: str
+    unlike: str
     main: str
     values: tuple[float, ...]
     texts: int
@@ -102,7 +106,7 @@ class CalibrationMaterial:
     learnt_from: int
     support: Support
     agreement: Measured
-    choice: tuple[str, ...]
+    choice: Choice | None
     compared: tuple[ComparedModel, ...]
     reliabilities: tuple[Reliability, ...]
     subgroups: Mapping[str, Mapping[str, Assessment]]

@@ -14,7 +14,7 @@ from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_tables import (
     LONG,
     NAME,
-    choice_list,
+    choice_table,
     compared_table,
     faults_list,
     gains_table,
@@ -121,7 +121,9 @@ def _cautions(material: CalibrationMaterial) -> Iterator[str]:
     for model in material.compared[1:]:
         if model.behind is not None and known(model.behind.high) and model.behind.high < 0:
             yield f"{model.title} has the lower log-loss here, by {number(-(model.behind.value or 0.0), 3)}."
-    if material.choice:
+    if material.unlike:
+        yield f"{material.unlike[0].upper()}{material.unlike[1:]}."
+    if material.choice is not None:
         yield "Models were compared anew inside every fold, so the choice does not flatter the figures."
     if material.learnt_from:
         yield (
@@ -168,7 +170,7 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "questions",
         "What each question gains",
-        f"How much the held-out log-loss rises when the LLM is not asked a question, by {_worker(material)}. "
+        f"How much the held-out log-loss rises when the LLM is not asked a question; {_worker(material)}. "
         "Questions that say the same can each be spared, but not all together.",
         _wide(gains_table(material.gains)) if material.gains else tag("p", "One question only was asked."),
     )
@@ -176,17 +178,23 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
         "leverage",
         "What would raise the main answer",
         f"How much {escape(material.main, NAME)} would rise for a unit gained on "
-        + ("what judges say to each question." if material.whose == "judges" else "the LLM's answer to each question."),
+        + ("what judges say to each question" if material.whose == "judges" else "the LLM's answer to each question")
+        + f"; {_worker(material)}.",
         _wide(leverage_table(material.leverages)) if material.leverages else tag("p", "There is no other question."),
     )
     yield Section(
         "learning",
         "Would more labels help?",
-        f"Held-out log-loss with a share of the training texts, by {_worker(material)}. Where it still falls, more "
-        "labels help.",
+        f"Held-out log-loss with a share of the training texts; {_worker(material)}. Where it still falls, more labels "
+        "help.",
         _learning(material),
     )
-    yield Section("chosen", "What was chosen", "", choice_list(material))
+    yield Section(
+        "chosen",
+        "What was chosen",
+        "" if material.choice is None else f"{material.choice.sentence()}.",
+        choice_table(material),
+    )
     yield Section("left-out", "What was left out", "", faults_list(material.faults))
     yield Section(
         "words",
@@ -197,9 +205,7 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
 
 
 def _worker(material: CalibrationMaterial) -> str:
-    if not material.stand_in:
-        return material.title
-    return f"{material.stand_in}, in place of {material.title}, which takes too long to be fitted so often"
+    return f"the model: {material.worker}"
 
 
 def _subgroups(material: CalibrationMaterial) -> Markup:
@@ -237,7 +243,7 @@ def _judges(material: CalibrationMaterial) -> Markup:
         why = "The LLM was not asked the main question, or always said the same: there is nothing to draw it against."
         return tag("p", why, class_="empty")
     title = f"Expected answer to {escape(material.main, NAME)} by judge, {len(material.responses)} curves"
-    key = _key([("unknown", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])
+    key = _key([("stranger", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])
     figure = tag("figure", response_chart(title, material.mesh, material.responses, material.main))
     return key + tag("div", figure, class_="panels") + _wide(judges_table(material.responses))
 

@@ -10,9 +10,9 @@ from pollex.calibration.measures import Assessment
 from pollex.calibration.tables.faults import Fault
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
-from pollex.web.markup import Child, Markup, escape, tag
+from pollex.web.markup import Child, Markup, escape, join, tag
 from pollex.web.plots import Scale
-from pollex.web.words import known, number
+from pollex.web.words import known, listed, number
 
 NAME = 120
 LONG = 600
@@ -23,47 +23,48 @@ MEASURES = [("log_loss", "Log-loss"), ("rmse", "RMSE"), ("pearson", "Pearson"), 
 
 def compared_table(models: Sequence[ComparedModel]) -> Markup:
     """Each model's figures with their intervals, and how far its log-loss is behind."""
-    behind = [(m.behind.value, m.behind.low, m.behind.high) for m in models if m.behind is not None]
-    scale = span_of(behind)
-    columns: list[Child] = ["Model", *(name for _, name in MEASURES), "smECE", "Behind"]
-    rows = [_model_row(model, own=place == 0) for place, model in enumerate(models)]
-    drawn = [tag("td", _behind(model, scale), class_="drawn") for model in models]
-    body = [tag("tr", *cells, cell, class_="own" if place == 0 else None) for place, (cells, cell) in enumerate(
-        zip(rows, drawn, strict=True)
-    )]  # fmt: skip
-    head = [*columns, tag("span", "Log-loss behind", spark_scale(scale), class_="stack")]
+    scale = span_of([(m.behind.value, m.behind.low, m.behind.high) for m in models if m.behind is not None])
+    names: list[Child] = ["Model", *(name for _, name in MEASURES), "smECE"]
+    head = table_head([*names, tag("span", "Log-loss behind", spark_scale(scale), class_="stack")])
+    rows = [_model_row(model, scale, own=place == 0) for place, model in enumerate(models)]
     caption = (
         "Held-out figures with 95\N{NO-BREAK SPACE}% intervals over texts. Behind: log-loss less the calibrator's on "
         "the same judgments; an interval that includes 0 leaves open which is better."
     )
-    return tag("table", tag("caption", caption), table_head(head), tag("tbody", body), class_="compared")
+    return tag("table", tag("caption", caption), head, tag("tbody", rows), class_="figures compared")
 
 
-def _behind(model: ComparedModel, scale: Scale) -> Markup | None:
-    gap = model.behind
-    return None if gap is None else spark(model.title, gap.value, gap.low, gap.high, scale)
-
-
-def _model_row(model: ComparedModel, *, own: bool) -> list[Markup]:
-    name = tag("th", escape(model.title, NAME), tag("small", "the calibrator") if own else None, scope="row")
+def _model_row(model: ComparedModel, scale: Scale, *, own: bool) -> Markup:
+    name = tag("th", escape(model.title, NAME), tag("small", "this calibrator") if own else None, scope="row")
     if model.assessment is None:
-        why = tag("td", escape(f"not fitted: {model.why_not}", LONG), class_="undefined", colspan=float(6))
-        return [name, why]
-    figures = [getattr(model.assessment, field) for field, _ in MEASURES]
-    return [
-        name,
-        *(figure_cell(figure) for figure in figures),
-        figure_cell(model.assessment.smece, bare=not own),
-        tag("td") if model.behind is None else figure_cell(model.behind, signed=True),
-    ]
+        why = escape(f"not fitted: {model.why_not}", LONG)
+        return tag("tr", name, tag("td", why, class_="undefined", colspan=float(len(MEASURES) + 2)))
+    figures = [(title, getattr(model.assessment, field)) for field, title in MEASURES]
+    cells = [figure_cell(figure, column=title) for title, figure in figures]
+    error = figure_cell(model.assessment.smece, column="smECE", bare=not own)
+    return tag("tr", name, *cells, error, _behind(model, scale), class_="own" if own else None)
 
 
-def figure_cell(figure: Measured, digits: int = 3, *, signed: bool = False, bare: bool = False) -> Markup:
+def _behind(model: ComparedModel, scale: Scale) -> Markup:
+    gap = model.behind
+    if gap is None:
+        return tag("td", class_="drawn")
+    if not known(gap.value):
+        return tag("td", tag("span", escape(gap.undefined, LONG), class_="undefined"))
+    drawing = spark(model.title, gap.value, gap.low, gap.high, scale)
+    said = f"{number(gap.value, 3, signed=True)} ({interval(gap)})"
+    return tag("td", drawing, tag("small", said), data_column="Log-loss behind", class_="drawn")
+
+
+def figure_cell(
+    figure: Measured, digits: int = 3, *, signed: bool = False, bare: bool = False, column: str | None = None
+) -> Markup:
     """A figure with its interval below unless it is to be bare, or why there is none."""
     if not known(figure.value):
-        return tag("td", tag("span", escape(figure.undefined or "undefined", LONG), class_="undefined"))
+        why = tag("span", escape(figure.undefined or "undefined", LONG), class_="undefined")
+        return tag("td", why, data_column=column)
     bounds = None if bare else tag("small", interval(figure, digits))
-    return tag("td", number(figure.value, digits, signed=signed), bounds, class_="n")
+    return tag("td", number(figure.value, digits, signed=signed), bounds, data_column=column, class_="n")
 
 
 def interval(figure: Measured | Leverage, digits: int = 3) -> str:
@@ -177,8 +178,25 @@ def _fault(fault: Fault) -> Markup:
     )
 
 
-def choice_list(material: CalibrationMaterial) -> Markup:
-    """What was chosen, as the calibrator tells it."""
-    if not material.choice:
-        return tag("p", f"Nothing was chosen: the model was named, {material.title}.")
-    return tag("pre", tag("code", escape("\n".join(material.choice), 20 * LONG)))
+def choice_table(material: CalibrationMaterial) -> Markup:
+    """All candidates from the best on, as they did when the kept calibrator was fitted."""
+    choice = material.choice
+    if choice is None:
+        return tag("p", f"Nothing was chosen: the model was named, {escape(material.title, NAME)}.")
+    chosen = choice.trials[choice.chosen]
+    rows = [
+        tag(
+            "tr",
+            tag("th", escape(trial.name, NAME), scope="row"),
+            tag("td", number(trial.loss, 3) if trial.loss is not None else escape(trial.refused, LONG), class_="n"),
+            tag("td", number(trial.behind, 3) if trial.behind is not None else None, class_="n"),
+            tag("td", number(trial.behind_error, 3) if trial.behind_error is not None else None, class_="n"),
+            class_="chosen" if trial is chosen else None,
+        )
+        for trial in choice.ranking()
+    ]
+    head = table_head(["Candidate", "Log-loss", "Behind the best", "± standard error of that"])
+    members = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
+    note = tag("p", f"The mixture: {listed(members)}.", class_="note") if members else None
+    table = tag("table", head, tag("tbody", rows), class_="plain")
+    return join([note, tag("div", table, class_="wide")])
