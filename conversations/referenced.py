@@ -272,7 +272,7 @@ def _sound(text: str) -> str:
 
 
 def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
-    value = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
+    value: Any = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
     if isinstance(value, str):  # as a cell of CSV has it
         try:
             value = json.loads(value)

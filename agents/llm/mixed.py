@@ -31,8 +31,9 @@ class Values(Sheet):
         value = self.block.value.get(str(place)) if self.block else None
         entry = super().entry(place) or ({"answer": value} if _is_value(value) else {})
         answer = entry.get("answer")
-        whole = type(answer) is int or (type(answer) is float and answer.is_integer())
-        return entry | {"answer": str(int(answer))} if whole else entry
+        if type(answer) is int or (type(answer) is float and answer.is_integer()):
+            return entry | {"answer": str(int(answer))}
+        return entry
 
     def fault(self, place: int) -> str:
         """See `Sheet`."""
@@ -111,7 +112,7 @@ class Mixed:
         texts = [option.text for option in question.options]
         return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
-    def _answer(self, sheet: Values, place: int, question: Question) -> Answer | Unanswered:
+    def _answer(self, sheet: Sheet, place: int, question: Question) -> Answer | Unanswered:
         option = sheet.chosen(place)
         if option is None:
             return Unanswered(

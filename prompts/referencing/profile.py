@@ -152,7 +152,7 @@ class ReferencingProfile(_Part):
         covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
         if sorted(covered) != list(self.grades):
             raise ValueError(f"the rules don't cover each grade from {self.lowest} to {self.highest} once")
-        used = {key for part in (*self.types.values(), self.unknown) for key in part.dimensions}
+        used = {key for part in self.types.values() for key in part.dimensions} | {*self.unknown.dimensions}
         if strange := used - self.dimensions.keys():
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
         if taken := RESERVED & {*self.dimensions, *self.types}:
