@@ -45,7 +45,7 @@ PLAIN: tuple[Candidate, ...] = tuple(
 )
 """Where nobody is known, or judges have few labels each: there is nothing to learn about a judge but an intercept."""
 
-NETWORK: tuple[Candidate, ...] = (("network", {"heads": "ordinal", "seeds": 3}), ("network", {"seeds": 3}))
+NETWORK: tuple[Candidate, ...] = (("network", {"seeds": 3}),)
 
 
 class Calibrator(JudgedEstimator):
@@ -131,7 +131,9 @@ class Calibrator(JudgedEstimator):
                 remedy="give more conversations" + (", of two or more origins" if self.shift else ""),
             )
         if self.shift:
-            return one_group_out(np.where(np.isin(groups, present), groups, -1)), f"leaving out one of {len(present)}"
+            return one_group_out(
+                np.where(np.isin(groups, present), groups, -1)
+            ), f"leaving out one of {len(present)} groups in turn"
         count = min(self.folds, len(present))
         masked = np.where(np.isin(groups, present), groups, present[0])
         return dealt(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
