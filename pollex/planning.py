@@ -47,7 +47,15 @@ EXACT, AT_MOST = "planned", "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
-WRITTEN = {"extract": 350, "summarize": 500, "deduplicate": 60, "describe": 90, "answer": 500, "classify": 60, "grade_plainly": 150}
+WRITTEN = {
+    "extract": 350,
+    "summarize": 500,
+    "deduplicate": 60,
+    "describe": 90,
+    "answer": 500,
+    "classify": 60,
+    "grade_plainly": 150,
+}
 """Tokens written in a call, about."""
 
 WRITTEN_AN_ANSWER = 45
