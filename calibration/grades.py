@@ -68,9 +68,8 @@ def areas(
     # were driven up by on average is taken off.
     found = {name: with_interval(float(all_[0]), all_[1:], n, n, kind="basic") for name, all_ in drawn.items()}
     for name, (a, b) in differences.items():
-        gaps = drawn[a] - drawn[b]
-        gaps[1:] -= gaps[1:].mean() - gaps[0]
-        found[name] = with_interval(float(gaps[0]), gaps[1:], n, n)
+        value, gaps = float(drawn[a][0] - drawn[b][0]), drawn[a][1:] - drawn[b][1:]
+        found[name] = with_interval(value, gaps - (gaps.mean() - value) if len(gaps) else gaps, n, n)
     return found
 
 

@@ -67,6 +67,12 @@ def test_only_texts_that_all_graded_count_in_a_comparison() -> None:
     assert found["rules - plain"].value == pytest.approx(-1.0)
 
 
+def test_one_text_in_common_has_areas_without_intervals() -> None:
+    found = areas({"rules": np.array([8.0]), "plain": np.array([9.0])}, np.array([6.0]), rng())
+    values = {name: (figure.value, figure.low) for name, figure in found.items()}
+    assert values == {"rules": (2.0, None), "plain": (3.0, None), "rules - plain": (-1.0, None)}
+
+
 def test_without_grades_in_common_there_is_no_area() -> None:
     found = areas({"rules": np.array([8.0, NAN]), "plain": np.array([NAN, 8.0])}, np.array([8.0, 8.0]), rng())
     assert found.keys() == {"rules", "plain", "rules - plain"}
