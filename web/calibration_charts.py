@@ -15,7 +15,7 @@ from pollex.web.plots import Frame, Scale, disc, line, nice_step, svg, text, tic
 from pollex.web.words import known, number, percent
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-THIN = 0.05
+THIN = 0.2
 """Where fewer predictions than this share of the mean density lie, a smoothed curve says nothing."""
 SPARK = 180, 24
 

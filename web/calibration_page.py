@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from pollex.calibration.intervals import Measured
+from pollex.conversations.display import printable
 from pollex.web.calibration_charts import learning_chart, reliability_chart, response_chart
 from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_tables import (
@@ -45,7 +46,8 @@ GLOSSARY = [
     (
         "smECE",
         "How far predicted probabilities are from what comes true, smoothed, mean over the answers. A constant has "
-        "about 0: read it beside the log-loss.",
+        "about 0: read it beside the log-loss. Noise drives it up, in a resample more so; its interval is mirrored to "
+        "make up for that, and may end under the value.",
     ),
     (
         "Leverage",
@@ -73,7 +75,7 @@ def headline(material: CalibrationMaterial) -> Markup:
     return tag(
         "header",
         tag("p", "pollex calibration report", class_="eyebrow"),
-        tag("h1", f"What the answers say about {escape(material.main, NAME)}"),
+        tag("h1", f"What the answers say about {printable(material.main, NAME)}"),
         tag(
             "div",
             tag(
@@ -92,8 +94,8 @@ def _verdict(material: CalibrationMaterial) -> str:
     loss = material.own.log_loss
     where = f"On {count(material.labels, 'label')} of {count(material.texts, 'text')}, held out in turn"
     if not known(loss.value):
-        return f"{where}, the log-loss of {material.title} is undefined: {loss.undefined}."
-    return f"{where}, {material.title} has a log-loss of {number(loss.value, 3)} ({LEVEL} {interval(loss)})."
+        return f"{where}, the log-loss of the predictions is undefined: {loss.undefined}."
+    return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({LEVEL} {interval(loss)})."
 
 
 def _about(material: CalibrationMaterial) -> str:
@@ -105,7 +107,8 @@ def _about(material: CalibrationMaterial) -> str:
         else f"How far judges agree can't be measured: {alpha.undefined}."
     )
     return (
-        f"{count(material.judges, 'judge')}; {material.folds} folds by text, seed {material.seed}. {agree} "
+        f"The model: {printable(material.title, LONG)}. {count(material.judges, 'judge')}; {material.folds} folds by "
+        f"text, seed {material.seed}. {agree} "
         "What judges don't agree on, nothing can predict for somebody unknown."
     )
 
@@ -177,10 +180,10 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "leverage",
         "What would raise the main answer",
-        f"How much {escape(material.main, NAME)} would rise for a unit gained on "
+        f"How much {printable(material.main, NAME)} would rise for a unit gained on "
         + ("what judges say to each question" if material.whose == "judges" else "the LLM's answer to each question")
         + f"; {_worker(material)}.",
-        _wide(leverage_table(material.leverages)) if material.leverages else tag("p", "There is no other question."),
+        _leverage(material),
     )
     yield Section(
         "learning",
@@ -210,7 +213,7 @@ def _worker(material: CalibrationMaterial) -> str:
 
 def _subgroups(material: CalibrationMaterial) -> Markup:
     tables = [
-        tag("h3", f"By {escape(column, NAME)}") + _wide(subgroups_table(column, groups))
+        tag("h3", f"By {printable(column, NAME)}") + _wide(subgroups_table(column, groups))
         for column, groups in material.subgroups.items()
     ]
     return join(tables)
@@ -238,20 +241,32 @@ def _error(smece: Measured) -> str:
     return f"smECE {number(smece.value, 3)} ({LEVEL} {interval(smece)})"
 
 
+def _leverage(material: CalibrationMaterial) -> Markup:
+    if not material.leverages:
+        return tag("p", "There is no other question.", class_="empty")
+    note = (
+        "The intervals are over texts, of this one model: how much it would differ with other labels is not in them. "
+        "Questions whose answers go together share their leverage in ways that say little of each."
+    )
+    return _wide(leverage_table(material.leverages)) + tag("p", note, class_="note")
+
+
 def _judges(material: CalibrationMaterial) -> Markup:
     if not material.responses:
         why = "The LLM was not asked the main question, or always said the same: there is nothing to draw it against."
         return tag("p", why, class_="empty")
-    title = f"Expected answer to {escape(material.main, NAME)} by judge, {len(material.responses)} curves"
+    title = f"Expected answer to {printable(material.main, NAME)} by judge, {len(material.responses)} curves"
     key = _key([("stranger", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])
-    figure = tag("figure", response_chart(title, material.mesh, material.responses, material.main))
+    caption = tag("figcaption", f"Expected answer to {printable(material.main, NAME)}, by judge")
+    figure = tag("figure", caption, response_chart(title, material.mesh, material.responses, material.main))
     return key + tag("div", figure, class_="panels") + _wide(judges_table(material.responses))
 
 
 def _learning(material: CalibrationMaterial) -> Markup:
     if sum(point.log_loss is not None for point in material.learning) < 2:
         return tag("p", "Too few labels to draw a curve.", class_="empty")
-    figure = tag("figure", learning_chart("Held-out log-loss against labels in training", material.learning))
+    caption = tag("figcaption", "Held-out log-loss")
+    figure = tag("figure", caption, learning_chart("Held-out log-loss against labels in training", material.learning))
     note = "Mean and standard deviation over draws of texts, which overlap: the deviation is no standard error."
     return tag("div", figure, class_="panels") + tag("p", note, class_="note")
 

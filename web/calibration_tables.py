@@ -8,6 +8,7 @@ from pollex.calibration.intervals import Measured
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.measures import Assessment
 from pollex.calibration.tables.faults import Fault
+from pollex.conversations.display import printable
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
 from pollex.web.markup import Child, Markup, escape, join, tag
@@ -90,7 +91,7 @@ def subgroups_table(column: str, groups: Mapping[str, Assessment]) -> Markup:
         for name, each in groups.items()
     ]
     head = table_head([escape(column, NAME), *(name for _, name in MEASURES)])
-    return tag("table", head, tag("tbody", rows), class_="plain")
+    return tag("table", head, tag("tbody", rows), class_="plain left")
 
 
 def judges_table(curves: Sequence[ResponseCurve]) -> Markup:
@@ -107,7 +108,7 @@ def judges_table(curves: Sequence[ResponseCurve]) -> Markup:
         for curve in curves
     ]
     head = table_head(["Judge", "Labels", "Mean given", "Predicted, LLM lowest", "Predicted, LLM highest"])
-    table = tag("table", head, tag("tbody", rows), class_="plain")
+    table = tag("table", head, tag("tbody", rows), class_="plain left")
     return tag("details", tag("summary", "The judges, as a table"), table)
 
 
@@ -125,7 +126,7 @@ def gains_table(gains: Sequence[QuestionGain]) -> Markup:
         for each in gains
     ]
     head = table_head(["Question", tag("span", "Log-loss", spark_scale(scale), class_="stack"), "Rises by", ""])
-    return tag("table", head, tag("tbody", rows), class_="plain")
+    return tag("table", head, tag("tbody", rows), class_="plain left")
 
 
 def _gain_in_words(gain: Measured) -> str:
@@ -145,7 +146,7 @@ def leverage_table(leverages: Sequence[Leverage]) -> Markup:
             "Spread over texts",
         ]
     )
-    return tag("table", head, tag("tbody", [_leverage_row(each, scale) for each in leverages]), class_="plain")
+    return tag("table", head, tag("tbody", [_leverage_row(each, scale) for each in leverages]), class_="plain left")
 
 
 def _leverage_row(each: Leverage, scale: Scale) -> Markup:
@@ -182,7 +183,7 @@ def choice_table(material: CalibrationMaterial) -> Markup:
     """All candidates from the best on, as they did when the kept calibrator was fitted."""
     choice = material.choice
     if choice is None:
-        return tag("p", f"Nothing was chosen: the model was named, {escape(material.title, NAME)}.")
+        return tag("p", f"Nothing was chosen: the model was named, {printable(material.title, NAME)}.")
     chosen = choice.trials[choice.chosen]
     rows = [
         tag(
@@ -198,5 +199,5 @@ def choice_table(material: CalibrationMaterial) -> Markup:
     head = table_head(["Candidate", "Log-loss", "Behind the best", "± standard error of that"])
     members = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
     note = tag("p", f"The mixture: {listed(members)}.", class_="note") if members else None
-    table = tag("table", head, tag("tbody", rows), class_="plain")
+    table = tag("table", head, tag("tbody", rows), class_="plain left")
     return join([note, tag("div", table, class_="wide")])

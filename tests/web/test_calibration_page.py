@@ -1,0 +1,106 @@
+"""The page about a calibrator: hostile text is inert, what is undefined is said in words, little data has a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+from material_for_calibration import ASSESSED, UNDEFINED, material, measured
+from test_report import HOSTILE, Reader
+
+from pollex.web.calibration_material import ComparedModel
+from pollex.web.calibration_page import render_calibration
+
+
+@pytest.fixture(scope="module")
+def harmless() -> Reader:
+    return Reader(render_calibration(material()))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(text: str, harmless: Reader) -> None:
+    read = Reader(render_calibration(material(lambda words: text + words)))
+    assert read.elements == harmless.elements
+    assert read.links == harmless.links
+
+
+def test_hostile_text_is_shown_as_it_was_written() -> None:
+    words = Reader(render_calibration(material(lambda words: "<b>&amp; $body " + words))).words
+    for shown in ("overall", "calibrator (ordinal)", "ann", "Q1", "V1", "a.csv:3", "ordinal mixed effects", "ridge"):
+        assert f"<b>&amp; $body {shown}" in words
+
+
+def test_the_page_needs_nothing_else(harmless: Reader) -> None:
+    text = render_calibration(material(lambda words: words + " http://example.org/a"))
+    style = re.search("<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style.group(1).encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in text
+    assert "//" not in text
+    assert "url(" not in style.group(1)
+    assert not {name for name, _ in harmless.elements} & {"script", "img", "iframe", "object", "form", "use"}
+    assert all(link.startswith("#") for link in harmless.links)
+
+
+def test_all_undefined_figures_are_words() -> None:
+    made = material()
+    nothing = replace(
+        made,
+        agreement=measured(None, undefined="no text has two judges"),
+        compared=(ComparedModel("it", UNDEFINED), ComparedModel("constant", UNDEFINED, measured(None))),
+        subgroups={"system": {"V1": UNDEFINED}},
+        responses=(),
+        mesh=(),
+        gains=(),
+        learning=(),
+        leverages=(),
+        reliabilities=(),
+        choice=None,
+        faults=(),
+    )
+    words = Reader(render_calibration(nothing)).words
+    assert "no text has two judges" in words
+    assert "all answers are alike" in words
+    assert "Nothing was left out" in words
+    assert not re.search(r"\b(nan|None|inf)\b", words)
+
+
+def test_the_word_calibrated_needs_fifty_labels() -> None:
+    few = Reader(render_calibration(material(labels=30))).words
+    assert "Not yet calibrated: 30 of 50 labels, 20 are missing." in few
+    assert "Calibrated on 50 labels." in Reader(render_calibration(material(labels=50))).words
+
+
+def test_a_calibrator_that_does_not_beat_a_constant_is_said_to(harmless: Reader) -> None:
+    assert "can't be told from a constant" in harmless.words
+    ahead = replace(
+        material(), compared=(ComparedModel("it", ASSESSED), ComparedModel("constant", ASSESSED, measured(0.5)))
+    )
+    assert "can't be told from a constant" not in Reader(render_calibration(ahead)).words
+
+
+def test_a_model_that_does_better_is_named(harmless: Reader) -> None:
+    assert "network has the lower log-loss here, by 0.500." in harmless.words
+
+
+def test_gains_are_told_from_noise(harmless: Reader) -> None:
+    rows = re.findall(r"(helps|harms|can't be told from noise)", harmless.words.partition("Rises by")[2])
+    assert rows == ["helps", "can't be told from noise", "harms"]
+
+
+def test_what_was_chosen_and_what_was_refused_is_in_a_table(harmless: Reader) -> None:
+    assert "ordinal slopes=none by 5 folds: log-loss 0.500 ± 0.020 on 80 judgments, 0.100 below ridge" in harmless.words
+    assert "no answer to take" in harmless.words
+    assert "The mixture: ordinal slopes=none (0.70) and ridge (0.30)." in harmless.words
+
+
+def test_headings_go_down_one_level_at_a_time(harmless: Reader) -> None:
+    assert harmless.headings[0] == 1
+    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+
+
+def test_the_same_material_gives_the_same_page() -> None:
+    assert render_calibration(material()) == render_calibration(material())
