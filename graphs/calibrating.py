@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
 Floats = npt.NDArray[np.float64]
 
 FOLDS = 5
+DIGITS = 12
+"""Of a probability: those after it depend on how many conversations are worked out at once."""
+
 SHOWN = 10
 """Names of judges that an error lists."""
 
@@ -53,7 +56,8 @@ class ThumbModel:
         """
         from pollex.calibration.thumbs import up
 
-        return up(self.model, answers, None if judge is None else [judge] * len(answers))
+        found = up(self.model, answers, None if judge is None else [judge] * len(answers))
+        return np.round(found, DIGITS)
 
     @property
     def judges(self) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ from pollex.selection.metrics import Assessment, Metric
 if TYPE_CHECKING:
     from pollex.calibration.intervals import Measured
 
-SMECE_RESAMPLES = 200
-
 
 def figure(metric: Metric) -> Figure:
     """A metric as a figure."""
@@ -65,8 +63,8 @@ def probability_figures(
     texts = np.arange(len(positive))
     found = {name: measured_figure(one) for name, one in measured(wanted, texts, rng).items()}
     if smooth:
-        slow = {"smece": smece(probability, positive.astype(np.float64))}
-        found["smece"] = measured_figure(measured(slow, texts, rng, SMECE_RESAMPLES)["smece"])
+        both = np.stack([1 - probability, probability], axis=1)
+        found["smece"] = measured_figure(smece(both, positive.astype(np.int64), texts, rng)[0])
     return ProbabilityFigures(n=len(positive), **found)
 
 

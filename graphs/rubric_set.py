@@ -310,7 +310,9 @@ class RubricSet(Record):
         except ValueError as error:
             raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
         found = cls.parse(stored, where=str(path))
-        return found.with_arrays(arrays_beside(Path(path), found)) if arrays and found.calibrator else found
+        if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
+            return found.with_arrays(arrays_beside(Path(path), found.calibrator))
+        return found
 
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
@@ -341,7 +343,7 @@ class RubricSet(Record):
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         content = {target: (self.to_json() + "\n").encode()}
-        if self.calibrator:
+        if self.calibrator and not self.edited:
             require_arrays(self._arrays, self.calibrator, str(target))
             content = {target.with_suffix(ARRAYS): self._arrays} | content
         drafts = {place: place.with_name(f".{place.name}.{os.getpid()}") for place in content}
@@ -417,14 +419,13 @@ class RubricSet(Record):
         )
 
 
-def arrays_beside(path: Path, rubrics: RubricSet) -> bytes:
+def arrays_beside(path: Path, record: CalibratorRecord) -> bytes:
     """The arrays of a rubric set's calibrator.
 
     Raises:
         BadCalibrator: They can't be read, or are not the ones that were written with it.
     """
     place = path.with_suffix(ARRAYS)
-    assert rubrics.calibrator is not None
     try:
         arrays = place.read_bytes()
     except OSError as error:
@@ -433,7 +434,7 @@ def arrays_beside(path: Path, rubrics: RubricSet) -> bytes:
             where=str(place),
             remedy=f"put {place.name} beside {path.name} again, or {AGAIN}",
         ) from error
-    require_arrays(arrays, rubrics.calibrator, str(place))
+    require_arrays(arrays, record, str(place))
     return arrays
 
 
