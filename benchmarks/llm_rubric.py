@@ -1,6 +1,6 @@
 """The tables of LLM-Rubric, reproduced on its released data, and what else can be reached there.
 
-    python benchmarks/llm_rubric.py --data FOLDER [--seeds 10] [--splits 3] [--quick]
+    python benchmarks/llm_rubric.py --data FOLDER [--seeds 10] [--splits 10] [--quick]
 
 FOLDER has the four released tables. Everything is about Q0, the overall satisfaction from 1 to 4.
 
@@ -27,14 +27,19 @@ from pathlib import Path
 from llm_rubric_methods import (
     CHOSEN,
     CHOSEN_SHIFT,
+    CURVE,
+    CV,
+    FEW,
     NETWORK,
     ORDINAL,
+    REAL,
+    SYSTEMS,
     ablations,
     bounds,
     everything,
     predictors,
 )
-from llm_rubric_runs import CURVE, CV, FEW, REAL, SYSTEMS, Done, Material, Task, all_done
+from llm_rubric_runs import Done, Material, Task, all_done
 from llm_rubric_tables import (
     Rows,
     ablation_table,
@@ -51,7 +56,10 @@ from llm_rubric_targets import targets
 LABELS = (1, 2, 4, 8)
 FEW_SHOT = ("judge", "ridge", ORDINAL, CHOSEN, CHOSEN_SHIFT)
 NESTED = (CHOSEN, CHOSEN_SHIFT)
-"""Cross-validate within every fold: the slowest."""
+"""Cross-validate within every fold."""
+
+FEWER_SPLITS = 3
+"""For ablations and the learning curve."""
 
 
 def main() -> None:
@@ -59,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--splits", type=int, default=10, help="of the folds; three for ablations and curve")
     parser.add_argument("--draws", type=int, default=40, help="of few-shot labels")
     parser.add_argument("--repeats", type=int, default=5, help="of the learning curve, in each split")
     parser.add_argument("--only", nargs="+", metavar="ROW", help=f"these rows alone: {', '.join(everything())}")
@@ -84,21 +92,23 @@ def planned(arguments: argparse.Namespace) -> list[Task]:
 
 def _tasks(seeds: int, splits: int, draws: int, repeats: int, quick: bool) -> Iterator[Task]:
     for key, method in (predictors() | bounds()).items():
-        nested = key in NESTED
-        runs = seeds if method.seeded and not nested else splits
+        runs = min(seeds if method.seeded else splits, method.runs.get(CV, seeds))
         if key != CHOSEN_SHIFT:
             yield from (Task(key, CV, seed=run if method.seeded else 0, split=run % splits) for run in range(runs))
-        if not nested and key in predictors():
+        if key in predictors() and key not in NESTED:
             yield Task(key, SYSTEMS)
         # One judge a real dialogue: there are no others.
         if not key.startswith("others"):
-            yield from (Task(key, REAL, seed=seed) for seed in range(seeds if method.seeded else 1))
+            runs = min(seeds, method.runs.get(REAL, seeds)) if method.seeded else 1
+            yield from (Task(key, REAL, seed=seed) for seed in range(runs))
     for key in ablations(ORDINAL):
-        yield from (Task(key, CV, split=split) for split in range(splits))
+        yield from (Task(key, CV, split=split) for split in range(min(splits, FEWER_SPLITS)))
     if not quick:
         yield from (Task(key, CV) for key in ablations(NETWORK))
     yield from (Task(key, FEW, labels=LABELS, repeats=draws) for key in FEW_SHOT)
-    yield from (Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(splits))
+    yield from (
+        Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(min(splits, FEWER_SPLITS))
+    )
 
 
 def in_words(done: list[Done], material: Material) -> str:

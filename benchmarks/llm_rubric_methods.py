@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import model_named
 from pollex.calibration.questionnaire import Floats, Ints
+
+CV, SYSTEMS, REAL, FEW, CURVE = "cv", "systems", "real", "few", "curve"
+"""Where: cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured
+on real ones; the same with a few real labels; learning curve."""
 
 Published = tuple[float, float, float, float]
 """RMSE, Pearson, Spearman, Kendall."""
@@ -54,9 +58,10 @@ class Method:
         synthetic: What the paper publishes of cross-validation on synthetic dialogues.
         real: Of real ones.
         view: What it sees of the sheets.
-        systems: Whether it is to choose by leaving one dialogue system out.
+        systems: Whether what belongs together is the dialogues of one system, and not the sheets of one dialogue.
         isotonic: Whether the prediction then goes through isotonic regression per judge, learnt from predictions of
             sheets that the estimator had not seen.
+        runs: By place, so many at most: it takes long.
     """
 
     title: str
@@ -67,12 +72,13 @@ class Method:
     view: View = lambda sheets: sheets
     systems: bool = False
     isotonic: bool = False
+    runs: Mapping[str, int] = field(default_factory=dict)
 
     def fitted(self, train: Sheets, seed: int) -> JudgedEstimator:
         """The estimator, after it has learnt from what it sees of the sheets."""
         seen = self.view(train)
-        extra: dict[str, Any] = {"shift_groups": seen.system} if self.systems else {}
-        return self.make(seed).fit(seen.X, seen.answers, seen.judges, seen.questions, seen.dialogue, **extra)
+        groups = seen.system if self.systems else seen.dialogue.tolist()
+        return self.make(seed).fit(seen.X, seen.answers, seen.judges, seen.questions, groups)
 
     def predict(self, train: Sheets, test: Sheets, seed: int) -> tuple[Floats, str]:
         """Distributions `[sheet, option]` of Q0, and what the estimator says about its choice."""
@@ -94,7 +100,7 @@ class Method:
 def choice_of(model: JudgedEstimator) -> str:
     """What a model that chooses among others has chosen; empty for others."""
     choice = getattr(model, "choice_", None)
-    return "" if choice is None else str(choice)
+    return "" if choice is None else str(choice.sentence())
 
 
 def kind(name: str, **settings: Any) -> Make:
@@ -111,6 +117,12 @@ def kind(name: str, **settings: Any) -> Make:
 BASELINE, NETWORK, ORDINAL, ORACLE = "expected", "network", "ordinal", "oracle"
 CHOSEN, CHOSEN_SHIFT = "chosen", "chosen under shift"
 """Keys of rows that others are compared with."""
+
+AUTHORS: dict[str, Any] = {
+    "recipe": "authors", "h1": 25, "h2": 25, "batch": 64, "rate": 0.001, "pretraining": 20, "finetuning": 30,
+    "seeds": 1, "dropout": 0.0,
+}  # fmt: skip
+"""What they publish as best in cross-validation on the synthetic dialogues."""
 
 PLAIN = {"intercepts": None, "scales": None, "slopes": None}
 
@@ -132,16 +144,16 @@ def predictors() -> dict[str, Method]:
         "judge": Method("judge's mean", kind("judge_mean")),
         "isotonic": Method("isotonic per judge", kind("isotonic")),
         "ridge": Method("ridge with judge", kind("ridge")),
-        "authors": Method("network, authors' recipe", kind("network", recipe="authors"), True),
+        "authors": Method("network, authors' recipe", kind("network", **AUTHORS), True, runs={CV: 3}),
         NETWORK: Method(
             "network (LLM-Rubric)", kind("network"), True, (0.396, 0.401, 0.398, 0.393), (0.422, 0.350, 0.347, 0.331)
         ),
-        "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True),
+        "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True, runs={CV: 3, REAL: 3}),
         "intercepts": Method("ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)),
         "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
         CHOSEN: Method("chosen by cross-validation", kind("calibrator"), True),
-        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator"), True, systems=True),
+        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator", shift=True), True, systems=True),
     }
 
 

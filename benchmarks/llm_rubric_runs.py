@@ -14,16 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
-from llm_rubric_methods import choice_of, everything
+from llm_rubric_methods import CURVE, CV, FEW, REAL, choice_of, everything
 
 from pollex.calibration.curves import Point, learning_curve
 from pollex.calibration.judgments import judgments
 from pollex.calibration.measures import Predictions
 from pollex.calibration.questionnaire import Floats, Ints
-
-CV, SYSTEMS, REAL, FEW, CURVE = "cv", "systems", "real", "few", "curve"
-"""Cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured on
-real ones; the same with a few real labels; learning curve."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,13 @@ from llm_rubric_methods import (
     BASELINE,
     CHOSEN,
     CHOSEN_SHIFT,
+    CURVE,
+    CV,
     NETWORK,
     ORACLE,
     ORDINAL,
+    REAL,
+    SYSTEMS,
     Method,
     Published,
     ablations,
@@ -20,7 +24,7 @@ from llm_rubric_methods import (
     everything,
     predictors,
 )
-from llm_rubric_runs import CURVE, CV, REAL, SYSTEMS, Done
+from llm_rubric_runs import Done
 
 from pollex.calibration.intervals import Figure, Measured, measured
 from pollex.calibration.intervals import mean_of as mean_over

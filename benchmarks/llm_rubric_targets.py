@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from llm_rubric_methods import CHOSEN, CHOSEN_SHIFT, ORACLE
-from llm_rubric_runs import CV, FEW, REAL, Done
+from llm_rubric_methods import CHOSEN, CHOSEN_SHIFT, CV, FEW, ORACLE, REAL
+from llm_rubric_runs import Done
 from llm_rubric_tables import Rows, figures_of, mean_of
 
 FEW_LABELS = 8
