@@ -106,13 +106,12 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
 def graded(answer: object, question: Question, value: Value = "auto") -> float | None:
     """The grade that an answer gives; None where it is none.
 
-    `mode` is the grade that was written, `expected` the mean of its distribution; `auto` takes the mean where the
-    distribution is more than a point.
+    That is the one that was written, as in the paper, and as people give theirs; only `expected` takes the mean of its
+    distribution, which lies nearer to the middle of the scale.
     """
     if not isinstance(answer, Answer):
         return None
-    take: dict[Value, Callable[..., float]] = {"auto": answer.value, "expected": answer.expected, "mode": answer.mode}
-    return float(take[value](question.options))
+    return answer.expected(question.options) if value == "expected" else answer.mode(question.options)
 
 
 def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value) -> dict[str, Floats]:

@@ -26,7 +26,7 @@ COLUMNS = {
     "grades": "MAP(VARCHAR, DOUBLE)",
     "flags": "VARCHAR[]",
     "evidences": "STRUCT(url VARCHAR, quote VARCHAR)[]",
-    "answers": """STRUCT(question VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[], source VARCHAR,
+    "answers": """STRUCT(question VARCHAR, option VARCHAR, expected DOUBLE, probabilities DOUBLE[], source VARCHAR,
         justification VARCHAR, outcome VARCHAR, detail VARCHAR)[]""",
     "judge": "VARCHAR",
 }
@@ -55,7 +55,7 @@ def grade_rows(
             "grades": {id_: grade for id_, grade in grades.items() if grade is not None},
             "flags": list(grading.flags),
             "evidences": [evidence.model_dump() for evidence in case.evidences],
-            "answers": [_answer_row(question, answers[question.id], value) for question in asked],
+            "answers": [_answer_row(question, answers[question.id]) for question in asked],
             "judge": judge,
         }
 
@@ -89,15 +89,14 @@ def _grade(level: float) -> str:
     return f"{level:g}"
 
 
-def _answer_row(question: Question, answer: Answer | Unanswered, value: Value) -> dict[str, Any]:
+def _answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, Any]:
     row: dict[str, Any] = {"question": question.id}
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
-    # What isn't a grade has no value: the options of the others are names.
-    named = question.id in (EVIDENCE, TYPE)
+    named = question.id in (EVIDENCE, TYPE)  # their options are names, which have no mean
     return row | {
         "option": question.options[answer.chosen].text,
-        "value": None if named else graded(answer, question, value),
+        "expected": None if named else answer.expected(question.options),
         "probabilities": list(answer.probabilities),
         "source": answer.source,
         "justification": answer.justification,

@@ -32,6 +32,11 @@ CURVES = {
 }
 """Class and name of each judge's curve; dashes and solid lines tell them apart without colour."""
 
+UNEQUAL = (
+    "The lines don't rest on the same answers: where a grade is missing, only the others count. "
+    "Areas are of the answers that all have graded."
+)
+
 SAID = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "Overall, people"}
 
 
@@ -84,6 +89,7 @@ def _distribution(found: Summary, pivot: float) -> Markup:
             tag("p", "Share of answers whose grade is at most so much. The lower the line, the better the grades."),
             _legend(found, shown),
             tag("div", tag("figure", cumulative_plot(found, pivot)), class_="panels"),
+            tag("p", UNEQUAL, class_="note") if len({found.counts[name] for name in shown}) > 1 else None,
             _areas(found.areas),
         ]
     )
