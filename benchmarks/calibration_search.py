@@ -5,8 +5,8 @@ the paper's equations are written (autograd, `torch.optim.Adam`, weights gathere
 and the largest difference in held-out probabilities over the configurations that both trained.
 
 The sample: shapes and batches (h1, h2, batch) by lot, so that every number of units and every batch comes as often as
-any other, each with a rate by lot. The batched search trains all that these have: 36 pairs of epochs × 5 folds. The plain
-one trains two of them, whose epochs are by lot and mirrored, so that they have the grid's mean length.
+any other, each with a rate by lot. The batched search trains all that these have: 36 pairs of epochs × 5 folds. The
+plain one trains two of them, whose epochs are by lot and mirrored, so that they have the grid's mean length.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ def compare(
             difference = max(difference, float(np.abs(batched[fold][0, pre, fine] - proba).max()))
         slow /= len(done)
         print(
-            f"h1 {family.h1:>3}  h2 {family.h2:>3}  batch {family.batch:>3}  rate {family.rates[0]:.0e}: batched {pairs / seconds:7.2f} a second, "
-            f"plain {1 / slow:5.2f}, {pairs / seconds * slow:5.1f} times as fast, {difference:.1e} apart",
+            f"h1 {family.h1:>3}  h2 {family.h2:>3}  batch {family.batch:>3}  rate {family.rates[0]:.0e}: "
+            f"batched {pairs / seconds:7.2f} a second, plain {1 / slow:5.2f}, "
+            f"{pairs / seconds * slow:5.1f} times as fast, {difference:.1e} apart",
             flush=True,
         )
         totals += seconds, slow * pairs

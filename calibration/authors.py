@@ -12,7 +12,7 @@ Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from torch.nn.functional import cross_entropy
 
 from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.sheets import UNANSWERED, Sheets
+from pollex.calibration.stack import flat
+from pollex.calibration.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -137,3 +139,26 @@ def fitted(
             losses.mean().backward()
             adam.step()
     return network
+
+
+def several(inputs: Floats, sheets: Sheets, options: Ints, main: int, settings: Settings, seeds: int) -> list[Weights]:
+    """Weights of networks with seeds one after the other, each trained on all sheets.
+
+    Args:
+        inputs: `[sheet, input + 1]`, bias last.
+        sheets: Every judge known, numbered without gaps.
+        options: How many each question has `[question]`.
+        main: Place of the main question.
+        settings: Of the first.
+        seeds: How many.
+    """
+    judges, most = int(sheets.judge.max()) + 1, int(options.max())
+    every = np.arange(len(sheets))
+    each = [replace(settings, seed=settings.seed + number) for number in range(seeds)]
+    return [_weights(fitted(inputs, sheets, every, judges, most, main, one), options) for one in each]
+
+
+def _weights(network: OneNetwork, options: Ints) -> Weights:
+    W1, W2, V, W1a, W2a, Va = (array.detach().double().numpy()[None] for array in flat(dict(network.of.items())))
+    cuts = np.zeros((1, len(options), int(options.max()) - 1))
+    return Weights(W1, W2, V, W1a, W2a, Va, cuts, options, np.zeros(len(options), dtype=bool))

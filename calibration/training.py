@@ -35,6 +35,7 @@ class Plan:
         shrinkage: Likewise on the judges' deltas with their biases.
         dropout: Share of sheets of which, in each step, some questions are hidden: each with a chance that is drawn
             anew for the sheet, from 0 to 1.
+        anchored: Whether shared weights, too, are held to where they began, instead of 0.
     """
 
     steps: int
@@ -42,6 +43,7 @@ class Plan:
     decay: float
     shrinkage: float
     dropout: float = 0.0
+    anchored: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +85,20 @@ class Lesson:
         inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask column.
         sheets: Their answers.
         blocks: Of each column of x, the asked question that it belongs to.
-        counted: Which questions' answers count `[question]`.
     """
 
     inputs: Floats
     sheets: Sheets
     blocks: Ints
-    counted: Bools
+
+    def only(self, question: int) -> Lesson:
+        """The same with the answers to one question."""
+        answer = self.sheets.answer[:, [question]]
+        return replace(self, sheets=replace(self.sheets, answer=answer))
+
+    def any(self) -> bool:
+        """Whether there is any answer."""
+        return bool((self.sheets.answer != UNANSWERED).any())
 
 
 def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
@@ -183,13 +192,13 @@ def _objective(
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
     slots = slots_of(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
-    answers = torch.from_numpy(np.where(lesson.counted, lesson.sheets.answer, UNANSWERED))[slots.sheet]
+    answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
     answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
-    thin = _thinner(lesson, plan.dropout)
+    thin = _thinner(lesson, plan.dropout) if plan.dropout else None
     seeds, count = len(weights.V), len(lesson.sheets)
 
     def objective(single: dict[str, Tensor], random: torch.Generator) -> Tensor:
-        given = inputs.expand(seeds, *inputs.shape) if not plan.dropout else thin(inputs, seeds, random)
+        given = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
         logs = log_likelihood(single, given, answers, slots.judge, weights)
         return (penalty(single, anchor, plan) - logs) / count
 
@@ -198,19 +207,19 @@ def _objective(
 
 def _thinner(lesson: Lesson, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Hides whole questions: their probabilities become 0, their mask 1."""
-    blocks = torch.from_numpy(lesson.blocks)
-    asked = int(lesson.blocks.max()) + 1 if len(blocks) else 0
-    columns = len(blocks)
+    columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
+    width = lesson.inputs.shape[1]
+    takes, marks = torch.zeros((asked, width)), torch.zeros((asked, width))
+    takes[torch.from_numpy(lesson.blocks), torch.arange(columns)] = 1.0
+    marks[torch.arange(asked), columns + torch.arange(asked)] = 1.0
+    both = takes + marks
 
     def thin(inputs: Tensor, seeds: int, random: torch.Generator) -> Tensor:
         shape = (seeds, *inputs.shape[:2])
         chance = torch.rand((*shape, 1), generator=random)
-        chance = torch.where(torch.rand((*shape, 1), generator=random) < dropout, chance, 0.0)
-        hidden = torch.rand((*shape, asked), generator=random) < chance
-        given = inputs.expand(seeds, *inputs.shape).clone()
-        given[..., :columns] *= ~hidden[..., blocks]
-        given[..., columns : columns + asked][hidden] = 1.0
-        return given
+        chance *= torch.rand((*shape, 1), generator=random) < dropout
+        hidden = (torch.rand((*shape, asked), generator=random) < chance).to(inputs.dtype)
+        return inputs * (1 - hidden @ both) + hidden @ marks
 
     return thin
 
@@ -247,7 +256,7 @@ def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
     if not Wa.shape[1]:
         return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
     nobody = torch.zeros_like(Wa[:, :1])
-    each = W[:, None] + torch.cat([Wa, nobody], dim=1)[:, judge]
+    each = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
     return inputs @ each
 
 
@@ -258,8 +267,11 @@ def _with_bias(z: Tensor) -> Tensor:
 def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     """Log-probabilities `[…, question, option]`; options that a question has not get none."""
     del cuts
-    exists = torch.arange(outputs.shape[-1]) < options[:, None]
-    return torch.log_softmax(outputs.masked_fill(~exists, -torch.inf), dim=-1)
+    if int(options.min()) < outputs.shape[-1]:
+        exists = torch.arange(outputs.shape[-1]) < options[:, None]
+        outputs = outputs.masked_fill(~exists, -torch.inf)
+    # Along the first axis it is done for many rows at once; along a last axis of four, one by one.
+    return torch.log_softmax(outputs.movedim(-1, 0).contiguous(), dim=0).movedim(0, -1)
 
 
 def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
@@ -267,16 +279,21 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     cuts = cuts[:, None, None]
     bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
-    # A bound beyond all others stands for infinity: logσ(±40) is 0 in single precision.
-    bounds = bounds.masked_fill(~real, 40.0)
-    ends = torch.full_like(bounds[..., :1], 40.0)
+    # A bound beyond all others stands for infinity, whose differences would have no slope.
+    bounds = bounds.masked_fill(~real, 1e4)
+    ends = torch.full_like(bounds[..., :1], 1e4)
     upper, lower = torch.cat([bounds, ends], -1), torch.cat([-ends, bounds], -1)
     gap = (upper - lower).clamp(min=1e-6)
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
 
 def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: Plan) -> Tensor:
-    """½ decay · ‖shared‖² + ½ shrinkage · ‖deltas − where they began‖², over the seeds."""
-    shared = sum((single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V"))
-    own = sum(((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va"))
-    return torch.as_tensor(0.5 * plan.decay * shared + 0.5 * plan.shrinkage * own)
+    """½ decay · ‖shared, without biases‖² + ½ shrinkage · ‖deltas − where they began‖², over the seeds."""
+
+    def square(name: str, rows: slice, anchored: bool) -> Tensor:
+        found = single[name][:, rows]
+        return ((found - anchor[name][:, rows]) ** 2).sum() if anchored else (found**2).sum()
+
+    shared = [square(name, slice(-1), plan.anchored) for name in ("W1", "W2", "V")]
+    own = [square(name, slice(None), True) for name in ("W1a", "W2a", "Va")]
+    return 0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()

@@ -12,7 +12,7 @@ location and log scale. The bias comes last, as the columns of a missing-answer 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,26 @@ class Weights:
     def arrays(self) -> dict[str, Array]:
         """By name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def only(self, question: int) -> Weights:
+        """The same with the head of one question."""
+        one = slice(question, question + 1)
+        V, Va = self._head(self.V, question), self._head(self.Va, question)
+        return replace(self, V=V, Va=Va, cuts=self.cuts[:, one], options=self.options[one], ordinal=self.ordinal[one])
+
+    def with_judges(self, codes: Ints) -> Weights:
+        """The same with judges in another order: `codes` has the old place of each `[judge]`."""
+        return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
+
+    def with_more_judges(self, judges: int) -> Weights:
+        """The same with as many judges, where any have deltas; the new ones' are 0."""
+        grown = {}
+        for name in ("W1a", "W2a", "Va"):
+            own: Array = getattr(self, name)
+            if own.shape[1]:
+                more = np.zeros((own.shape[0], judges - own.shape[1], *own.shape[2:]))
+                grown[name] = np.concatenate([own, more], axis=1)
+        return replace(self, **grown)
 
     def proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
         """Probability of each answer, mean over the seeds `[row, option]`.

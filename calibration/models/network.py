@@ -2,63 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.questionnaire import Bools, Floats, Ints
-from pollex.calibration.sheets import sheets_of
-from pollex.calibration.weights import Weights
+from pollex.calibration.sheets import Sheets, sheets_of
+from pollex.calibration.weights import Array, Weights, joined
 from pollex.errors import WrongUse
+
+if TYPE_CHECKING:
+    from pollex.calibration.training import Heads, Lesson, Plan
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
+Recipe = Literal["shrunk", "authors"]
+
+ADAPTING_STEPS = 60
 
 
 class CalibrationNetwork(JudgedEstimator):
     """Two shared layers and a head a question, each with small deltas of every judge's own.
 
-    Pre-trained on all questions, then fine-tuned on the main one. Several networks that begin differently are trained
-    side by side, and their probabilities averaged.
+    Pre-trained on all questions, then fine-tuned on the main one; the other questions are answered with the weights of
+    the first phase. Several networks that begin differently are trained side by side, and their probabilities averaged.
+    With nothing missing these are equations 3–5 of the paper; a missing answer is 0 in x and 1 in a mask beside it.
 
-    Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745.
+    Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 
     Args:
         h1: Units of the first layer.
         h2: Of the second.
         heads: `softmax`, or `ordinal`: cumulative link for questions whose options are ordered.
         personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few answers each), `none`.
-        pretraining: Steps on all questions.
-        finetuning: Steps on the main one.
+        recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or `authors`: as those of
+            the paper do it, who know h1, h2, batch, rate, the two phases in epochs, and a seed, nothing else.
+        batch: Sheets a step, for the authors' recipe.
+        pretraining: Steps (the authors': epochs) on all questions.
+        finetuning: Likewise on the main one.
         rate: Step size of Adam.
         finetuning_rate: The same in the second phase.
-        decay: Penalty on shared weights.
-        shrinkage: Penalty on judges' deltas.
+        decay: Penalty on shared weights: the precision of a normal prior.
+        shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
+        adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
         seeds: How many networks are averaged.
         seed: Of all that is random.
     """
 
     title = "Calibration network"
 
-    weights_: Weights
+    tuned_: Weights
+    general_: Weights
     learnt_: Ints
 
     def __init__(
         self,
-        h1: int = 25,
-        h2: int = 25,
+        h1: int = 10,
+        h2: int = 10,
         heads: HeadKind = "softmax",
         personal: Personal = "all",
-        pretraining: int = 100,
-        finetuning: int = 100,
-        rate: float = 0.01,
-        finetuning_rate: float = 0.005,
-        decay: float = 1.0,
-        shrinkage: float = 1.0,
+        recipe: Recipe = "shrunk",
+        batch: int = 32,
+        pretraining: int = 40,
+        finetuning: int = 40,
+        rate: float = 0.03,
+        finetuning_rate: float = 0.02,
+        decay: float = 0.03,
+        shrinkage: float = 4.0,
         dropout: float = 0.3,
+        adapting_decay: float = 10.0,
         seeds: int = 10,
         seed: int = 0,
     ) -> None:
@@ -66,6 +81,8 @@ class CalibrationNetwork(JudgedEstimator):
         self.h2 = h2
         self.heads = heads
         self.personal = personal
+        self.recipe = recipe
+        self.batch = batch
         self.pretraining = pretraining
         self.finetuning = finetuning
         self.rate = rate
@@ -73,36 +90,104 @@ class CalibrationNetwork(JudgedEstimator):
         self.decay = decay
         self.shrinkage = shrinkage
         self.dropout = dropout
+        self.adapting_decay = adapting_decay
         self.seeds = seeds
         self.seed = seed
 
+    @classmethod
+    def of_the_authors(cls, seed: int = 43) -> CalibrationNetwork:
+        """One network with the settings that the authors' code has where it is told no others."""
+        return cls(
+            100,
+            100,
+            recipe="authors",
+            batch=32,
+            pretraining=50,
+            finetuning=50,
+            rate=0.01,
+            seeds=1,
+            seed=seed,
+            dropout=0.0,
+        )
+
     def inputs(self, X: Floats) -> Floats:
-        """What the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias."""
+        """What the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias.
+
+        The authors' recipe has no mask.
+        """
         missing = ~self.questionnaire_.present(X)
-        return np.concatenate([np.nan_to_num(X), missing, np.ones((len(X), 1))], axis=1)
+        mask = missing[:, :0] if self.recipe == "authors" else missing
+        return np.concatenate([np.nan_to_num(X), mask, np.ones((len(X), 1))], axis=1)
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
-        # PyTorch takes seconds to load, and predictions don't need it.
-        from pollex.calibration import training
-
         del groups
         self.learnt_ = np.unique(y.question)
         sheets = sheets_of(y, self.learnt_)
-        lesson = training.Lesson(self.inputs(X)[sheets.row], sheets, self._blocks(), np.ones(len(self.learnt_), bool))
-        heads = training.heads_of(sheets, self._options(), self._ordinal())
-        judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
-        shape = (lesson.inputs.shape[1] - 1, self.h1, self.h2)
-        weights = training.begun(shape, judges, heads, self.seeds, self.seed)
-        plan = training.Plan(self.pretraining, self.rate, self.decay, self.shrinkage, self.dropout)
-        weights = training.trained(weights, lesson, plan, self.seed + 1)
-        main = self.learnt_ == self.questionnaire_.index()
-        lesson = training.Lesson(lesson.inputs, sheets, lesson.blocks, main)
-        plan = training.Plan(self.finetuning, self.finetuning_rate, self.decay, self.shrinkage, self.dropout)
-        self.weights_ = training.trained(weights, lesson, plan, self.seed + 2)
+        inputs = self.inputs(X)[sheets.row]
+        if self.recipe == "authors":
+            self.general_ = self._by_the_authors(inputs, sheets)
+            self.tuned_ = self.general_.only(self._main())
+        else:
+            self.general_, self.tuned_ = self._shrunk(inputs, sheets)
 
-    def _blocks(self) -> Ints:
+    def _shrunk(self, inputs: Floats, sheets: Sheets) -> tuple[Weights, Weights]:
+        """Weights after pre-training, and after fine-tuning."""
+        # PyTorch takes seconds to load, and predictions don't need it.
+        from pollex.calibration import training
+
+        heads: Heads = training.heads_of(sheets, self._options(), self._ordinal())
+        judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
+        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
+        lesson = self._lesson(inputs, sheets)
+        general = training.trained(first, lesson, self._plan(self.pretraining, self.rate), self.seed + 1)
+        plan = self._plan(self.finetuning, self.finetuning_rate)
+        main = self._main()
+        return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
+
+    def _by_the_authors(self, inputs: Floats, sheets: Sheets) -> Weights:
+        from pollex.calibration import authors
+
+        if strangers := int((sheets.judge == NOBODY).sum()):
+            raise WrongUse(
+                f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
+                remedy="name their judges, or use the recipe `shrunk`",
+            )
+        # They number judges as they first come in the data.
+        _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))
+        numbered = Sheets(sheets.row, order[code], sheets.answer)
+        settings = authors.Settings(
+            self.h1, self.h2, self.batch, self.rate, self.pretraining, self.finetuning, self.seed, epoch=len(sheets)
+        )
+        each = authors.several(inputs, numbered, self._options(), self._main(), settings, self.seeds)
+        return joined([weights.with_judges(order) for weights in each])
+
+    def _adapt(self, X: Floats, y: Judgments) -> None:
+        from pollex.calibration import training
+
+        sheets = sheets_of(y, self.learnt_)
+        lesson = self._lesson(self.inputs(X)[sheets.row], sheets)
+        plan = training.Plan(ADAPTING_STEPS, self.finetuning_rate, self.adapting_decay, self.shrinkage, anchored=True)
+        judges = len(self.judges_)
+        self.general_ = training.trained(self.general_.with_more_judges(judges), lesson, plan, self.seed + 3)
+        tuned = self.tuned_.with_more_judges(judges)
+        own = lesson.only(self._main())
+        self.tuned_ = training.trained(tuned, own, plan, self.seed + 4) if own.any() else tuned
+
+    def _lesson(self, inputs: Floats, sheets: Sheets) -> Lesson:
+        from pollex.calibration import training
+
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
-        return np.repeat(np.arange(len(sizes)), sizes)
+        blocks = np.repeat(np.arange(len(sizes)), sizes)
+        return training.Lesson(inputs, sheets, blocks)
+
+    def _plan(self, steps: int, rate: float) -> Plan:
+        from pollex.calibration import training
+
+        return training.Plan(steps, rate, self.decay, self.shrinkage, self.dropout)
+
+    def _main(self) -> int:
+        return int(np.flatnonzero(self.learnt_ == self.questionnaire_.index())[0])
 
     def _options(self) -> Ints:
         return np.array([len(self.questionnaire_.scales[place].values) for place in self.learnt_])
@@ -115,12 +200,30 @@ class CalibrationNetwork(JudgedEstimator):
         place = np.flatnonzero(self.learnt_ == question)
         if not len(place):
             name = self.questionnaire_.scales[question].question
-            raise WrongUse(f"no judgment of question {name!r} to learn from", remedy="add some, and fit again")
-        return self.weights_.proba(self.inputs(X), judges, int(place[0]))
+            raise WrongUse(f"no judgment of question {name!r} was there to learn from", remedy="fit again with some")
+        if question == self.questionnaire_.index():
+            return self.tuned_.proba(self.inputs(X), judges, 0)
+        return self.general_.proba(self.inputs(X), judges, int(place[0]))
 
     def _state(self) -> State:
-        return State({"learnt": self.learnt_.tolist()}, self.weights_.arrays())
+        arrays = {f"{kind}.{name}": array for kind in self._kinds() for name, array in self._weights(kind).items()}
+        return State({"learnt": self.learnt_.tolist()}, arrays)
+
+    def _kinds(self) -> tuple[str, ...]:
+        """Whose weights have to be kept: the general ones answer no question if only the main one was learnt."""
+        return ("tuned",) if len(self.learnt_) == 1 else ("tuned", "general")
+
+    def _weights(self, kind: str) -> dict[str, Array]:
+        found: Weights = getattr(self, f"{kind}_")
+        return found.arrays()
 
     def _restore(self, state: State) -> None:
         self.learnt_ = np.array(state.facts["learnt"], dtype=np.int64)
-        self.weights_ = Weights(**state.arrays)
+        self.tuned_ = _with_prefix(state, "tuned.")
+        kept = any(name.startswith("general.") for name in state.arrays)
+        self.general_ = _with_prefix(state, "general.") if kept else self.tuned_
+
+
+def _with_prefix(state: State, prefix: str) -> Weights:
+    found = {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
+    return Weights(**found)

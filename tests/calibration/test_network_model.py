@@ -1,0 +1,273 @@
+"""The calibration network: equations, what is missing, judges, phases, state."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.sheets import Sheets, sheets_of
+from pollex.calibration.training import (
+    Lesson,
+    Plan,
+    begun,
+    heads_of,
+    log_likelihood,
+    slots_of,
+    trained,
+)
+from pollex.calibration.weights import Weights
+from pollex.errors import WrongUse
+
+LIKERT = (1.0, 2.0, 3.0, 4.0)
+ASKED = Questionnaire(
+    (
+        Scale("clear", LIKERT),
+        Scale("kind", (0.0, 1.0), ordinal=False),
+        Scale("thumb", (0.0, 1.0), asked=False),
+        Scale("all", LIKERT),
+    ),
+    "all",
+)
+QUICK = {"h1": 4, "h2": 3, "pretraining": 5, "finetuning": 5, "seeds": 2}
+
+
+def answers(rows, rng):
+    """X for ASKED, and judgments of all its questions by two judges whose answers follow X."""
+    parts = [rng.dirichlet(np.ones(size), rows) for size in (4, 2, 4)]
+    X = np.concatenate(parts, axis=1)
+    chosen = parts[2].argmax(axis=1)
+    y = [(row, "all", "ab"[row % 2], float(chosen[row] + 1)) for row in range(rows)]
+    y += [(row, "kind", "ab"[row % 2], float(parts[1][row].argmax())) for row in range(rows)]
+    y += [(row, "thumb", "ab"[row % 2], float(chosen[row] > 1)) for row in range(0, rows, 3)]
+    y += [(row, "clear", "ab"[row % 2], float(parts[0][row].argmax() + 1)) for row in range(0, rows, 2)]
+    return X, y
+
+
+def sigmoid(z):
+    return 1 / (1 + math.exp(-z))
+
+
+def tiny(**changes):
+    """One seed, one input, one unit a layer, two questions of two options, one judge."""
+    arrays = {
+        "W1": np.array([[[1.0], [0.5]]]),
+        "W2": np.array([[[2.0], [-1.0]]]),
+        "V": np.array([[[1.0, -1.0, 0.3, 0.0], [0.2, 0.4, 0.0, 0.1]]]),
+        "W1a": np.array([[[[0.25], [0.0]]]]),
+        "W2a": np.array([[[[0.0], [0.5]]]]),
+        "Va": np.array([[[[0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]]),
+        "cuts": np.array([[[0.3], [0.0]]]),
+        "options": np.array([2, 2]),
+        "ordinal": np.array([False, False]),
+    }
+    return Weights(**(arrays | changes))
+
+
+def test_a_question_that_nobody_judged_is_refused():
+    rng = np.random.default_rng(0)
+    X, y = answers(30, rng)
+    model = CalibrationNetwork(**QUICK).fit(X, [found for found in y if found[1] == "all"], questions=ASKED)
+    with pytest.raises(WrongUse, match="'kind'"):
+        model.predict_proba(X, question="kind")
+
+
+def test_judgments_by_nobody_known_are_refused_by_the_authors_recipe():
+    X, y = answers(30, np.random.default_rng(0))
+    with pytest.raises(WrongUse, match="nobody known, and there are 1 "):
+        CalibrationNetwork(recipe="authors", **QUICK).fit(X, [*y, (0, "all", None, 1.0)], questions=ASKED)
+
+
+def test_equations_3_to_5_worked_by_hand():
+    z1 = sigmoid(1.25 * 0.6 + 0.5)
+    z2 = sigmoid(2.0 * z1 - 0.5)
+    a, b = 1.5 * z2 + 0.2, -z2 + 0.4
+    mine = math.exp(a) / (math.exp(a) + math.exp(b))
+    proba = tiny().proba(np.array([[0.6, 1.0]]), np.array([0]), 0)
+    assert proba == pytest.approx(np.array([[mine, 1 - mine]]), abs=1e-12)
+
+
+def test_a_judge_not_known_gets_the_shared_part_alone():
+    z2 = sigmoid(2.0 * sigmoid(0.6 + 0.5) - 1.0)
+    first = sigmoid((1.0 * z2 + 0.2) - (-1.0 * z2 + 0.4))
+    proba = tiny().proba(np.array([[0.6, 1.0]]), np.array([-1]), 0)
+    assert proba == pytest.approx(np.array([[first, 1 - first]]), abs=1e-12)
+
+
+def test_a_cumulative_link_head_worked_by_hand():
+    weights = tiny(ordinal=np.array([True, False]))
+    z2 = sigmoid(2.0 * sigmoid(0.6 + 0.5) - 1.0)
+    location, log_scale = z2 + 0.2, -z2 + 0.4
+    below = sigmoid((0.3 - location) * math.exp(log_scale))
+    assert weights.proba(np.array([[0.6, 1.0]]), np.array([-1]), 0) == pytest.approx(
+        np.array([[below, 1 - below]]), abs=1e-12
+    )
+
+
+def test_training_maximises_the_likelihood_that_predictions_have():
+    rng = np.random.default_rng(1)
+    heads = heads_of(
+        Sheets(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2))), np.array([2, 4]), np.array([False, True])
+    )
+    weights = begun((3, 4, 3), (2, 2), heads, 2, 0)
+    weights = Weights(
+        **(
+            weights.arrays()
+            | {name: rng.normal(size=getattr(weights, name).shape) for name in ("W1a", "W2a", "Va", "V")}
+        )
+    )
+    judges = np.array([0, 1, 1, -1, 0, 1])
+    inputs = np.concatenate([rng.random((6, 3)), np.ones((6, 1))], axis=1)
+    answer = np.array([[0, 3], [1, -1], [-1, 2], [1, 0], [0, 1], [-1, -1]])
+    slots = slots_of(judges, 2)
+    arrays = {name: torch.tensor(array) for name, array in weights.arrays().items()}
+    given = torch.where(slots.filled[..., None], torch.tensor(answer)[slots.sheet], -1)
+    found = log_likelihood(arrays, torch.tensor(inputs)[slots.sheet].expand(2, -1, -1, -1), given, slots.judge, weights)
+    each = [
+        Weights(**{n: a[[s]] if n not in ("options", "ordinal") else a for n, a in weights.arrays().items()})
+        for s in (0, 1)
+    ]
+    expected = sum(
+        math.log(one.proba(inputs, judges, question)[row, answer[row, question]])
+        for one in each
+        for row, question in zip(*np.nonzero(answer >= 0), strict=True)
+    )
+    assert float(found) == pytest.approx(expected, rel=1e-9)
+
+
+def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_all():
+    X, y = answers(40, np.random.default_rng(2))
+    loose = CalibrationNetwork(**QUICK, shrinkage=0.0).fit(X, y, questions=ASKED)
+    held = CalibrationNetwork(**QUICK, shrinkage=1e6).fit(X, y, questions=ASKED)
+    assert np.abs(loose.tuned_.W1a).max() > 1e-3
+    assert np.abs(held.tuned_.Va).max() < np.abs(loose.tuned_.Va).max() / 3
+    sheets = Sheets(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
+    heads = heads_of(sheets, np.array([2]), np.array([False]))
+    inputs = np.concatenate([np.eye(4), np.ones((4, 1))], axis=1)
+    after = trained(
+        begun((4, 3, 3), (2, 2), heads, 1, 0), Lesson(inputs, sheets, np.arange(4)), Plan(5, 0.05, 0.0, 1.0), 0
+    )
+    assert np.abs(after.Va[:, 0]).max() > 0
+    assert not after.Va[:, 1].any()
+    assert not after.W1a[:, 1].any()
+
+
+def test_answers_that_are_missing_change_nothing_in_the_equations_of_those_that_are_not():
+    X, y = answers(40, np.random.default_rng(3))
+    model = CalibrationNetwork(**QUICK, dropout=0.5).fit(X, y, questions=ASKED)
+    inputs = model.inputs(X)
+    assert np.array_equal(inputs[:, :10], X)
+    assert not inputs[:, 10:13].any()
+    assert (inputs[:, 13] == 1).all()
+    thinned = X.copy()
+    thinned[:, :4] = np.nan
+    masked = model.inputs(thinned)
+    assert not masked[:, :4].any()
+    assert masked[:, 10:13].tolist() == [[1.0, 0.0, 0.0]] * len(X)
+    assert model.predict_proba(thinned).sum(axis=1) == pytest.approx(np.ones(len(X)))
+
+
+def test_what_follows_the_answers_is_learnt_and_missing_ones_are_made_up_for():
+    rng = np.random.default_rng(4)
+    X, y = answers(200, rng)
+    fresh, truth = answers(200, rng)
+    target = np.array([value for _, question, _, value in truth if question == "all"])
+    model = CalibrationNetwork(h1=8, h2=8, seeds=1, decay=0.01, shrinkage=1.0, pretraining=100, finetuning=60).fit(
+        X, y, questions=ASKED
+    )
+    assert np.corrcoef(model.predict(fresh), target)[0, 1] > 0.65
+    without = fresh.copy()
+    without[:, :6] = np.nan
+    assert np.corrcoef(model.predict(without), target)[0, 1] > 0.6
+
+
+@pytest.mark.parametrize("heads", ["softmax", "ordinal"])
+@pytest.mark.parametrize("personal", ["all", "heads", "none"])
+def test_every_question_judged_has_a_distribution_whoever_is_asked(heads, personal):
+    X, y = answers(60, np.random.default_rng(5))
+    model = CalibrationNetwork(**QUICK, heads=heads, personal=personal).fit(X, y, questions=ASKED)
+    for scale in ASKED.scales:
+        proba = model.predict_proba(X, ["a", "b", None] * 20, question=scale.question)
+        assert proba.shape == (60, len(scale.values))
+        assert proba.sum(axis=1) == pytest.approx(np.ones(60))
+        assert (proba > 0).all()
+    assert model.tuned_.W1a.shape[1] == (2 if personal == "all" else 0)
+    assert model.tuned_.Va.shape[1] == (0 if personal == "none" else 2)
+
+
+def test_judges_who_answer_alike_but_by_another_scale_are_told_apart():
+    rng = np.random.default_rng(6)
+    X, _ = answers(120, rng)
+    main = X[:, 6:].argmax(axis=1)
+    y = [(row, "all", "mild", float(min(main[row] + 2, 4))) for row in range(120)]
+    y += [(row, "all", "harsh", float(max(main[row], 1))) for row in range(120)]
+    model = CalibrationNetwork(h1=6, h2=6, seeds=2, shrinkage=0.5, dropout=0.0).fit(X, y, questions=ASKED)
+    each = model.predict_each(X, ["harsh", "mild"])
+    assert (each[:, 1] - each[:, 0]).mean() > 0.7
+
+
+def test_the_same_seed_gives_the_same_network_and_leaves_torch_as_it_was():
+    X, y = answers(40, np.random.default_rng(7))
+    torch.manual_seed(11)
+    expected = torch.rand(3)
+    torch.manual_seed(11)
+    before = torch.get_num_threads(), torch.get_default_dtype()
+    first, second, other = (
+        CalibrationNetwork(**QUICK, seed=s).fit(X, y, questions=ASKED).predict_proba(X) for s in (0, 0, 1)
+    )
+    assert np.array_equal(first, second)
+    assert not np.allclose(first, other)
+    assert torch.equal(torch.rand(3), expected)
+    assert (torch.get_num_threads(), torch.get_default_dtype()) == before
+
+
+def test_few_labels_of_a_new_domain_move_the_new_network_and_not_the_old_one():
+    rng = np.random.default_rng(8)
+    X, y = answers(120, rng)
+    model = CalibrationNetwork(h1=4, h2=4, seeds=1).fit(X, y, questions=ASKED)
+    before = model.predict_proba(X, ["a"] * 120)
+    low = [(row, "all", "a", 1.0) for row in range(8)] + [(row, "all", "new", 4.0) for row in range(8, 16)]
+    adapted = model.adapt(X, low)
+    assert np.array_equal(model.predict_proba(X, ["a"] * 120), before)
+    assert adapted.judges_ == ("a", "b", "new")
+    assert adapted.predict(X, ["a"] * 120).mean() < model.predict(X, ["a"] * 120).mean() - 0.3
+    assert adapted.predict(X, ["new"] * 120).mean() > adapted.predict(X, ["a"] * 120).mean() + 0.3
+    assert adapted.predict_proba(X, question="kind") == pytest.approx(model.predict_proba(X, question="kind"), abs=0.2)
+
+
+def test_state_keeps_every_question_and_the_adapted_judges():
+    X, y = answers(40, np.random.default_rng(9))
+    model = CalibrationNetwork(**QUICK, heads="ordinal").fit(X, y, questions=ASKED).adapt(X, [(0, "all", "new", 2.0)])
+    back = CalibrationNetwork.from_state(model.get_params(), ASKED, model.state())
+    for question in ("all", "kind", "thumb"):
+        for judge in ("a", "new", None):
+            expected = model.predict_proba(X, [judge] * 40, question=question)
+            assert np.array_equal(back.predict_proba(X, [judge] * 40, question=question), expected)
+
+
+def test_a_second_answer_by_nobody_known_is_a_second_sheet():
+    y = Judgments(
+        np.array([3, 3, 1, 3]), np.array([0, 0, 2, 2]), np.array([-1, -1, 0, -1]), np.array([1, 0, 1, 1]), ("a",)
+    )
+    sheets = sheets_of(y, np.array([0, 2]))
+    assert sheets.row.tolist() == [3, 3, 1]
+    assert sheets.judge.tolist() == [-1, -1, 0]
+    assert sheets.answer.tolist() == [[1, 1], [0, -1], [-1, 1]]
+
+
+def test_a_busy_judge_has_several_slots():
+    slots = slots_of(np.array([0] * 40 + [1] * 3 + [-1]), 2)
+    assert slots.judge.tolist() == [0, 0, 1, 2]
+    assert slots.filled.sum(dim=1).tolist() == [32, 8, 3, 1]
+    assert sorted(slots.sheet[slots.filled].tolist()) == list(range(44))
+
+
+def test_heads_begin_at_the_shares_of_the_answers():
+    sheets = Sheets(np.arange(6), np.zeros(6, int), np.array([[0], [1], [1], [1], [-1], [0]]))
+    heads = heads_of(sheets, np.array([2]), np.array([False]))
+    assert heads.shares == pytest.approx(np.array([[3 / 7, 4 / 7]]))
+    weights = begun((2, 3, 3), (1, 1), heads, 1, 0)
+    assert weights.V[0, -1] == pytest.approx(np.log([3 / 7, 4 / 7]))
