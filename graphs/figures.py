@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pollex.calibration.intervals import Measured
 
 
+SMECE_RESAMPLES = 100
+"""Two seconds."""
+
+
 def figure(metric: Metric) -> Figure:
     """A metric as a figure."""
     return Figure(value=metric.value, low=metric.low, high=metric.high, n=metric.n, undefined=metric.undefined)
@@ -64,7 +68,7 @@ def probability_figures(
     found = {name: measured_figure(one) for name, one in measured(wanted, texts, rng).items()}
     if smooth:
         both = np.stack([1 - probability, probability], axis=1)
-        found["smece"] = measured_figure(smece(both, positive.astype(np.int64), texts, rng)[0])
+        found["smece"] = measured_figure(smece(both, positive.astype(np.int64), texts, rng, SMECE_RESAMPLES)[0])
     return ProbabilityFigures(n=len(positive), **found)
 
 

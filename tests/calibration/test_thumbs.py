@@ -1,0 +1,91 @@
+"""The choice of what gives the probability of a thumb up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.calibration.questionnaire import Bools, Floats
+from pollex.calibration.thumbs import PLAIN, THUMB, Contest, Fold, candidates, contest, fitted, questionnaire, up
+
+SIGNS = (1.0, 1.0, -1.0)
+
+
+def drawn(n: int = 60, seed: int = 0) -> tuple[Floats, Bools]:
+    """Answers `[row, rubric, option]` that lean towards what the thumb says."""
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.6
+    lean = np.where(positive, 1.0, -1.0)[:, None] * np.array(SIGNS) + rng.normal(0, 1.5, (n, 3))
+    weights = np.exp(lean[:, :, None] * np.linspace(-1, 1, 5))
+    return weights / weights.sum(axis=2, keepdims=True), positive
+
+
+def dealt(answers: Floats, count: int = 5) -> list[Fold]:
+    numbers = np.arange(len(answers)) % count
+    return [Fold(numbers == number, SIGNS, answers) for number in range(count)]
+
+
+@pytest.fixture(scope="module")
+def found() -> Contest:
+    answers, positive = drawn()
+    return contest(dealt(answers), positive)
+
+
+def test_the_best_is_chosen_and_all_others_are_behind_it(found: Contest) -> None:
+    assert {score.name for score in found.scores} == set(candidates(SIGNS))
+    best = min(found.scores, key=lambda score: score.log_loss)
+    assert (best.name, best.behind, best.error) == (found.chosen, 0.0, 0.0)
+    for score in found.scores:
+        assert score.behind == pytest.approx(score.log_loss - best.log_loss)
+        assert score.n == 60
+
+
+def test_the_log_loss_is_that_of_the_probabilities_shown(found: Contest) -> None:
+    positive = drawn()[1]
+    given = np.where(positive, found.held_out, 1 - found.held_out)
+    (own,) = [score.log_loss for score in found.scores if score.name == found.chosen]
+    assert own == pytest.approx(float(-np.log(given).mean()))
+
+
+def test_no_row_is_predicted_by_a_model_that_saw_its_thumb() -> None:
+    answers, positive = drawn()
+    folds = dealt(answers)
+    turned = positive ^ folds[0].out
+    model = fitted(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
+    alone = up(model, answers[folds[0].out])
+    for thumbs in (positive, turned):
+        again = contest(folds, thumbs)
+        assert again.held_out.shape == (60,)
+        if again.chosen == PLAIN:
+            assert again.held_out[folds[0].out] == pytest.approx(alone)
+    one, other = contest(folds, positive), contest(folds, turned)
+    if one.chosen == other.chosen:
+        assert one.held_out[folds[0].out] == pytest.approx(other.held_out[folds[0].out])
+
+
+def test_rubrics_may_differ_from_fold_to_fold() -> None:
+    answers, positive = drawn()
+    first, *others = dealt(answers)
+    fewer = Fold(first.out, SIGNS[1:], answers[:, 1:])
+    told: list[str] = []
+    again = contest([fewer, *others], positive, progress=lambda: told.append("."))
+    assert not np.isnan(again.held_out).any()
+    assert len(told) == 5
+
+
+def test_the_questionnaire_asks_the_rubrics_and_not_the_thumb() -> None:
+    questions = questionnaire(["r1", "r2"])
+    assert [scale.question for scale in questions.asked] == ["r1", "r2"]
+    assert (questions.main, questions.width) == (THUMB, 10)
+
+
+@pytest.mark.parametrize("name", list(candidates(SIGNS)))
+def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(name: str) -> None:
+    answers, _ = drawn()
+    positive = np.arange(60) % 2 == 0
+    model = fitted(name, answers, SIGNS, positive, ["mild", "strict"] * 30)
+    mild, strict, stranger, nobody = (
+        float(up(model, answers[:1], None if who is None else [who])[0]) for who in ("mild", "strict", "new", None)
+    )
+    assert strict < nobody < mild
+    assert stranger == nobody
