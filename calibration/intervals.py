@@ -85,7 +85,8 @@ class Support:
     def __str__(self) -> str:
         if self.enough:
             return f"calibrated on {self.labels} labels"
-        return f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} are missing"
+        verb = "is" if self.missing == 1 else "are"
+        return f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} {verb} missing"
 
 
 def support(labels: int) -> Support:

@@ -275,7 +275,7 @@ def test_the_word_calibrated_needs_fifty_labels() -> None:
     assert (support(0).missing, support(49).missing, support(50).missing) == (50, 1, 0)
     assert not support(49).enough
     assert support(50).enough
-    assert str(support(49)) == "not yet calibrated: 49 of 50 labels, 1 are missing"
+    assert str(support(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
     assert str(support(50)) == "calibrated on 50 labels"
 
 
