@@ -1,0 +1,170 @@
+"""The calibrator in a rubric set: kept beside it, checked when read, asked for judges."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_runs import Learnt
+
+from pollex.agents.answers import Answer, Unanswered
+from pollex.calibration.kept import packed
+from pollex.calibration.thumbs import PLAIN, fitted
+from pollex.errors import BadCalibrator, BadRubrics, WrongUse
+from pollex.graphs.calibrating import ThumbModel, judges_wanted
+from pollex.graphs.figures import probability_figures
+from pollex.graphs.netsat import entropy
+from pollex.graphs.rubric_set import RubricSet
+
+
+@pytest.fixture
+def saved(learnt: Learnt, tmp_path: Path) -> Path:
+    RubricSet.load(learnt.rubrics).save(tmp_path / "rubrics.json")
+    return tmp_path / "rubrics.json"
+
+
+def with_judges(rubrics: RubricSet, judges: list[str]) -> RubricSet:
+    """The set with a calibrator that knows people; what it has learnt means nothing."""
+    rng = np.random.default_rng(0)
+    answers = rng.dirichlet(np.ones(5), (40, len(rubrics.rubrics)))
+    ids = [rubric.id for rubric in rubrics.rubrics]
+    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics.rubrics]
+    positive = np.arange(40) % len(judges) > 0  # the first judge is never content
+    who = [judges[number % len(judges)] for number in range(40)]
+    pack = packed(fitted(PLAIN, answers, signs, positive, who, ids))
+    facts = {name: value for name, value in pack.facts.items() if name != "questionnaire"}
+    assert rubrics.calibrator is not None
+    record = rubrics.calibrator.model_copy(update={"facts": facts, "rubrics": tuple(ids)})
+    return rubrics.model_copy(update={"calibrator": record}).with_arrays(pack.arrays)
+
+
+def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
+    saved.with_suffix(".safetensors").unlink()
+    with pytest.raises(BadCalibrator, match=r"rubrics\.safetensors.*can't be read.*put .* again, or fit it again"):
+        RubricSet.load(saved)
+    assert RubricSet.load(saved, arrays=False).rubrics  # enough for a refit
+
+
+def test_arrays_of_another_fit_are_refused(saved: Path) -> None:
+    arrays = saved.with_suffix(".safetensors")
+    kept = arrays.read_bytes()
+    arrays.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+    with pytest.raises(BadCalibrator, match="not the ones that were written with the rubric set"):
+        RubricSet.load(saved)
+
+
+def test_facts_that_were_tampered_with_are_refused(saved: Path) -> None:
+    stored = json.loads(saved.read_text("utf-8"))
+    stored["calibrator"]["facts"]["model"] = "os"
+    saved.write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(BadCalibrator, match="no calibrator is called 'os'"):
+        RubricSet.load(saved).scorer_of()
+
+
+def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Path) -> None:
+    stored = json.loads(saved.read_text("utf-8"))
+    stored["rubrics"][0]["text"] = "The user laughs out loud."
+    saved.write_text(json.dumps(stored), "utf-8")
+    saved.with_suffix(".safetensors").unlink()
+    with pytest.raises(BadRubrics, match="edited after"):
+        RubricSet.load(saved).require_unedited()
+
+
+def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
+    stored = json.loads(saved.read_text("utf-8"))
+    del stored["calibrator"]
+    stored["format"] = 1
+    saved.write_text(json.dumps(stored), "utf-8")
+    rubrics = RubricSet.load(saved)
+    netsat = rubrics.scorer_of()
+    score = netsat.read("c", 3.0)
+    curve = 1 / (1 + math.exp(-(rubrics.calibration.intercept + 3 * rubrics.calibration.slope)))
+    assert score.probability == pytest.approx(curve)
+    assert score.entropy == pytest.approx(entropy(curve))
+    with pytest.raises(WrongUse, match="knows no judges"):
+        judges_wanted(rubrics.thumb_model, ["anna"])
+
+
+def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(learnt: Learnt, saved: Path) -> None:
+    one, other = (RubricSet.load(path).thumb_model for path in (learnt.rubrics, saved))
+    assert one is not None
+    assert other is not None
+    answers = np.random.default_rng(0).dirichlet(np.ones(5), (3, len(one.rubrics)))
+    assert (one.probability(answers) == other.probability(answers)).all()
+    assert not list(saved.parent.glob(".*"))  # no draft is left
+
+
+def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(learnt: Learnt) -> None:
+    model = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).thumb_model
+    assert model is not None
+    with pytest.raises(WrongUse, match=r"'carl' was learnt from.*anna, ben"):
+        model.wanted(["anna", "carl"])
+    assert model.wanted(["ben", "ben"]) == ("ben",)
+    assert model.wanted(["all"]) == ("anna", "ben")
+
+
+def test_a_log_that_names_nobody_says_how_to_name_them(learnt: Learnt) -> None:
+    model = RubricSet.load(learnt.rubrics).thumb_model
+    with pytest.raises(WrongUse, match="--judge-field"):
+        judges_wanted(model, ["anna"])
+
+
+def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(learnt: Learnt) -> None:
+    netsat = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).scorer_of()
+    agreed = {"probabilities": (0.0, 0.0, 0.2, 0.8, 0.0), "chosen": 3, "source": "logprobs"}
+    answers = [Answer.model_validate({"question_id": id_, **agreed}) for id_ in netsat.signs]
+    score = netsat.score("c", answers, ["anna", "ben"])
+    assert score.probability is not None
+    assert score.judges["anna"] < score.probability < score.judges["ben"]
+    p = score.probability
+    assert score.entropy == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
+    failed = Unanswered(question_id=answers[0].question_id, outcome="error")
+    none = netsat.score("c", [failed, *answers[1:]], ["anna"])
+    assert (none.probability, none.entropy, none.judges) == (None, None, {})
+
+
+def test_a_certain_probability_has_no_entropy_and_an_open_one_log_2() -> None:
+    assert [entropy(0.0), entropy(1.0)] == [0, 0]
+    assert entropy(0.5) == pytest.approx(math.log(2))
+
+
+def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Learnt) -> None:
+    known = RubricSet.load(learnt.rubrics).thumb_model
+    assert known is not None
+    model = ThumbModel(["b", "a"], known.model)
+    answer = Answer(question_id="a", probabilities=(1.0, 0.0, 0.0, 0.0, 0.0), chosen=0, source="point")
+    rows = model.rows([[answer]])
+    assert rows.shape == (1, 2, 5)
+    assert np.isnan(rows[0, 0]).all()
+    assert rows[0, 1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_figures_of_probabilities_by_hand() -> None:
+    found = probability_figures(np.array([0.8, 0.4]), np.array([True, False]), 0.75, np.random.default_rng(0))
+    assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
+    assert found.brier.value == pytest.approx((0.2**2 + 0.4**2) / 2)
+    assert found.share_log_loss.value == pytest.approx(-(math.log(0.75) + math.log(0.25)) / 2)
+    assert found.share_brier.value == pytest.approx((0.25**2 + 0.75**2) / 2)
+    assert found.gain.value == pytest.approx(found.share_log_loss.value - found.log_loss.value)
+    assert found.smece is None
+
+
+def test_a_thumb_that_had_probability_0_leaves_the_log_loss_undefined() -> None:
+    found = probability_figures(np.array([0.0, 0.4]), np.array([True, False]), 0.5, np.random.default_rng(0))
+    assert found.log_loss.value is None
+    assert found.log_loss.undefined == "1 given thumbs had probability 0"
+
+
+def test_too_few_labels_are_told_and_how_many_are_missing(learnt: Learnt) -> None:
+    rubrics = RubricSet.load(learnt.rubrics)
+    assert rubrics.calibrator is not None
+    labels = rubrics.calibrator.labels
+    assert labels == rubrics.data.training < 50
+    said = f"{labels} of 50 labels, {50 - labels} are missing"
+    assert any(said in note for note in rubrics.notes)
+    assert said in rubrics.support.__str__()
+    enough = rubrics.calibrator.model_copy(update={"labels": 50})
+    assert str(rubrics.model_copy(update={"calibrator": enough}).support) == "calibrated on 50 labels"
