@@ -97,7 +97,7 @@ def command(
     """
     run = replace(run, resume=resume is not None, dry_run=dry_run)
     if referencing:
-        return grade(logs, reading, run, model, referencing, **given)
+        return grade(logs, reading, run, model, referencing, named=resume, **given)
     from pollex.judge_options import JudgeOptions  # what judges is not needed for --help
     from pollex.judging import judge_command
 
@@ -111,6 +111,7 @@ def grade(
     model: ModelOptions,
     referencing: ReferenceOptions,
     *,
+    named: str | None,
     out: Path,
     answers: Path | None,
     **others: Any,
@@ -120,8 +121,11 @@ def grade(
     from pollex.referencing import OUT, reference_command  # what judges is not needed for --help
 
     if strange := [name for name in ("question", "accepted", "for_humans", "panel", "ask") if others.get(name)]:
-        named = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
-        raise WrongUse(f"{named} and --reference don't go together", remedy="leave one of them out")
+        given = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
+        raise WrongUse(f"{given} and --reference don't go together", remedy="leave one of them out")
+    if named not in (None, LAST):
+        remedy = "write --resume behind the questions, or --resume last"
+        raise WrongUse(f"with --reference a run is not resumed by its name ({named})", remedy=remedy)
     context = click.get_current_context()
     chosen = context.get_parameter_source("out") is not click.core.ParameterSource.DEFAULT
     return reference_command(questions, out if chosen else OUT, answers, reading, run, model, referencing)

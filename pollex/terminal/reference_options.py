@@ -34,7 +34,7 @@ class ReferenceOptions:
 
 
 REFERENCING: list[Callable[[Any], Any]] = [
-    click.option("--reference", is_flag=True, help="Grade answers against the references in LOGS; see below."),
+    click.option("--reference", is_flag=True, help="Grade answers against the references in LOGS; see above."),
     click.option(
         "--profile",
         default=PROFILE,

@@ -44,6 +44,7 @@ def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, qu
     [
         (["judge", "q.jsonl", "--question", "Good?"], "--question and --reference don't go together"),
         (["judge", "q.jsonl", "--accepted", "a.jsonl"], "--accepted and --reference don't go together"),
+        (["judge", "--resume", "q.jsonl"], "a run is not resumed by its name (q.jsonl)"),
         (["judge", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
         (["judge", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
         (["judge", "q.jsonl", "--human", "unanswered.jsonl"], "nothing in it could be used"),
