@@ -8,6 +8,7 @@ and hashes are checked, and nothing in a file can run.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 from collections.abc import Mapping
@@ -112,8 +113,8 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
     arrays = {name.removeprefix(prefix): value for name, value in state.arrays.items() if name.startswith(prefix)}
     scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in _scales(facts))
     questions = Questionnaire(scales, facts["questionnaire"]["main"])
-    settings = {name: _restored(value) for name, value in facts["settings"].items()}
-    return model_named(facts["model"]).from_state(settings, questions, State(dict(facts["learnt"]), arrays))
+    kind = model_named(facts["model"])
+    return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learnt"]), arrays))
 
 
 def save(model: JudgedEstimator, folder: Path) -> Path:
@@ -214,9 +215,20 @@ def _plain(value: Any) -> Any:
     )
 
 
+def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they were given; JSON knows no tuples, so a list is one where the default is."""
+    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    restored = {name: _restored(value) for name, value in kept.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) and isinstance(defaults.get(name), tuple) else value
+        for name, value in restored.items()
+    }
+
+
 def _restored(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
-        return model_named(value["estimator"])(**_restored(value["settings"]))
+        kind = model_named(value["estimator"])
+        return kind(**_settings(kind, value["settings"]))
     if isinstance(value, dict):
         return {key: _restored(each) for key, each in value.items()}
     return [_restored(each) for each in value] if isinstance(value, list) else value

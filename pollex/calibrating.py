@@ -75,12 +75,15 @@ def predict_command(
     console = Console(stderr=as_json)
     model, how = load(folder), aggregate_named(aggregate)
     write = writer_for(out)
+    if out.exists() and Path(answers).exists() and out.samefile(answers):
+        raise WrongUse("the predictions would take the answers' place", where=str(out), remedy="give another --out")
     table = read_answers(answers, scales=model.questionnaire_.asked)
     tell_faults(console, table.faults)
     strangers = [name for name in judges if name not in model.judges_]
     if strangers:
         say(console, f"Note: judges not seen in training get the shared part: {', '.join(strangers)}", "yellow")
-    labels = training_of(folder).get("labels")
+    known = training_of(folder).get("labels")
+    labels = known if isinstance(known, int) else None
     if seen := learnt_from(folder, table):
         say(
             console,
@@ -134,8 +137,12 @@ def aggregate_named(how: str | None) -> Aggregate | None:
     Raises:
         WrongUse: There is none like it.
     """
-    if how is None or how == "mean" or how == "max":
-        return how
+    if how is None:
+        return None
+    if how == "mean":
+        return "mean"
+    if how == "max":
+        return "max"
     try:
         quantile = float(how)
     except ValueError:

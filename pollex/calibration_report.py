@@ -126,9 +126,8 @@ def report_command(
         made, groups, unlike = as_fitted(model, training_of(folder).get("shift"), table, judged)
         bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
         material = replace(
-            material_of(model, made, bench, table, judged),
+            material_of(model, made, bench, table, judged, learnt_from(folder, table)),
             unlike=unlike,
-            learnt_from=learnt_from(folder, table),
             facts={"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments},
         )
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -179,12 +178,18 @@ def bench_of(
 
 
 def material_of(
-    model: JudgedEstimator, made: JudgedEstimator, bench: Bench, table: AnswerTable, judged: JudgmentTable
+    model: JudgedEstimator,
+    made: JudgedEstimator,
+    bench: Bench,
+    table: AnswerTable,
+    judged: JudgmentTable,
+    seen: int,
 ) -> CalibrationMaterial:
     """Everything on the page.
 
     Args:
         made: The model to be cross-fitted.
+        seen: How many of the texts the kept model learnt from.
     """
     title = name_for_people(model)
     own, predictions = compared(bench, title, made, bench.effort.smece)
@@ -202,11 +207,11 @@ def material_of(
         judges=len({name for name in given.names() if name is not None}),
         folds=len(bench.folds),
         seed=bench.seed,
-        learnt_from=0,
+        learnt_from=seen,
         support=support(len(given)),
         agreement=agreement_of(bench),
         choice=choice_of(model),
-        compared=(own, *baselines(bench, model, predictions)),
+        compared=(own, *kept(bench, model, predictions, seen), *baselines(bench, model, predictions)),
         reliabilities=tuple(
             reliability(
                 predictions.proba,
@@ -235,6 +240,18 @@ def compared(bench: Bench, title: str, model: JudgedEstimator, smece: int = 0) -
         predictions = bench.predictions(model, bench.X, bench.questions)
         figures = assess(predictions, bench.rng, bench.effort.resamples, smece)
         return ComparedModel(title, figures), predictions
+
+
+def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int) -> list[ComparedModel]:
+    """The kept calibrator as it is, where all texts are new to it; else its figures would flatter."""
+    if seen:
+        return []
+    given = bench.given
+    proba = model.predict_proba(bench.X[given.row], given.names().tolist())
+    predictions = Predictions.of(proba, given, bench.questions.scale())
+    figures = assess(predictions, bench.rng, bench.effort.resamples, 0)
+    behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
+    return [ComparedModel("the kept one as it is", figures, behind)]
 
 
 def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterator[ComparedModel]:
@@ -289,7 +306,8 @@ def responses_of(model: JudgedEstimator, bench: Bench) -> tuple[tuple[float, ...
     there = ~np.isnan(said)
     if there.sum() < 2 or np.ptp(said[there]) == 0:
         return (), ()
-    mesh = np.linspace(*np.quantile(said[there], [0.025, 0.975]), MESH)
+    low, high = np.quantile(said[there], [0.025, 0.975]).tolist()
+    mesh = np.linspace(low, high, MESH)
     # Silverman's rule of thumb
     width = 0.9 * said[there].std() * there.sum() ** -0.2
     logs = -(((mesh[:, None] - said[there]) / width) ** 2) / 2
@@ -371,8 +389,10 @@ def tell(console: Console, material: CalibrationMaterial) -> None:
         if model.assessment is None:
             made.add_row(cell(model.title), cell(f"not fitted: {model.why_not}"))
             continue
-        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson", "smece"))
-        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures))
+        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
+        error = model.assessment.smece.value
+        smece = "undefined" if error is None else f"{error:.3f}"
+        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures), smece)
     console.print(made)
     say(console, f"{material.title}: {material.support}")
 

@@ -152,8 +152,8 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "compared",
         "Beside simpler models",
-        "Every model is fitted on the same folds. What beats neither the constant nor the judge's mean has learnt "
-        "nothing from the texts.",
+        "Every model is fitted on the same folds; the kept calibrator as it is stands beside them where no text is one "
+        "that it learnt from. What beats neither the constant nor the judge's mean has learnt nothing from the texts.",
         _wide(compared_table(material.compared)) + _subgroups(material),
     )
     yield Section(
@@ -195,7 +195,7 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "chosen",
         "What was chosen",
-        "" if material.choice is None else f"{material.choice.sentence()}.",
+        "" if material.choice is None else f"When the kept calibrator was fitted: {material.choice.sentence()}.",
         choice_table(material),
     )
     yield Section("left-out", "What was left out", "", faults_list(material.faults))

@@ -178,7 +178,7 @@ def _whole(
     records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Fault]
 ) -> AnswerTable:
     """The table without the texts that have no answer left."""
-    keep = ~np.isnan(X).all(axis=1)
+    keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
     kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
     if not kept:
         raise _nothing("no answer can be used", faults, records)

@@ -135,9 +135,10 @@ def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
         if main not in names:
             raise WrongUse(f"no question is called {main!r}", remedy=f"--main is one of {', '.join(names)}")
         return main
-    found = [name for wanted in MAIN_NAMES for name in names if name.lower() == wanted]
-    if not found and len(only := [name for name in judged if name in names]) == 1:
-        found = only
+    answered = [name for name in names if name in judged]
+    found = [name for wanted in MAIN_NAMES for name in answered if name.lower() == wanted]
+    if not found and len(answered) == 1:
+        found = answered
     if not found:
         raise WrongUse("which question is the main one?", remedy=f"name it: --main, one of {', '.join(names)}")
     return found[0]

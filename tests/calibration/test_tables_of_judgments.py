@@ -71,6 +71,8 @@ def test_which_question_is_the_main_one_is_told_or_asked_for(tmp_path: Path) -> 
     with pytest.raises(WrongUse, match="no question is called 'C'"):
         read(tmp_path, both, nominal=["C"])
     assert read(tmp_path, main=None).questionnaire.main == "A"  # the only one that people answered
+    thumbs = ["t1,thumb,,0", "t2,thumb,,1"]
+    assert read(tmp_path, thumbs, main=None).questionnaire.main == "thumb"
     overall = [*both, "t1,overall,ann,0", "t2,overall,bob,1"]
     assert read(tmp_path, overall, main=None).questionnaire.main == "overall"
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from rich.console import Console
 from small_log import Ended
 from small_runs import Pollex, run_here
+
+from pollex.answer_tables import read_answers, read_judgments
+from pollex.calibration.kept import load
+from pollex.calibration.measures import Predictions
+from pollex.calibration_report import QUICK, as_fitted, bench_of, kept
+from pollex.terminal.progress import Bars
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40
@@ -186,6 +194,14 @@ def test_an_unknown_way_to_aggregate_writes_nothing(
     assert not (tmp_path / "p.csv").exists()
 
 
+def test_predictions_never_take_the_place_of_the_answers(pollex: Pollex, tables: Path) -> None:
+    before = (tables / "new.csv").read_bytes()
+    ended = predict(tables, tables / "new.csv")
+    assert ended.code == 2
+    assert "would take the answers' place" in ended.err
+    assert (tables / "new.csv").read_bytes() == before
+
+
 def test_texts_that_were_learnt_from_are_known_again(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     ended = predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
     assert ended.last["learnt_from"] == TEXTS
@@ -195,6 +211,36 @@ def test_predict_without_a_calibrator_says_how_to_get_one(pollex: Pollex, tables
     ended = pollex("calibrate", "predict", tmp_path, tables / "new.csv")
     assert ended.code == 1
     assert "pollex calibrate fit --out" in ended.err
+
+
+@pytest.mark.parametrize("known", ["", "[]", '{"labels": "many", "text_hashes": [1]}'])
+def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
+    pollex: Pollex, tables: Path, tmp_path: Path, known: str
+) -> None:
+    shutil.copytree(tables / "kept", tmp_path / "kept")
+    (tmp_path / "kept" / "training.json").write_text(known, encoding="utf-8")
+    ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
+    assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, 0, False)
+
+
+def test_a_model_chosen_by_leaving_groups_out_is_reported_likewise(
+    pollex: Pollex, tables: Path, tmp_path: Path
+) -> None:
+    rows = [row | {"system": f"s{int(row['text_id'][1:]) % 3}"} for row in answer_rows(range(TEXTS))]
+    answers = write(tmp_path / "answers.csv", rows)
+    arguments = (answers, tables / "judgments.csv", "--out", tmp_path / "kept")
+    fitted = pollex("calibrate", "fit", *arguments, "--shift", "system", "--json")
+    assert fitted.code == 0, fitted.err
+    assert "3 groups" in fitted.last["choice"][0]
+    model, table = load(tmp_path / "kept"), read_answers(answers)
+    judged = read_judgments(tables / "judgments.csv", table)
+    made, groups, unlike = as_fitted(model, "system", table, judged)
+    assert (made.get_params()["shift"], unlike) == (True, "")
+    assert groups is not None
+    assert groups[:4].tolist() == [0, 1, 2, 0]
+    made, groups, unlike = as_fitted(model, "topic", table, judged)
+    assert (made.get_params()["shift"], groups) == (False, None)
+    assert "no column 'topic' of three groups" in unlike
 
 
 def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
@@ -209,7 +255,30 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     assert told["gains"]["overall"]["low"] > 0 > told["gains"]["length"]["low"]
     losses = [point["log_loss"] for point in told["learning"]]
     assert losses[-1] < losses[0]
+    assert "the kept one as it is" not in others  # it learnt from these texts
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "judge =cy, " in page
     assert "<script" not in page
     assert "//" not in page
+
+
+def test_texts_that_are_new_to_the_kept_calibrator_measure_it_as_it_is(
+    pollex: Pollex, tables: Path, tmp_path: Path
+) -> None:
+    rows = answer_rows(range(200, 220), seed=2)
+    answers, judgments = write(tmp_path / "a.csv", rows), write(tmp_path / "j.csv", judgment_rows(rows))
+    table = read_answers(answers, scales=load(tables / "kept").questionnaire_.asked)
+    judged = read_judgments(judgments, table, questionnaire=load(tables / "kept").questionnaire_)
+    model = load(tables / "kept")
+    with Bars(Console(stderr=True)) as bars:
+        bench = bench_of(table, judged, 0, None, QUICK, bars)
+        given = bench.given
+        own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
+        (found,) = kept(bench, model, own, seen=0)
+        assert kept(bench, model, own, seen=1) == []
+    proba = model.predict_proba(table.X[given.row], given.names())
+    loss = -np.log(proba[np.arange(len(given)), given.answer]).mean()
+    assert found.assessment is not None
+    assert found.assessment.log_loss.value == pytest.approx(loss)
+    assert found.behind is not None
+    assert found.behind.value == pytest.approx(loss - np.log(3))
