@@ -13,9 +13,8 @@ from pollex.calibration.questionnaire import Floats, Ints
 Candidate = tuple[str, dict[str, Any]]
 """Name of a model in `models/`, and its settings."""
 
-Rule = Literal["best", "cautious"]
-"""`best`: the largest held-out log-likelihood. `cautious`: of those within one standard error of it, the one whose
-held-out predictions are the least sure (largest mean entropy)."""
+Rule = Literal["best", "average"]
+"""`best`: the largest held-out log-likelihood. `average`: all that are within one standard error of the best, alike."""
 
 FEW = 5
 """Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""
@@ -33,7 +32,6 @@ class Trial:
         error: Standard error of the loss, over texts.
         behind: By how much its loss exceeds that of the best.
         behind_error: Standard error of that difference, over texts.
-        entropy: Mean entropy of its held-out predictions, in nats.
         refused: Why it could not be fitted.
     """
 
@@ -44,7 +42,6 @@ class Trial:
     error: float | None = None
     behind: float | None = None
     behind_error: float | None = None
-    entropy: float | None = None
     refused: str = ""
 
     @property
@@ -60,9 +57,9 @@ class Choice:
     Attributes:
         how: How the candidates were compared, in words.
         rule: See `Rule`.
-        chosen: Place of the chosen one in `trials`.
+        chosen: Place in `trials` of the one that was best.
         trials: All candidates, in the order in which they were given.
-        weights: Of the members, where the chosen one is a mixture: by place in `trials`.
+        weights: What predicts: by place in `trials`, its share. One alone, the members of a mixture, or those averaged.
     """
 
     how: str
@@ -73,16 +70,17 @@ class Choice:
 
     def ranking(self) -> list[Trial]:
         """Trials from the smallest loss on; those that could not be fitted last."""
-        return sorted(self.trials, key=lambda trial: np.inf if trial.loss is None else trial.loss)
+        return sorted(self.trials, key=_loss)
 
     def sentence(self) -> str:
         """What was chosen and by how much, for people."""
         best, other = self.trials[self.chosen], self._next()
-        start = f"{best.name} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
+        names = ", ".join(self.trials[place].name for place in self.weights)
+        taken = names if len(self.weights) == 1 else f"{len(self.weights)} together ({names})"
+        start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             return f"{start}; there was no other candidate"
-        lead = (other.loss or 0.0) - (best.loss or 0.0)
-        return f"{start}, {abs(lead):.3f} {'below' if lead >= 0 else 'above'} {other.name}"
+        return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def facts(self) -> dict[str, Any]:
         """As JSON values."""
@@ -91,7 +89,7 @@ class Choice:
 
     def _next(self) -> Trial | None:
         others = [t for place, t in enumerate(self.trials) if place != self.chosen and t.loss is not None]
-        return min(others, key=lambda trial: trial.loss or 0.0, default=None)
+        return min(others, key=_loss, default=None)
 
 
 def choice_from(facts: dict[str, Any]) -> Choice:
@@ -128,7 +126,6 @@ def compared(
                 error=standard_error(loss, texts),
                 behind=float((loss - best).mean()),
                 behind_error=standard_error(loss - best, texts),
-                entropy=float(-(proba * np.log(np.maximum(proba, TINY))).sum(axis=1).mean()),
             )
         )
     return trials
@@ -153,14 +150,19 @@ def standard_error(values: Floats, texts: Ints) -> float:
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
-def chosen_of(trials: Sequence[Trial], rule: Rule) -> int:
-    """Place of the trial that the rule takes; of equals, the first."""
-    fitted = [place for place, trial in enumerate(trials) if trial.loss is not None]
-    best = min(fitted, key=lambda place: trials[place].loss or 0.0)
-    if rule == "best":
-        return best
-    close = [p for p in fitted if (trials[p].behind or 0.0) <= (trials[p].behind_error or 0.0)]
-    return max(close, key=lambda place: trials[place].entropy or 0.0)
+def best_of(trials: Sequence[Trial]) -> int:
+    """Place of the trial with the smallest loss; of equals, the first."""
+    return min(range(len(trials)), key=lambda place: _loss(trials[place]))
+
+
+def close_to_best(trials: Sequence[Trial]) -> list[int]:
+    """Places of the trials that are no more than one standard error behind the best."""
+    fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
+    return [place for place, behind, error in fitted if behind is not None and error is not None and behind <= error]
+
+
+def _loss(trial: Trial) -> float:
+    return np.inf if trial.loss is None else trial.loss
 
 
 def mixed(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:

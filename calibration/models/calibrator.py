@@ -13,7 +13,18 @@ from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import described, rebuilt
 from pollex.calibration.models import model_named
 from pollex.calibration.questionnaire import Floats, Ints
-from pollex.calibration.trials import FEW, Candidate, Choice, Rule, Trial, choice_from, chosen_of, compared, mixed
+from pollex.calibration.trials import (
+    FEW,
+    Candidate,
+    Choice,
+    Rule,
+    Trial,
+    best_of,
+    choice_from,
+    close_to_best,
+    compared,
+    mixed,
+)
 from pollex.errors import WrongUse
 
 LEAST_WEIGHT = 0.05
@@ -29,15 +40,13 @@ BASELINES: tuple[Candidate, ...] = (
 )
 
 ORDINAL: tuple[Candidate, ...] = (
-    ("ordinal", {"slopes": None, "scales": None, "shared": 300.0}),
-    ("ordinal", {"slopes": None, "scales": None, "shared": 30.0}),
-    ("ordinal", {"slopes": None, "shared": 100.0, "intercepts": 8.0}),
-    ("ordinal", {"slopes": None, "shared": 30.0, "intercepts": 8.0}),
-    ("ordinal", {"slopes": None, "shared": 30.0}),
-    ("ordinal", {"slopes": None, "shared": 10.0}),
-    ("ordinal", {"slopes": 200.0, "shared": 30.0}),
-    ("ordinal", {"slopes": 50.0, "shared": 100.0}),
-    ("ordinal", {"slopes": 50.0, "shared": 30.0}),
+    *(("ordinal", {"slopes": None, "scales": None, "shared": shared}) for shared in (300.0, 30.0)),
+    *(
+        ("ordinal", {"slopes": slopes, "shared": shared, "intercepts": intercepts})
+        for slopes in (None, 200.0, 50.0)
+        for shared in (100.0, 30.0)
+        for intercepts in (8.0, 2.0)
+    ),
 )
 
 PLAIN: tuple[Candidate, ...] = tuple(
@@ -57,10 +66,10 @@ class Calibrator(JudgedEstimator):
         folds: Of the cross-validation, which keeps groups together.
         shift: Whether the texts to be predicted come from elsewhere than the training texts. Then each fold is one
             group (a system, a domain), so that a candidate is asked about a group that it never saw.
-        rule: How to choose; None: `best`, but `cautious` under a shift.
+        rule: How to choose; None: `best`, but `average` under a shift.
         network: Whether the calibration network is among the candidates: better mixtures, many times slower.
-        mixture: Whether a mixture of candidates may be taken where it predicts better, by folds that its weights
-            have not seen. Never under a shift.
+        mixture: Whether the rule `best` may take a mixture of candidates where that predicts better, in folds that the
+            mixture's weights have not seen.
         seed: Of the folds.
 
     Attributes:
@@ -101,17 +110,30 @@ class Calibrator(JudgedEstimator):
         trials = compared(candidates, held_out, main.answer, main.row)
         if all(trial.loss is None for trial in trials):
             raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
-        rule: Rule = self.rule or ("cautious" if self.shift else "best")
-        weights: dict[int, float] = {}
-        if self.mixture and not self.shift:
+        rule: Rule = self.rule or ("average" if self.shift else "best")
+        if rule == "average":
+            close = close_to_best(trials)
+            weights = dict.fromkeys(close, 1 / len(close))
+        else:
+            trials, weights = self._best(candidates, held_out, main, parts, trials)
+        self.choice_ = Choice(how, rule, best_of(trials), tuple(trials), weights)
+        self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
+        self.weights_ = np.array(list(weights.values()))
+
+    def _best(
+        self,
+        candidates: Sequence[Candidate],
+        held_out: Sequence[Floats | str],
+        main: Judgments,
+        parts: Sequence[Ints],
+        trials: list[Trial],
+    ) -> tuple[list[Trial], dict[int, float]]:
+        """The trials, with that of a mixture if one may be taken; and the shares of the best."""
+        if self.mixture:
             trials, weights = self._with_mixture(candidates, held_out, main, parts, trials)
-        chosen = chosen_of(trials, rule)
-        if chosen < len(candidates):
-            weights = {}
-        self.choice_ = Choice(how, rule, chosen, tuple(trials), weights)
-        places = weights or {chosen: 1.0}
-        self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in places)
-        self.weights_ = np.array(list(places.values()))
+            if best_of(trials) == len(candidates):
+                return trials, weights
+        return trials, {best_of(trials): 1.0}
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:

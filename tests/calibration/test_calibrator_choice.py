@@ -13,7 +13,16 @@ from pollex.calibration.models.calibrator import Calibrator
 from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
-from pollex.calibration.trials import Trial, choice_from, chosen_of, compared, log_losses, mixed, standard_error
+from pollex.calibration.trials import (
+    Trial,
+    best_of,
+    choice_from,
+    close_to_best,
+    compared,
+    log_losses,
+    mixed,
+    standard_error,
+)
 from pollex.errors import WrongUse
 
 RATING = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 2.0, 3.0), asked=False)), "overall")
@@ -97,18 +106,28 @@ def test_under_a_shift_each_fold_is_one_group() -> None:
     assert inside.trials[inside.chosen].model == "ordinal"
     assert across.trials[across.chosen].model == "constant"
     assert across.how == "leaving out one of 2 groups in turn"
-    assert across.rule == "cautious"
+    assert across.rule == "average"
 
 
-def test_the_best_rule_takes_the_smallest_loss_and_the_cautious_one_the_least_sure_within_an_error() -> None:
+def test_the_best_has_the_smallest_loss_and_is_averaged_with_those_within_an_error() -> None:
     trials = [
-        Trial("sure", {}, 9, 1.00, 0.1, 0.00, 0.00, entropy=0.8),
-        Trial("close", {}, 9, 1.02, 0.1, 0.02, 0.03, entropy=1.0),
-        Trial("far", {}, 9, 1.05, 0.1, 0.05, 0.03, entropy=1.2),
+        Trial("far", {}, 9, 1.05, 0.1, 0.05, 0.03),
+        Trial("close", {}, 9, 1.02, 0.1, 0.02, 0.03),
+        Trial("best", {}, 9, 1.00, 0.1, 0.00, 0.00),
         Trial("refused", {}, 9, refused="no"),
     ]
-    assert chosen_of(trials, "best") == 0
-    assert chosen_of(trials, "cautious") == 1
+    assert best_of(trials) == 2
+    assert close_to_best(trials) == [1, 2]
+
+
+def test_what_is_averaged_has_equal_shares() -> None:
+    X, y, judges = world()
+    twins = [("constant", {}), ("ordinal", {"slopes": None}), ("ordinal", {"slopes": None, "scales": None})]
+    model = Calibrator(twins, rule="average").fit(X, y, judges, RATING)
+    members = [member.predict_proba(X, judges) for member in model.members_]
+    assert set(model.choice_.weights.values()) == {1 / len(members)}
+    assert model.choice_.chosen in model.choice_.weights
+    np.testing.assert_allclose(model.predict_proba(X, judges), np.mean(members, axis=0))
 
 
 def test_trials_are_compared_with_the_best_worked_by_hand() -> None:
@@ -118,7 +137,6 @@ def test_trials_are_compared_with_the_best_worked_by_hand() -> None:
     assert first.loss == pytest.approx(np.log(2))
     assert second.loss == pytest.approx(-np.log(0.8))
     assert first.behind == pytest.approx(np.log(1.6))
-    assert first.entropy == pytest.approx(np.log(2))
     assert (second.behind, second.behind_error) == (0, 0)
 
 
