@@ -163,7 +163,8 @@ def with_answers(
             bad.append(BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id"))
     _check(sources, len(given), bad, options.max_bad)
     notes = [f"{strangers} answers are to none of the questions"] if strangers else []
-    notes += [f"{left} questions have no answer"] if (left := len(cases) - len(given)) else []
+    left = sum(case.id not in given and case.answer is None for case in cases)
+    notes += [f"{left} questions have no answer"] if left else []
     merged = tuple(given.get(case.id, case) for case in cases)
     return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
 

@@ -54,6 +54,7 @@ WRITTEN = {
     "describe": 90,
     "answer": 500,
     "classify": 60,
+    "check_evidence": 60,
     "grade_plainly": 150,
 }
 """Tokens written in a call, about."""

@@ -61,7 +61,9 @@ class Mixed:
         return signed(self.asker.name, self.prompt)
 
     async def answers(self, item: str, data: Sequence[Item], questions: Sequence[Question]) -> Answers:
-        """One answer a question, in their order; distributions as the endpoint allows."""
+        """One answer a question, in their order; distributions as the endpoint allows. Nothing asked is no call."""
+        if not questions:
+            return []
         replicates = self.asker.options.replicates(self.asker.capabilities)
         samples = await asyncio.gather(*(self._sample(item, data, questions, r) for r in range(replicates)))
         if replicates == 1:

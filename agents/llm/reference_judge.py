@@ -5,6 +5,7 @@ Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large La
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -17,6 +18,7 @@ from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation
 from pollex.conversations.referenced import Case
 from pollex.prompts.envelope import Item
+from pollex.prompts.prompt import Prompt
 from pollex.prompts.referencing.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
@@ -44,7 +46,12 @@ class _OnModel:
     def fingerprint(self) -> str:
         """See `Agent`."""
         settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
-        return self.asker.fingerprint(self.asked.prompt, referencing=self.profile.fingerprint, **settings)
+        return self.asker.fingerprint(*self.prompts, referencing=self.profile.fingerprint, **settings)
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """What it asks with."""
+        return (self.asked.prompt,)
 
     @property
     def learned(self) -> Mapping[str, Any]:
@@ -72,20 +79,36 @@ class _OnModel:
 class ReferenceJudge(_OnModel):
     """Grades a conversation's answer against the reference in its metadata; see `conversations.referenced.Case`.
 
-    What the judge itself says is wrong with a reference counts: where it contradicts its evidence no grade is believed.
+    Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show the answer: so that
+    can't talk its way out of being graded, and the call is bought once for all systems under test. Where the two
+    contradict each other no grade is believed.
     """
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
-        values = {"task": profile.words.task, "rules": profile.rule_lines(), "steps": profile.words.steps}
+        words = profile.words
+        values = {"task": words.task, "rules": profile.rule_lines(), "steps": words.steps}
         super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values, "grade"))
+        self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task}, "check_evidence")
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """See `_OnModel`."""
+        return self.asked.prompt, self.check.prompt
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """One answer a question, in the questions' order; no call where answer or reference is missing."""
         case = Case.of(conversation)
-        if why := conversation.not_scorable or ("" if case.reference else "no reference"):
+        if why := unanswered(case) or ("" if case.reference else "no reference"):
             return self._none(questions, why)
-        answers = await self.asked.answers(conversation.id, material(case), questions)
-        return believed(questions, answers)
+        *known, answer = material(case)
+        checks = [question for question in questions if question.id == EVIDENCE]
+        grades = [question for question in questions if question.id != EVIDENCE]
+        found = await asyncio.gather(
+            self.check.answers(conversation.id, known, checks),
+            self.asked.answers(conversation.id, [*known, answer], grades),
+        )
+        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        return believed(questions, [by_id[question.id] for question in questions])
 
 
 class PlainJudge(_OnModel):
@@ -97,9 +120,9 @@ class PlainJudge(_OnModel):
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """One answer a question, in the questions' order."""
-        if why := conversation.not_scorable:
-            return self._none(questions, why)
         case = Case.of(conversation)
+        if why := unanswered(case):
+            return self._none(questions, why)
         data: list[Item] = [{"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}]
         return await self.asked.answers(conversation.id, data, questions)
 
@@ -115,6 +138,13 @@ class TaskClassifier(_OnModel):
         """One answer a question, in the questions' order."""
         data: list[Item] = [{"part": "question", "text": Case.of(conversation).question}]
         return await self.asked.answers(conversation.id, data, questions)
+
+
+def unanswered(case: Case) -> str:
+    """Why there is no answer that could be graded; empty where there is one."""
+    if case.answer is not None:
+        return ""
+    return f"no answer: {case.unanswered}" if case.unanswered else "no answer"
 
 
 def material(case: Case) -> list[Item]:

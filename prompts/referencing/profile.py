@@ -77,7 +77,8 @@ class Words(_Part):
     Attributes:
         task: Who it is and what it does, where there is a reference.
         steps: How it goes about it.
-        evidence: The question whether the reference agrees with its evidence.
+        evidence_task: What the judge does who looks at reference and evidence alone.
+        evidence: The question whether they agree.
         overall: The question for the last grade.
         plain_task: As `task`, for the judge without a reference; so with the two that follow.
         classify: What is asked of the model that tells the type of a task.
@@ -87,6 +88,7 @@ class Words(_Part):
 
     task: Text
     steps: Text
+    evidence_task: Text
     evidence: Text
     overall: Text
     plain_task: Text

@@ -164,12 +164,13 @@ def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_w
             assert row["grades"].keys() == expected
     usage = ended.json["usage"]
     assert sums(usage)
-    assert {stage: usage[stage]["calls"] for stage in ("classify", "grade", "grade_plainly")} == {
+    assert {stage: usage[stage]["calls"] for stage in ("classify", "check_evidence", "grade", "grade_plainly")} == {
         "classify": 2,
+        "check_evidence": 4,
         "grade": 8,
         "grade_plainly": 8,
     }
-    assert exam.bench.judged == 18
+    assert exam.bench.judged == 22
 
 
 def test_grades_off_the_scale_are_listed_as_unparsable_and_count_for_nothing(exam: Exam) -> None:
@@ -203,15 +204,15 @@ def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagg
     exam.write("q.jsonl", rows)
     exam.bench.server.script(
         [
-            said("matter 001", graded("contradicts", 8, 8, 8, 8, 8)),
-            said("matter 003", graded("unsure", 8, 8, 8, 8, 8)),
-            said("matter", graded(8, 8, 8, 8, 8)),
+            said("It comes from", graded(8, 8, 8, 8, 8)),  # the answer, which the check of the evidence doesn't show
+            said("matter 001", graded("contradicts")),
+            said("matter 003", graded("unsure")),
         ]
     )
     ended = exam.judge()
     found = exam.rows("g.jsonl")
     assert ended.code == 3
-    assert exam.bench.judged == 3  # without a reference nobody is asked
+    assert exam.bench.judged == 3 + 2  # without a reference nobody is asked
     assert [(row["outcome"], row["overall"], row["flags"]) for row in found] == [
         ("not_scorable", None, ["no reference"]),
         ("suspect", None, ["reference and evidence: contradicts"]),

@@ -99,7 +99,7 @@ def test_another_rule_makes_another_fingerprint() -> None:
 
 def test_every_prompt_of_referencing_says_what_it_is_for_and_that_material_gives_no_orders() -> None:
     found = prompts()
-    assert {prompt.name for prompt in found} == {"classify_task", "grade_plain", "grade_reference"}
+    assert {prompt.name for prompt in found} == {"check_evidence", "classify_task", "grade_plain", "grade_reference"}
     for prompt in found:
         values = dict.fromkeys(prompt.variables, "VALUE")
         assert prompt.purpose.endswith(".")
