@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,14 @@ class Method:
         return model.predict_proba(seen.X, seen.judges)
 
 
+def chosen_once(method: Method, sheets: Sheets, seed: int) -> Method:
+    """The same row with what it chooses on all sheets; of a mixture the weights are still learnt in each fold."""
+    model = method.fitted(sheets, seed)
+    trials = [model.choice_.trials[place] for place in model.choice_.weights or (model.choice_.chosen,)]
+    candidates = [(trial.model, trial.settings) for trial in trials]
+    return replace(method, make=kind("calibrator", candidates=candidates))
+
+
 def choice_of(model: JudgedEstimator) -> str:
     """What a model that chooses among others has chosen; empty for others."""
     choice = getattr(model, "choice_", None)
@@ -115,7 +123,7 @@ def kind(name: str, **settings: Any) -> Make:
 
 
 BASELINE, NETWORK, ORDINAL, ORACLE = "expected", "network", "ordinal", "oracle"
-CHOSEN, CHOSEN_SHIFT = "chosen", "chosen under shift"
+CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT = "chosen", "chosen once", "chosen under shift"
 """Keys of rows that others are compared with."""
 
 AUTHORS: dict[str, Any] = {
@@ -153,6 +161,7 @@ def predictors() -> dict[str, Method]:
         "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
         CHOSEN: Method("chosen by cross-validation", kind("calibrator"), True),
+        CHOSEN_ONCE: Method("  chosen once, on all sheets", kind("calibrator"), True),
         CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator", shift=True), True, systems=True),
     }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
-from llm_rubric_methods import CURVE, CV, FEW, REAL, choice_of, everything
+from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, FEW, REAL, choice_of, chosen_once, everything
 
 from pollex.calibration.curves import Point, learning_curve
 from pollex.calibration.judgments import judgments
@@ -112,6 +112,8 @@ def computed(task: Task, material: Material) -> Done:
 def held_out(task: Task, sheets: Sheets) -> Done:
     """Pooled predictions of all folds, each by a model that has not seen its dialogues."""
     method = everything()[task.key]
+    if task.key == CHOSEN_ONCE:
+        method = chosen_once(method, sheets, task.seed)
     folds = folds_of(sheets, task.split) if task.where == CV else systems_of(sheets)
     proba, notes = np.zeros((len(sheets), len(sheets.questions.scale().values))), []
     for rows in folds:
