@@ -72,8 +72,14 @@ class Rule:
         """The usual one: more than half of the runs must have answered; without τ at least n − 1 of n must agree."""
         return cls(runs, runs // 2 + 1 if minimum is None else minimum, all_but_one(runs) if tau is None else tau)
 
-    def refusal(self, votes: Sequence[int]) -> Reason:
-        """Why votes [option] come to no rating; empty where they do."""
+    def refusal(self, votes: Sequence[int], left: int = 0) -> Reason:
+        """Why votes [option] come to no rating; empty where they do.
+
+        Args:
+            left: Runs that were spared: they might have answered, and would have changed nothing.
+        """
+        if left and self.chosen(votes) is None:
+            return "too_few_runs" if sum(votes) + left < self.minimum else "disagreement"
         if sum(votes) < self.minimum:
             return "too_few_runs"
         if mode(votes) is None:
@@ -166,10 +172,8 @@ class Verdict(BaseModel):
 def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | Unanswered], rule: Rule) -> Verdict:
     """What the votes of one question come to under a rule."""
     options = [option.text for option in question.options]
-    counts, left = counted(votes, len(options)), rule.runs - len(votes)
-    chosen, reason = rule.chosen(counts), rule.refusal(counts)
-    if reason and left:  # the runs that were spared might have answered, and would have changed nothing
-        reason = "too_few_runs" if sum(counts) + left < rule.minimum else "disagreement"
+    counts = counted(votes, len(options))
+    chosen = rule.chosen(counts)
     words = {
         options[vote.chosen]: vote.justification
         for vote in reversed(votes)
@@ -179,7 +183,7 @@ def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | U
         conversation_id=conversation_id,
         question_id=question.id,
         rating=None if chosen is None else options[chosen],
-        reason=reason,
+        reason=rule.refusal(counts, rule.runs - len(votes)),
         options=tuple(options),
         votes=counts,
         runs=len(votes),

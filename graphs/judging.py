@@ -273,7 +273,7 @@ def _judged(run: str, task: Task, work: Work, shelf: Shelf) -> Judged:
         elif not tally.scorable:
             counts["not_scorable"] += 1
         else:
-            reason = work.rule.refusal(tally.votes)
+            reason = work.rule.refusal(tally.votes, work.rule.runs - tally.asked)
             counts[reason or "rated"] += 1
     runs = sum(tally.asked for tally in work.tallies.values() if tally.scorable)
     planned = work.rule.runs * sum(tally.scorable for tally in work.tallies.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from math import log
 from typing import Any
@@ -241,6 +242,7 @@ async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_
     assert saved > 0 or rule.minimum == 5
 
 
+@lru_cache
 def unchangeable(counts: tuple[int, ...], left: int, rule: Rule) -> bool:
     """By looking at all that may come, one option or failure after the other."""
     ends = set()
@@ -259,7 +261,8 @@ def test_seven_runs_of_two_options_stop_where_two_by_hand() -> None:
     assert not settled((5, 0), 2, rule)  # two more against it would be too many
     assert not settled((5, 1), 1, rule)
     assert next_runs((5, 1), 1, rule) == 1
-    assert soonest((3, 0), 4, Rule.of(7, minimum=5)) == 3  # three that fail leave too few
+    assert soonest((3, 0), 4, rule) == 2  # two against it
+    assert soonest((3, 0), 4, Rule.of(7, minimum=7)) == 1  # one that fails leaves too few
     assert next_runs((0,) * 8, 30, Rule.of(30)) == 30  # too many courses to look at
 
 

@@ -1,0 +1,149 @@
+"""Runs without a model: the embedded rater and judge on resampled turns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_logs import conversation
+
+from pollex.agents.answers import Answer, Option, Question, Unanswered
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.rater import EmbeddedRater, learnt
+from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
+from pollex.agents.ensemble import Ensemble, Rule
+from pollex.agents.rubrics import Rubric
+from pollex.conversations.model import Conversation, Label
+from pollex.errors import WrongUse
+
+WELL = Question(id="q", text="Did it go well?", options=(Option(text="yes", value=1), Option(text="no", value=0)))
+MIXED = conversation(
+    ("u", "I need a train to Leeds."),
+    ("a", "Sorry, I am unable to find that."),
+    ("u", "No, I said Leeds. Still the same error."),
+    ("a", "Here is the 10:15."),
+    ("u", "Thanks, great, that works!"),
+    id_="mixed",
+)
+
+
+async def studied(embedder: Embedder, log: list[Conversation]) -> EmbeddedRater:
+    rater = EmbeddedRater(embedder)
+    await rater.study(log, [])
+    return rater
+
+
+async def test_a_rater_that_studied_nothing_or_is_asked_for_three_options_is_wrong_use(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    with pytest.raises(WrongUse, match="studied no log"):
+        await EmbeddedRater(embedder).judge(MIXED, [WELL])
+    with pytest.raises(WrongUse, match="two options"):
+        await (await studied(embedder, log)).judge(MIXED, [Question(id="l", text="?")])
+
+
+async def test_what_cannot_be_judged_is_unanswered(embedder: Embedder, log: list[Conversation]) -> None:
+    rater = await studied(embedder, [*log, conversation(("u", "Hello?"), id_="alone")])
+    (found,) = await rater.judge(conversation(("u", "Hello?"), id_="alone"), [WELL])
+    assert isinstance(found, Unanswered)
+    assert found.outcome == "not_scorable"
+
+
+async def test_the_rater_learns_from_thumbs_and_answers_each_by_weights_learnt_without_it(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    rater = await studied(embedder, log)
+    assert rater.labelled == len(log)
+    answers = [(await rater.judge(one, [WELL]))[0] for one in log]
+    right = [
+        isinstance(a, Answer) and a.chosen == (one.label is Label.NEGATIVE) for a, one in zip(answers, log, strict=True)
+    ]
+    assert np.mean(right) > 0.9
+    turned = [one.model_copy(update={"label": Label.NONE}) for one in log[:1]] + log[1:]
+    other = await studied(embedder, turned)
+    (with_it,), (without,) = await other.judge(log[0], [WELL]), await rater.judge(log[0], [WELL])
+    assert isinstance(with_it, Answer)
+    assert isinstance(without, Answer)
+    assert with_it.probabilities != without.probabilities
+    flipped = [one.model_copy(update={"label": Label.NEGATIVE}) for one in log[:1]] + log[1:]
+    (same,) = await (await studied(embedder, flipped)).judge(MIXED, [WELL])
+    assert isinstance(same, Answer)
+
+
+async def test_without_thumbs_the_rater_goes_by_what_signals_mean_in_general(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    bare = [one.model_copy(update={"label": Label.NONE}) for one in log]
+    rater = await studied(embedder, bare)
+    assert (rater.labelled, rater.learned) == (0, {"labelled": 0})
+    answers = [(await rater.judge(one, [WELL]))[0] for one in log]
+    right = [
+        isinstance(a, Answer) and a.chosen == (one.label is Label.NEGATIVE) for a, one in zip(answers, log, strict=True)
+    ]
+    assert np.mean(right) > 0.8
+
+
+async def test_the_order_of_the_log_changes_no_answer(embedder: Embedder, log: list[Conversation]) -> None:
+    one, other = await studied(embedder, log), await studied(embedder, log[::-1])
+    assert one.fingerprint == other.fingerprint
+    assert await one.judge(MIXED, [WELL]) == await other.judge(MIXED, [WELL])
+
+
+async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_is_asked(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    rater = await studied(embedder, log)
+    runs = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in range(8)]
+    again = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in reversed(range(8))]
+    assert runs == again[::-1]
+    assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 3
+    assert {run.judge for run in runs} == {RESAMPLED}
+    assert rater.name == "embedded"
+
+
+async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and_not_where_one_decides(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    ensemble = Ensemble(await studied(embedder, log), rule=Rule.of(25, tau=0.0))
+    (clear,) = await ensemble.verdicts(log[0], [WELL])
+    (mixed,) = await ensemble.verdicts(MIXED, [WELL])
+    assert (clear.rating, clear.entropy) == ("yes", 0.0)
+    assert mixed.entropy is not None
+    assert mixed.entropy > 0
+    assert (mixed.rating, mixed.reason) == (None, "disagreement")
+
+
+async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
+    embedder: Embedder, log: list[Conversation]
+) -> None:
+    rubric = Rubric(id="r", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
+    judge = EmbeddedJudge(embedder)
+    await judge.study(log, [rubric])
+    (plain,) = await judge.judge(MIXED, [Question.about(rubric)])
+    runs = [(await judge.again(number).judge(MIXED, [Question.about(rubric)]))[0] for number in range(8)]
+    assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 1
+    assert (await judge.judge(MIXED, [Question.about(rubric)])) == [plain]
+    assert plain.judge == "embedded"
+
+
+def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:
+    turns = np.array([1, 3, 5, 7])
+    draws = np.array([drawn(turns, chance(MIXED, number)) for number in range(400)])
+    assert (np.diff(draws, axis=1) >= 0).all()
+    assert set(draws.ravel()) == {1, 3, 5, 7}
+    share_without = np.mean([3 not in draw for draw in draws])
+    assert share_without == pytest.approx((3 / 4) ** 4, abs=0.08)
+    assert len(drawn(np.array([], dtype=np.intp), chance(MIXED, 0))) == 0
+
+
+def test_without_enough_labels_weights_are_the_leans_and_a_measure_that_never_changes_adds_nothing() -> None:
+    measures = np.zeros((6, 2, 4))
+    measures[:3, 0] = 1.0
+    leans = np.array([[1.0] * 4, [-1.0] * 4])
+    labelled = np.array([True, True, False, False, False, False])
+    weights = learnt(measures, labelled, labelled, leans)
+    assert weights.intercept == 0
+    odds = weights.odds(measures)
+    assert (odds[:3] > 0).all()
+    assert (odds[3:] < 0).all()
+    np.testing.assert_allclose(weights.parts(measures)[:, 1], 0)

@@ -1,0 +1,211 @@
+"""`pollex judge` without a model: files, people's answers, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from small_log import Ended, row, small_log, write_log
+from small_runs import Learnt, Pollex
+
+ASK = ("--question", "Was the task completed?")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """The small log, some conversations that pull both ways, and one that can't be judged."""
+    rows = small_log()
+    said = [[turn["content"] for turn in one["messages"]] for one in rows]
+    both = [row(f"both{n}", said[2 * n] + said[2 * n + 1]) for n in range(6)]
+    return write_log(tmp_path / "log.jsonl", [*rows, *both, row("alone", ["Anybody?"])])
+
+
+def judged(pollex: Pollex, store: Path, log: object, *options: object) -> Ended:
+    return pollex("judge", log, *ASK, "--store", store, "--json", *options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no LOGS"),
+        (("log.jsonl",), "no question"),
+        (("log.jsonl", *ASK, "--options", "yes"), "no answers to choose from"),
+        (("log.jsonl", *ASK, "--options", "yes,Yes"), "no answers to choose from"),
+        (("log.jsonl", *ASK, "--options", "a,b,c"), "two options"),
+        (("log.jsonl", *ASK, "--tau", "0.2", "--tau-agree"), "several rules"),
+        (("log.jsonl", *ASK, "--tau", "-1"), "never negative"),
+        (("log.jsonl", *ASK, "--tau-precision", "1.5"), "a precision of 1.5"),
+        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--stop-early"), "never asked"),
+        (("log.jsonl", *ASK, "--ensemble", "0"), "at least one run"),
+        (("log.jsonl", *ASK, "--minimum", "9"), "no more answers than runs"),
+        (("log.jsonl", *ASK, "--panel", "m2"), "a panel without --model"),
+        (("log.jsonl", *ASK, "--out", "v.xlsx"), "no format"),
+        (("log.jsonl", *ASK, "--accepted", "."), "it is a folder"),
+        (("-", *ASK, "--ask"), "standard input"),
+        (("log.jsonl", *ASK, "--resume", "judge-1"), "leave one out"),
+        (("--resume", "judge-9"), "no run"),
+        (("--resume", "judge-1", "--dry-run"), "nothing to plan"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_wrong_use(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, arguments: tuple[str, ...], said: str
+) -> None:
+    write_log(tmp_path / "log.jsonl", small_log()[:2])
+    ended = pollex("judge", *arguments, "--store", tmp_path / "none")
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+@pytest.mark.parametrize("line", ["not JSON", "[]", '{"id": "a"}', '{"id": "a", "answer": 1}'])
+def test_a_file_of_answers_that_cannot_be_read_is_refused_before_anything_is_asked(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, line: str
+) -> None:
+    (tmp_path / "answers.jsonl").write_text(f'\n{{"id": "b", "answer": ""}}\n{line}\n')
+    log = write_log(tmp_path / "log.jsonl", small_log()[:2])
+    ended = judged(pollex, tmp_path / "none", log, "--answers", "answers.jsonl")
+    assert ended.code == 1
+    assert "answers.jsonl:3" in ended.err
+    assert not (tmp_path / "none").exists()
+    assert judged(pollex, tmp_path / "none", log, "--answers", "missing.jsonl").code == 1
+
+
+def test_every_conversation_ends_in_one_file_or_is_told_of(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    ended = judged(pollex, store, log, "--accepted", "good.jsonl", "--for-humans", "people.jsonl")
+    assert ended.code == 3  # one can't be judged
+    told, verdicts = ended.last, lines(tmp_path / "verdicts.jsonl")
+    good, people = lines(tmp_path / "good.jsonl"), lines(tmp_path / "people.jsonl")
+    assert len(verdicts) == told["n"] == sum(told["outcomes"].values()) == 55
+    assert told["outcomes"]["not_scorable"] == 1
+    assert (len(good), len(people)) == (told["outcomes"]["rated"], told["waiting"])
+    assert len(good) + len(people) + 1 == len(verdicts)
+    assert "doesn't understand a question" in ended.err
+    alone = next(one for one in verdicts if one["id"] == "alone")
+    assert (alone["rating"], alone["reason"], alone["entropy"], alone["answered"]) == (None, "not_scorable", None, 0)
+    assert "alone" not in {one["id"] for one in people}
+
+
+def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    ended = judged(pollex, store, log, "--accepted", "good.jsonl")
+    source = {one["id"]: one for one in lines(log)}
+    for one in lines(tmp_path / "good.jsonl"):
+        about = one["provenance"]
+        assert one["messages"] == source[about["id"]]["messages"]
+        assert one["rating"] in ("yes", "no")
+        votes = about["votes"]
+        assert one["confidence"] == votes[one["rating"]] / sum(votes.values()) >= 6 / 7
+        assert (about["run"], about["question"], about["judge"]) == (ended.last["run"], ASK[1], "embedded")
+        assert about["rule"] == "DE ≤ 0.4101, as where 6 of 7 runs agree"
+        assert "thumbs" not in json.dumps(one)
+
+
+def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    first = judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl").last
+    people = lines(tmp_path / "people.jsonl")
+    assert len(people) >= 3
+    entropies = [one["entropy"] for one in people]
+    assert entropies == sorted(entropies, reverse=True)
+    assert entropies[-1] > 0
+    people[0]["answer"], people[1]["answer"], people[2]["answer"] = " YES", "perhaps", ""
+    unknown = {"id": "nobody", "answer": "no"}
+    write_log(tmp_path / "answered.jsonl", [*people, unknown])
+    ended = pollex(
+        "judge", "--resume", first["run"], "--answers", "answered.jsonl", "--accepted", "good.jsonl",
+        "--for-humans", "left.jsonl", "--store", store, "--json",
+    )  # fmt: skip
+    assert ended.last["run"] == first["run"]
+    assert ended.last["outcomes"]["by a person"] == 1
+    assert ended.last["waiting"] == first["waiting"] - 1 == len(lines(tmp_path / "left.jsonl"))
+    assert "2 answers were not used" in ended.err
+    assert "nobody: not waited for" in ended.err
+    by_person = [one for one in lines(tmp_path / "good.jsonl") if one["provenance"]["decided_by"] == "person"]
+    assert [(one["rating"], one["confidence"], one["provenance"]["id"]) for one in by_person] == [
+        ("yes", None, people[0]["id"])
+    ]
+
+
+def test_two_people_who_disagree_in_one_file_have_answered_nothing(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl")
+    one = lines(tmp_path / "people.jsonl")[0]["id"]
+    write_log(tmp_path / "answered.jsonl", [{"id": one, "answer": "yes"}, {"id": one, "answer": "no"}])
+    ended = pollex("judge", "--resume", "--answers", "answered.jsonl", "--store", store, "--json")
+    assert "by a person" not in ended.last["outcomes"]
+    assert f"{one}: no option, or several: no, yes" in ended.err
+
+
+def test_whoever_sits_at_the_terminal_is_asked_and_may_pass_one_over_or_end(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl").last
+    monkeypatch.setattr(sys, "stdin", io.StringIO("maybe\nno\n\nyes\nq\n"))
+    ended = pollex("judge", "--resume", "--ask", "--store", store, "--json", "--out", "v.jsonl")
+    assert ended.last["outcomes"]["by a person"] == 2
+    people = [one["id"] for one in lines(tmp_path / "people.jsonl")]
+    rated = {one["id"]: one["rating"] for one in lines(tmp_path / "v.jsonl") if one["decided_by"] == "person"}
+    assert rated == {people[0]: "no", people[2]: "yes"}
+    assert "One of yes, no" in ended.err
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    again = pollex("judge", "--resume", "--ask", "--store", store, "--json")
+    assert again.last["waiting"] == first["waiting"] - 2
+
+
+def test_all_formats_hold_the_same_verdicts(pollex: Pollex, tmp_path: Path, store: Path, log: Path) -> None:
+    judged(pollex, store, log, "--out", "v.jsonl")
+    for name in ("v.csv", "v.parquet"):
+        pollex("judge", "--resume", "--store", store, "--out", name)
+    plain = lines(tmp_path / "v.jsonl")
+    with (tmp_path / "v.csv").open(newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [(one["id"], one["rating"] or None, json.loads(one["votes"])) for one in table] == [
+        (one["id"], one["rating"], one["votes"]) for one in plain
+    ]
+    with duckdb.connect() as database:
+        found = database.execute("SELECT id, rating, votes FROM read_parquet(?)", [str(tmp_path / "v.parquet")])
+        assert found.fetchall() == [(one["id"], one["rating"], one["votes"]) for one in plain]
+
+
+def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_missing(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    ended = judged(pollex, store, log, "--tau-precision", "0.6")
+    fitted = ended.last["fitted"]
+    assert fitted["n"] == 48
+    assert fitted["precision"] >= 0.6
+    assert fitted["interval"][0] <= fitted["precision"] <= fitted["interval"][1]
+    assert "2 more thumbs are needed" in ended.err
+    turned = judged(pollex, store, log, "--tau-precision", "0.6", "--options", "no,yes")
+    assert turned.last["fitted"] == fitted
+
+
+def test_stopping_early_saves_runs_and_changes_no_rating(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    judged(pollex, store, log, "--out", "whole.jsonl")
+    ended = judged(pollex, store, log, "--out", "early.jsonl", "--stop-early")
+    ratings = [[one["rating"] for one in lines(tmp_path / name)] for name in ("whole.jsonl", "early.jsonl")]
+    assert ratings[0] == ratings[1]
+    asked, planned = ended.last["runs"]["asked"], ended.last["runs"]["planned"]
+    assert asked < planned == 7 * 54
+    assert f"Asked {asked} of {planned} runs" in ended.err
+
+
+def test_a_plan_without_a_model_says_that_nobody_is_asked(pollex: Pollex, tmp_path: Path, log: Path) -> None:
+    ended = judged(pollex, tmp_path / "none", log, "--dry-run")
+    assert (ended.code, ended.last["plan"]) == (0, {})
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,141 @@
+"""`pollex judge` on a model: what is sent, what is paid once, and what runs that fail come to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benches import PROBE, Bench, Ended
+
+COUNT, RUNS, SEED = 6, 7, 100
+ANSWER = {"yes": '{"answer":"yes","why":"It is done."}', "no": '{"answer":"no","why":"It is open."}'}
+
+
+def judging(bench: Bench, *options: object) -> list[str]:
+    question = ("--question", "Was the task completed?", "--model", "fake-model", "--seed", SEED)
+    return bench.command("judge", "log.jsonl", *question, *options)
+
+
+def runs_say(*said: str) -> list[dict[str, Any]]:
+    """Rules by which run 1, 2, … say this; each run has a seed of its own."""
+    return [
+        {"do": "message", "match": f'"seed":{SEED + number}', "content": ANSWER.get(text, text)}
+        for number, text in enumerate(said)
+    ]
+
+
+def verdicts(bench: Bench, name: str = "verdicts.jsonl") -> list[dict[str, Any]]:
+    return bench.scores(name)
+
+
+def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(bench: Bench) -> None:
+    bench.log(COUNT)
+    bench.server.script([*runs_say("yes", "perhaps", "yes", "not JSON", "yes", "yes", "yes"), {"do": "honest"}])
+    ended = bench.run(judging(bench, "--variant", "v0"))
+    assert ended.code == 0, ended.err
+    assert ended.json["outcomes"] == {"rated": COUNT}
+    for one in verdicts(bench):
+        assert (one["rating"], one["answered"], one["runs"]) == ("yes", 5, RUNS)
+        assert one["failures"] == {"unparsable": 2}
+    strict = bench.run(judging(bench, "--variant", "v0", "--minimum", 6))
+    assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
+
+
+def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(bench: Bench) -> None:
+    bench.log(COUNT)
+    bench.server.script([*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}])
+    first = bench.run(judging(bench, "--variant", "v0", "--for-humans", "people.jsonl"))
+    assert (first.code, first.json["waiting"]) == (0, COUNT), first.err
+    people = verdicts(bench, "people.jsonl")
+    assert people[0]["words"] == {"yes": "It is done.", "no": "It is open."}
+    assert people[0]["entropy"] == pytest.approx(0.59827, abs=1e-5)
+    for one in people[:2]:
+        one["answer"] = "no"
+    (bench.folder / "answered.jsonl").write_text("\n".join(map(json.dumps, people)))
+    before = bench.server.counts()["received"]
+    url = ("--base-url", bench.server.url, "--store", ".pollex", "--json")
+    ended = bench.run(["judge", "--resume", first.json["run"], "--answers", "answered.jsonl", *url])
+    assert bench.server.counts()["received"] == before
+    assert ended.json["outcomes"] == {"by a person": 2, "disagreement": COUNT - 2}
+
+
+def test_n_runs_are_n_calls_none_is_bought_twice_and_another_run_of_the_command_buys_none(bench: Bench) -> None:
+    bench.log(COUNT)
+    first = bench.run(judging(bench, "--variant", "v2"))
+    assert first.code == 0, first.err
+    assert bench.judged == COUNT * RUNS
+    assert bench.server.counts()["repeated"] == 0
+    again = bench.run(judging(bench, "--variant", "v2"))
+    assert bench.judged == COUNT * RUNS
+    assert again.json["usage"]["judge"]["known"] == COUNT * RUNS
+    assert again.json["outcomes"] == first.json["outcomes"]
+    more = bench.run(judging(bench, "--variant", "v2", "--ensemble", 9))
+    assert bench.judged == COUNT * 9
+    assert more.json["usage"]["judge"]["sent"] == COUNT * 2
+
+
+def test_a_plan_tells_the_calls_of_every_variant_and_asks_nobody(bench: Bench) -> None:
+    bench.log(COUNT)
+    planned = {}
+    for variant in ("v0", "v3", "v4"):
+        plan = bench.run(judging(bench, "--variant", variant, "--dry-run")).json["plan"]
+        planned[variant] = {stage: row["calls"] for stage, row in plan.items()}
+    calls = COUNT * RUNS
+    assert bench.server.counts()["received"] == 0
+    assert planned == {
+        "v0": {"judge": calls, "all": calls},
+        "v3": {"describe": calls, "judge": calls, "all": 2 * calls},
+        "v4": {"describe": 2 * calls, "judge": calls, "all": 3 * calls},
+    }
+    bench.started = 0
+    ended = bench.run(judging(bench))
+    assert ended.code == 0, ended.err
+    assert bench.judged == 3 * calls
+    assert {stage: row["calls"] for stage, row in ended.json["usage"].items()} == planned["v4"]
+
+
+def test_a_panel_takes_turns_and_every_member_is_told_of(bench: Bench) -> None:
+    bench.log(2)
+    bench.server.script([{"do": "message", "match": '"model":"other"', "content": ANSWER["no"], "after": PROBE}])
+    ended = bench.run(judging(bench, "--variant", "v0", "--panel", "other", "--ensemble", 4))
+    assert ended.code == 0, ended.err
+    assert ended.json["judge"] == "fake-model, other, prompt v0"
+    assert ended.json["usage"]["judge"]["calls"] == 4
+    assert ended.json["panel"]["other"]["usage"]["judge"]["calls"] == 4
+    assert all(one["votes"]["no"] >= 2 for one in verdicts(bench))
+
+
+def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Bench) -> None:
+    bench.log(COUNT)
+    bench.server.script([*runs_say("yes", "no", "no", "yes"), {"do": "honest"}])
+    ended = bench.run(judging(bench, "--variant", "v0", "--stop-early"))
+    assert ended.json["outcomes"] == {"disagreement": COUNT}
+    assert ended.json["runs"] == {"asked": 4 * COUNT, "planned": 7 * COUNT}
+    assert bench.judged == 4 * COUNT
+
+
+def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(bench: Bench) -> None:
+    bench.log(40)
+    options = ("--variant", "v3", "--concurrency", 8)
+    bench.server.script([{"do": "honest", "latency": 0.01}])
+    running = bench.start(judging(bench, *options))
+    bench.wait_for_calls(150)
+    running.kill()
+    ended = bench.run(judging(bench, *options, "--resume"))
+    assert ended.code == 0, ended.err
+    assert ended.json["n"] == 40
+    assert 2 * 40 * RUNS <= bench.judged <= 2 * 40 * RUNS + 8
+    assert bench.run(judging(bench, *options, "--out", "again.jsonl")).json["outcomes"] == ended.json["outcomes"]
+
+
+def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Bench, tmp_path: Path) -> None:
+    bench.log(COUNT)
+    ended: Ended = bench.run(judging(bench, "--variant", "v0", "--max-calls", 10))
+    assert ended.code == 1
+    assert "Go on with: pollex judge log.jsonl" in ended.err
+    assert ended.err.strip().endswith("--resume")
+    whole = bench.run(judging(bench, "--variant", "v0", "--resume"))
+    assert whole.code == 0, whole.err
+    assert bench.judged == COUNT * RUNS

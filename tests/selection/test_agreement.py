@@ -1,0 +1,92 @@
+"""Entropy, sides of τ and the fitted τ on whole arrays: by hand, and against the plain formula and scipy."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, entropy
+
+from pollex.agents.ensemble import diversity_entropy, mode
+from pollex.selection.agreement import TIE, Side, entropies, filtered, fitted_tau, modes, share_interval
+
+VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
+
+
+def test_conversations_without_votes_have_no_entropy_and_no_mode() -> None:
+    assert np.isnan(entropies(VOTES)[3])
+    assert modes(VOTES).tolist() == [0, 0, TIE, TIE, TIE, 2]
+
+
+def test_entropies_are_those_of_the_ensemble_and_of_scipy() -> None:
+    voted = np.array([0, 1, 2, 4, 5])
+    found = entropies(VOTES)[voted]
+    np.testing.assert_allclose(found, entropy(VOTES[voted], axis=1), atol=1e-12)
+    np.testing.assert_allclose(found, [diversity_entropy(row) for row in VOTES[voted].tolist()], atol=1e-12)
+    assert [mode(row) for row in VOTES.tolist()] == [0, 0, None, None, None, 2]
+    assert not np.signbit(found).any()
+
+
+def test_nothing_on_a_side_has_no_score() -> None:
+    side = Side(0, 0, 0)
+    assert (side.score, side.interval) == (None, None)
+    none = np.array([], dtype=np.int64)
+    empty = filtered(none.astype(float), none, none, 0.5)
+    assert (empty.coverage, empty.coverage_interval) == (None, None)
+
+
+def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
+    """Of six conversations three pass; two of these are right: (2 − 1)/3. Of the rest one of three is right."""
+    de = np.array([0.0, 0.0, 0.4, 0.6, 0.7, np.nan])
+    picked = np.array([0, 1, 1, 0, TIE, TIE])
+    truth = np.array([0, 0, 1, 0, 1, 1])
+    found = filtered(de, picked, truth, 0.4)
+    assert found.passed == Side(3, 2, 0)
+    assert found.left == Side(3, 1, 2)
+    assert (found.coverage, found.passed.score, found.left.score) == (0.5, pytest.approx(1 / 3), pytest.approx(-1 / 3))
+    assert filtered(de, picked, truth, 0.7).passed.n == 4  # a tie never passes
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 10), (89, 100)])
+def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
+    expected = binomtest(hits, n).proportion_ci(0.95, "exact")
+    assert share_interval(hits, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    low, high = Side(n, hits, 0).interval or (0, 0)
+    assert (low, high) == pytest.approx((2 * expected.low - 1, 2 * expected.high - 1), abs=1e-12)
+
+
+DE = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.4, 0.6, 0.6])
+PICKED = np.zeros(8, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "precision", "tau", "passed", "right"),
+    [
+        ([], 1.0, 0.6, 8, 8),
+        ([5], 1.0, 0.0, 4, 4),
+        ([5], 0.8, 0.6, 8, 7),  # 5/6 at 0.4, and 7/8 behind it
+        ([5, 6], 0.8, 0.4, 6, 5),  # 6/8 is too little
+        ([0, 5, 6, 7], 0.9, None, 0, 0),
+        ([0], 0.76, 0.6, 8, 7),  # 3/4 at 0 is too little, and later it is enough
+    ],
+)
+def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
+    wrong: list[int], precision: float, tau: float | None, passed: int, right: int
+) -> None:
+    truth = PICKED.copy()
+    truth[wrong] = 1
+    order = np.random.default_rng(0).permutation(8)
+    found = fitted_tau(DE[order], PICKED[order], truth[order], precision)
+    assert (found.tau, found.n, found.passed, found.right) == (tau, 8, passed, right)
+    assert found.precision == (right / passed if passed else None)
+    assert (found.interval is None) == (tau is None)
+
+
+def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to() -> None:
+    """Of three at the same entropy two are right: not the first two alone may pass."""
+    de, truth = np.full(3, log(2) / 2), np.array([0, 0, 1])
+    assert fitted_tau(de, np.zeros(3, dtype=np.int64), truth, 1.0).tau is None
+    tied = np.array([0, 0, TIE])
+    assert fitted_tau(de, tied, truth, 1.0).passed == 2
+    assert fitted_tau(np.full(3, np.nan), np.full(3, TIE), truth, 0.5).tau is None
