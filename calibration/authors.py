@@ -23,6 +23,7 @@ from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.sheets import UNANSWERED, Sheets
 from pollex.calibration.stack import flat
 from pollex.calibration.weights import Weights
+from pollex.errors import WrongUse
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def fitted(
             logits = network(x, judge).permute(0, 2, 1)[:, :, questions]
             losses = cross_entropy(logits, answer[:, questions], ignore_index=UNANSWERED, reduction="none")
             adam.zero_grad()
-            losses.mean().backward()
+            torch.autograd.backward(losses.mean())
             adam.step()
     return network
 
@@ -151,7 +152,15 @@ def several(inputs: Floats, sheets: Sheets, options: Ints, main: int, settings: 
         main: Place of the main question.
         settings: Of the first.
         seeds: How many.
+
+    Raises:
+        WrongUse: There are fewer sheets than a batch has, so that an epoch has no step.
     """
+    if settings.epoch < settings.batch:
+        raise WrongUse(
+            f"{settings.epoch} filled-in sheets are less than a batch of {settings.batch}",
+            remedy="take smaller batches",
+        )
     judges, most = int(sheets.judge.max()) + 1, int(options.max())
     every = np.arange(len(sheets))
     each = [replace(settings, seed=settings.seed + number) for number in range(seeds)]

@@ -117,7 +117,8 @@ def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, se
 
     def drawn(rows: int, columns: int) -> Array:
         spread = (2.0 / (rows + columns)) ** 0.5
-        layer = torch.randn((seeds, rows + 1, columns), generator=random, dtype=torch.float64).numpy() * spread
+        layer: Array = torch.randn((seeds, rows + 1, columns), generator=random, dtype=torch.float64).numpy()
+        layer = layer * spread
         layer[:, -1] = 0.0
         return layer
 
@@ -154,7 +155,7 @@ class Heads:
     @property
     def outputs(self) -> int:
         """Columns of a head."""
-        return self.shares.shape[1]
+        return int(self.shares.shape[1])
 
 
 def heads_of(sheets: Sheets, options: Ints, ordinal: Bools) -> Heads:

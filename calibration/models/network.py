@@ -14,6 +14,7 @@ from pollex.calibration.weights import Array, Weights, joined
 from pollex.errors import WrongUse
 
 if TYPE_CHECKING:
+    from pollex.calibration.search import Found
     from pollex.calibration.training import Heads, Lesson, Plan
 
 Personal = Literal["all", "heads", "none"]
@@ -48,8 +49,18 @@ class CalibrationNetwork(JudgedEstimator):
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
         adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
+        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and chosen by the
+            log-likelihood of the main question that is held out, in folds that keep groups together; the recipe is
+            `shrunk` in mini-batches. None: they are as given.
+        draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
+        search_seconds: What would make the search and the training after it longer than this is passed over.
         seeds: How many networks are averaged.
         seed: Of all that is random.
+
+    Attributes:
+        tuned_: Weights that answer the main question.
+        general_: Weights that answer the others.
+        search_: What a search tried and found, if there was one; no part of the state.
     """
 
     title = "Calibration network"
@@ -57,6 +68,7 @@ class CalibrationNetwork(JudgedEstimator):
     tuned_: Weights
     general_: Weights
     learnt_: Ints
+    search_: Found
 
     def __init__(
         self,
@@ -74,6 +86,9 @@ class CalibrationNetwork(JudgedEstimator):
         shrinkage: float = 4.0,
         dropout: float = 0.3,
         adapting_decay: float = 10.0,
+        search: Literal["random"] | None = None,
+        draws: int = 20,
+        search_seconds: float = 60.0,
         seeds: int = 10,
         seed: int = 0,
     ) -> None:
@@ -91,6 +106,9 @@ class CalibrationNetwork(JudgedEstimator):
         self.shrinkage = shrinkage
         self.dropout = dropout
         self.adapting_decay = adapting_decay
+        self.search = search
+        self.draws = draws
+        self.search_seconds = search_seconds
         self.seeds = seeds
         self.seed = seed
 
@@ -120,11 +138,12 @@ class CalibrationNetwork(JudgedEstimator):
         return np.concatenate([np.nan_to_num(X), mask, np.ones((len(X), 1))], axis=1)
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
-        del groups
         self.learnt_ = np.unique(y.question)
         sheets = sheets_of(y, self.learnt_)
         inputs = self.inputs(X)[sheets.row]
-        if self.recipe == "authors":
+        if self.search is not None:
+            self.general_, self.tuned_ = self._searched(inputs, sheets, groups)
+        elif self.recipe == "authors":
             self.general_ = self._by_the_authors(inputs, sheets)
             self.tuned_ = self.general_.only(self._main())
         else:
@@ -143,6 +162,22 @@ class CalibrationNetwork(JudgedEstimator):
         plan = self._plan(self.finetuning, self.finetuning_rate)
         main = self._main()
         return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
+
+    def _searched(self, inputs: Floats, sheets: Sheets, groups: Ints) -> tuple[Weights, Weights]:
+        from pollex.calibration import search, training
+
+        if self.recipe != "shrunk" or self.heads != "softmax" or self.personal != "all":
+            raise WrongUse(
+                "a search knows the recipe `shrunk` with softmax heads and deltas in all layers only",
+                remedy="leave recipe, heads and personal as they are, or search nothing",
+            )
+        problem = search.Problem(
+            self._lesson(inputs, sheets), training.heads_of(sheets, self._options(), self._ordinal()),
+            len(self.judges_), self._main(), self.decay, self.shrinkage, self.dropout,
+        )  # fmt: skip
+        limits = search.Limits(self.draws, self.search_seconds, self.seeds / 15)
+        self.search_, general, tuned = search.searched(problem, groups, limits, self.seeds, self.seed)
+        return general, tuned
 
     def _by_the_authors(self, inputs: Floats, sheets: Sheets) -> Weights:
         from pollex.calibration import authors

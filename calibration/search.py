@@ -1,0 +1,231 @@
+"""Random search over the paper's grid, within a time that a user waits.
+
+Every draw is a shape, batch and rate; its 36 pairs of epochs come almost for nothing (see `sweep`). The best is that of
+the highest held-out log-likelihood of the main question.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from pollex.calibration.crossfit import dealt
+from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
+from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.sheets import Sheets
+from pollex.calibration.stack import Penalty, Stack, table_of, without_bias_unit
+from pollex.calibration.sweep import Family, Recipe, Sweep, weights_of
+from pollex.calibration.training import Heads, Lesson
+from pollex.calibration.weights import Weights
+from pollex.errors import WrongUse
+
+FOLDS = 5
+THINNED = 3
+"""So many copies of each sheet, with questions hidden, stand for question dropout."""
+STEP_SECONDS, WEIGHT_SECONDS = 5e-4, 1e-8
+"""A first guess at how long a step of a network takes: so much, and so much a weight. The first draw corrects it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and how it did.
+
+    Attributes:
+        family: Has one rate and one number of epochs of each phase.
+        log_likelihood: Mean over held-out answers to the main question, in nats.
+    """
+
+    family: Family
+    log_likelihood: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        best: The setting with the highest held-out log-likelihood.
+        trials: All, in the order that they were tried.
+        passed_over: How many draws would have taken longer than the time left.
+        seconds: What the search took.
+    """
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    passed_over: int
+    seconds: float
+
+
+def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
+    """Shapes, batches and rates of the grid by lot, none twice, with all numbers of epochs.
+
+    Raises:
+        WrongUse: There are fewer sheets than the smallest batch has.
+    """
+    sizes = [batch for batch in BATCHES if batch <= sheets]
+    if not sizes:
+        raise WrongUse(
+            f"{sheets} filled-in sheets are too few to search with", remedy=f"give {BATCHES[0]}, or no search"
+        )
+    axes = (UNITS, UNITS, sizes, RATES)
+    every = np.stack(np.meshgrid(*map(np.arange, map(len, axes)), indexing="ij"), axis=-1).reshape(-1, len(axes))
+    chosen = every[rng.permutation(len(every))[:count]].tolist()
+    return [Family(UNITS[a], UNITS[b], sizes[c], (RATES[d],), EPOCHS, EPOCHS) for a, b, c, d in chosen]
+
+
+def folds_of(sheets: Sheets, groups: Ints, rng: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
+    """Numbers of the sheets to train on and of those held out, a fold each; groups `[row]` stay together."""
+    own = groups[sheets.row]
+    test = dealt(own, min(FOLDS, len(np.unique(own))), rng)
+    return [np.setdiff1d(np.arange(len(sheets)), rows) for rows in test], test
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of a search.
+
+    Attributes:
+        draws: At most so many.
+        seconds: For the search and the training after it.
+        final: How long that training takes, as a multiple of a draw.
+    """
+
+    draws: int
+    seconds: float
+    final: float
+
+
+def random_search(sweep: Sweep, answers: Ints, limits: Limits, rng: np.random.Generator) -> Found:
+    """Tries settings until there were `count` draws or the time is over; at least one is tried.
+
+    What fits into the time depends on the machine; where all draws do, the seed alone decides.
+
+    Args:
+        sweep: Has the folds.
+        answers: To the main question `[sheet]`, −1: none.
+        limits: When to stop.
+        rng: For the draws.
+    """
+    begun, pace, reserve, passed_over = time.monotonic(), 1.0, 0.0, 0
+    trials: list[Trial] = []
+    # Those that are surely short come first, so that the pace is known before one that is not.
+    long = limits.seconds / 10
+    for family in sorted(draws(limits.draws, sweep.epoch, rng), key=lambda one: seconds_of(sweep, one) > long):
+        guess = seconds_of(sweep, family)
+        ahead = pace * (guess + max(reserve, limits.final * guess))
+        if trials and time.monotonic() - begun + ahead > limits.seconds:
+            passed_over += 1
+            continue
+        before = time.monotonic()
+        trials += tried(sweep, answers, family)
+        pace = max((time.monotonic() - before) / guess, 0.1)
+        reserve = max(reserve, limits.final * guess)
+    best = max(trials, key=lambda trial: trial.log_likelihood)
+    return Found(best, tuple(trials), passed_over, time.monotonic() - begun)
+
+
+def tried(sweep: Sweep, answers: Ints, family: Family) -> Iterator[Trial]:
+    """All settings of a family with their held-out log-likelihood."""
+    total, count = np.zeros((len(family.rates), len(family.pretraining), len(family.finetuning))), 0
+    for proba, test in zip(sweep.proba(family), sweep.test, strict=True):
+        answered = test[answers[test] >= 0]
+        own = proba[..., np.isin(test, answered), :]
+        chosen: Floats = own[..., np.arange(len(answered)), answers[answered]]
+        total = total + np.log(np.maximum(chosen, np.finfo(float).tiny)).sum(axis=-1)
+        count += len(answered)
+    for (rate, pre, fine), value in np.ndenumerate(total / count):
+        one = replace(
+            family,
+            rates=(family.rates[rate],),
+            pretraining=(family.pretraining[pre],),
+            finetuning=(family.finetuning[fine],),
+        )
+        yield Trial(one, float(value))
+
+
+def seconds_of(sweep: Sweep, family: Family) -> float:
+    """A guess at how long a draw takes."""
+    steps = (max(family.pretraining) + len(family.pretraining) * max(family.finetuning)) * (sweep.epoch // family.batch)
+    networks = len(family.rates) * len(sweep.train)
+    return networks * steps * (STEP_SECONDS + WEIGHT_SECONDS * weights_of(sweep.table, family)) + 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What settings are searched for.
+
+    Attributes:
+        lesson: Sheets and inputs.
+        heads: What is answered, by softmax.
+        judges: How many are known.
+        main: Place of the main question among the sheets'.
+        decay: Penalty on shared weights.
+        shrinkage: On deltas.
+        dropout: Share of the sheets whose copies are thinned.
+    """
+
+    lesson: Lesson
+    heads: Heads
+    judges: int
+    main: int
+    decay: float
+    shrinkage: float
+    dropout: float
+
+    def sweep(self, train: list[Ints], test: list[Ints], seed: int) -> Sweep:
+        """A sweep over the sheets and, with dropout, three thinned copies of each, which are trained on, too."""
+        lesson, count = self.lesson, len(self.lesson.sheets)
+        copies = THINNED if self.dropout else 0
+        rng = np.random.default_rng(seed)
+        inputs = np.concatenate([lesson.inputs, *(thinned(lesson, self.dropout, rng) for _ in range(copies))])
+        every = np.tile(np.arange(count), copies + 1)
+        # Single precision: what is held out decides, and that doesn't hang on the order of sums.
+        table = table_of(inputs, lesson.sheets.where(every), self.judges, self.heads.outputs, torch.float32)
+        size = len(train[0])
+        recipe = Recipe(self.heads, Penalty(self.decay / size, self.shrinkage / size), by_sheet=True)
+        own = [np.concatenate([rows + copy * count for copy in range(copies + 1)]) for rows in train]
+        return Sweep(table, self.main, own, test, count, seed, recipe)
+
+
+def searched(problem: Problem, groups: Ints, limits: Limits, seeds: int, seed: int) -> tuple[Found, Weights, Weights]:
+    """Searches, then trains networks with what was found on everything: their weights after each phase.
+
+    Args:
+        problem: What to learn.
+        groups: Of each row `[row]`.
+        limits: Of the search.
+        seeds: Networks to train in the end.
+        seed: Of all that is random.
+    """
+    rng = np.random.default_rng(seed)
+    train, test = folds_of(problem.lesson.sheets, groups, rng)
+    answers = problem.lesson.sheets.answer[:, problem.main]
+    found = random_search(problem.sweep(train, test, seed), answers, limits, rng)
+    every = np.arange(len(problem.lesson.sheets))
+    general, tuned = problem.sweep([every], [every[:0]], seed).trained(found.best.family, seeds)
+    return found, _kept(general, problem, slice(None)), _kept(tuned, problem, slice(problem.main, problem.main + 1))
+
+
+def thinned(lesson: Lesson, dropout: float, rng: np.random.Generator) -> Floats:
+    """Inputs `[sheet, input + 1]` where some sheets have some questions hidden; see `training.Plan`."""
+    columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
+    count = len(lesson.inputs)
+    chance = rng.random((count, 1)) * (rng.random((count, 1)) < dropout)
+    hidden = rng.random((count, asked)) < chance
+    out = lesson.inputs.copy()
+    out[:, :columns][hidden[:, lesson.blocks]] = 0.0
+    out[:, columns : columns + asked][hidden] = 1.0
+    return out
+
+
+def _kept(stack: Stack, problem: Problem, heads: slice) -> Weights:
+    """Weights of a stack that has these of the problem's heads, without nobody's."""
+    W1, W2, V, W1a, W2a, Va = (array.double().numpy() for array in without_bias_unit(stack.weights))
+    own = (array[:, : problem.judges] for array in (W1a, W2a, Va))
+    options = problem.heads.options[heads]
+    cuts = np.zeros((len(W1), len(options), problem.heads.outputs - 1))
+    return Weights(W1, W2, V, *own, cuts, options, problem.heads.ordinal[heads])
