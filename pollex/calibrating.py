@@ -13,12 +13,11 @@ import numpy as np
 from rich.console import Console
 
 from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
+from pollex.calibration.estimator import Aggregate, JudgedEstimator
 from pollex.calibration.intervals import support
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import load, save
 from pollex.calibration.models import model_named
-from pollex.calibration.questionnaire import Floats
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.calibration.tables.faults import Fault
 from pollex.calibration.tables.judged import JudgmentTable
@@ -26,7 +25,7 @@ from pollex.calibration.trials import Choice
 from pollex.conversations.display import printable
 from pollex.errors import WrongUse
 from pollex.export import draft_of
-from pollex.prediction_files import writer_for
+from pollex.prediction_files import rows_of_predictions, writer_for
 
 DONE, PARTLY = 0, 3
 TRAINING = "training.json"
@@ -97,38 +96,6 @@ def predict_command(
         about = {"out": str(out), "texts": len(table.texts), "learnt_from": seen, "strangers": strangers}
         print_json(about | {"calibrated": labels is not None and support(labels).enough} | faults_json(table.faults))
     return exit_code(table.faults)
-
-
-def rows_of_predictions(
-    model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
-) -> list[dict[str, Any]]:
-    """A row a text: what somebody unknown would say, each judge named, and those together."""
-    values = model.questionnaire_.scale().values
-    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), values)
-    if aggregate is not None:
-        columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()
-    if judges:
-        each = [_of_judge(model, table.X, judge, values) for judge in judges]
-        columns["judges"] = [list(of_text) for of_text in zip(*each, strict=True)]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _spread(proba: Floats, values: Sequence[float]) -> dict[str, list[Any]]:
-    figures = {
-        "expected": proba @ np.array(values),
-        "variance": variance(proba, values),
-        "entropy": entropy(proba),
-    } | {f"p_{value:g}": column for value, column in zip(values, proba.T, strict=True)}
-    return {name: figure.tolist() for name, figure in figures.items()}
-
-
-def _of_judge(model: JudgedEstimator, X: Floats, judge: str, values: Sequence[float]) -> list[dict[str, Any]]:
-    proba = model.predict_proba(X, [judge] * len(X))
-    columns = (proba @ np.array(values)).tolist(), entropy(proba).tolist(), proba.tolist()
-    return [
-        {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
-        for expected, bits, row in zip(*columns, strict=True)
-    ]
 
 
 def aggregate_named(how: str | None) -> Aggregate | None:
@@ -250,7 +217,10 @@ def choice_of(model: JudgedEstimator) -> Choice | None:
 def name_for_people(model: JudgedEstimator) -> str:
     """The model's title; of one that chooses among others, what it chose."""
     choice = choice_of(model)
-    return model.title if choice is None else f"calibrator ({choice.trials[choice.chosen].name})"
+    if choice is None:
+        return model.title
+    names = [choice.trials[place].name for place in choice.weights]
+    return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 
 
 def _about(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable) -> dict[str, Any]:

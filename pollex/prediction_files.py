@@ -8,6 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
+from pollex.calibration.questionnaire import Floats
+from pollex.calibration.tables.answers import AnswerTable
 from pollex.errors import WrongUse
 from pollex.export import draft_of, guarded, require_writable
 
@@ -36,6 +41,38 @@ def writer_for(path: Path) -> Callable[[Rows], None]:
             write(draft, rows)
 
     return written
+
+
+def rows_of_predictions(
+    model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
+) -> list[dict[str, Any]]:
+    """A row a text: what somebody unknown would say, each judge named, and those together."""
+    values = model.questionnaire_.scale().values
+    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), values)
+    if aggregate is not None:
+        columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()
+    if judges:
+        each = [_of_judge(model, table.X, judge, values) for judge in judges]
+        columns["judges"] = [list(of_text) for of_text in zip(*each, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _spread(proba: Floats, values: Sequence[float]) -> dict[str, list[Any]]:
+    figures = {
+        "expected": proba @ np.array(values),
+        "variance": variance(proba, values),
+        "entropy": entropy(proba),
+    } | {f"p_{value:g}": column for value, column in zip(values, proba.T, strict=True)}
+    return {name: figure.tolist() for name, figure in figures.items()}
+
+
+def _of_judge(model: JudgedEstimator, X: Floats, judge: str, values: Sequence[float]) -> list[dict[str, Any]]:
+    proba = model.predict_proba(X, [judge] * len(X))
+    columns = (proba @ np.array(values)).tolist(), entropy(proba).tolist(), proba.tolist()
+    return [
+        {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
+        for expected, bits, row in zip(*columns, strict=True)
+    ]
 
 
 def _write_jsonl(draft: Path, rows: Rows) -> None:

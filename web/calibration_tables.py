@@ -184,7 +184,7 @@ def choice_table(material: CalibrationMaterial) -> Markup:
     choice = material.choice
     if choice is None:
         return tag("p", f"Nothing was chosen: the model was named, {printable(material.title, NAME)}.")
-    chosen = choice.trials[choice.chosen]
+    taken = [choice.trials[place] for place in choice.weights]
     rows = [
         tag(
             "tr",
@@ -192,12 +192,12 @@ def choice_table(material: CalibrationMaterial) -> Markup:
             tag("td", number(trial.loss, 3) if trial.loss is not None else escape(trial.refused, LONG), class_="n"),
             tag("td", number(trial.behind, 3) if trial.behind is not None else None, class_="n"),
             tag("td", number(trial.behind_error, 3) if trial.behind_error is not None else None, class_="n"),
-            class_="chosen" if trial is chosen else None,
+            class_="chosen" if trial in taken else None,
         )
         for trial in choice.ranking()
     ]
     head = table_head(["Candidate", "Log-loss", "Behind the best", "± standard error of that"])
     members = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
-    note = tag("p", f"The mixture: {listed(members)}.", class_="note") if members else None
+    note = tag("p", f"Together, with these weights: {listed(members)}.", class_="note") if len(members) > 1 else None
     table = tag("table", head, tag("tbody", rows), class_="plain left")
     return join([note, tag("div", table, class_="wide")])

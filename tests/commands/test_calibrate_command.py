@@ -18,7 +18,7 @@ from small_runs import Pollex, run_here
 from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.kept import load
 from pollex.calibration.measures import Predictions
-from pollex.calibration_report import QUICK, as_fitted, bench_of, kept
+from pollex.calibration_figures import QUICK, as_fitted, bench_of, kept
 from pollex.terminal.progress import Bars
 
 JUDGES = ("ann", "bob", "=cy")

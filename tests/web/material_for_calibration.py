@@ -58,8 +58,8 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationMaterial:
     """Everything that a page can have."""
     seen = predictions()
     trials = (
-        Trial(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0, 0.4),
-        Trial(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03, 0.4),
+        Trial(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
+        Trial(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
         Trial(words("isotonic"), {}, 80, refused=words("no answer to take")),
     )
     return CalibrationMaterial(

@@ -1,0 +1,58 @@
+"""How each judge answers, against what the LLM answered: the second figure of LLM-Rubric's paper.
+
+Source: Hashemi et al. 2024, figure 2, doi:10.18653/v1/2024.acl-long.745.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Floats
+from pollex.web.calibration_material import ResponseCurve
+
+MESH = 25
+
+
+def responses_of(
+    model: JudgedEstimator, X: Floats, given: Judgments
+) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
+    """Each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
+
+    The first curve is somebody unknown's. Source: Nadaraya 1964, doi:10.1137/1109020, for the smoothing; Silverman
+    1986, equation 3.31, for its width.
+
+    Args:
+        given: Judgments of the main question.
+
+    Returns:
+        The LLM's expected answers at which the curves are taken, and the curves; none where there is nothing to draw
+        them against.
+    """
+    sheet = model.questionnaire_
+    if sheet.main not in sheet.blocks:
+        return (), ()
+    said = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
+    there = ~np.isnan(said)
+    if there.sum() < 2 or np.ptp(said[there]) == 0:
+        return (), ()
+    low, high = np.quantile(said[there], [0.025, 0.975]).tolist()
+    mesh = np.linspace(low, high, MESH)
+    width = 0.9 * said[there].std() * there.sum() ** -0.2
+    logs = -(((mesh[:, None] - said[there]) / width) ** 2) / 2
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    unknown = model.predict(X[there])[:, None]
+    judges = [judge for judge in given.judges if judge in model.judges_]
+    each = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
+    curves = (weights @ np.concatenate([unknown, each], axis=1)).T
+    worth, names = np.array(sheet.scale().values)[given.answer], given.names()
+    return tuple(mesh.tolist()), tuple(
+        ResponseCurve(judge, *_labels(worth if judge is None else worth[names == judge]), tuple(curve.tolist()))
+        for judge, curve in zip([None, *judges], curves, strict=True)
+    )
+
+
+def _labels(given: Floats) -> tuple[int, float | None]:
+    return len(given), float(given.mean()) if len(given) else None

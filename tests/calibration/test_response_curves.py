@@ -1,0 +1,53 @@
+"""Response curves: a judge's expected answer against the LLM's, smoothed over texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.calibration.judgments import judgments
+from pollex.calibration.models.as_is import AsIs
+from pollex.calibration.models.judge_mean import JudgeMean
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.response_curves import responses_of
+
+QUESTIONS = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), asked=False)), "main")
+SAID = np.linspace(0.1, 0.9, 60)
+X = np.stack([1 - SAID, SAID], axis=1)
+GIVEN = judgments(
+    [(row, "main", "ann" if row % 2 else "bob", 1 + (row % 4 == 1)) for row in range(60)], questions=QUESTIONS
+)
+
+
+def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
+    thumb = Questionnaire(QUESTIONS.scales, "thumb")
+    y = [(row, "thumb", "ann", row % 2) for row in range(60)]
+    model = JudgeMean().fit(X, y, questions=thumb)
+    assert responses_of(model, X, judgments(y, questions=thumb)) == ((), ())
+    same = np.tile([0.5, 0.5], (60, 1))
+    assert responses_of(JudgeMean().fit(same, GIVEN, questions=QUESTIONS), same, GIVEN) == ((), ())
+
+
+def test_a_model_that_repeats_the_answer_has_the_diagonal() -> None:
+    mesh, (unknown, ann, bob) = responses_of(AsIs().fit(X, GIVEN, questions=QUESTIONS), X, GIVEN)
+    middle = slice(8, -8)  # at its ends a smoothed line bends
+    np.testing.assert_allclose(unknown.predicted[middle], mesh[middle], atol=0.01)
+    assert ann.predicted == bob.predicted == unknown.predicted
+    assert (ann.judge, ann.labels, ann.given) == ("ann", 30, pytest.approx(1.5))
+    assert (bob.judge, bob.labels, bob.given) == ("bob", 30, pytest.approx(1.0))
+    assert (unknown.judge, unknown.labels, unknown.given) == (None, 60, pytest.approx(1.25))
+
+
+def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
+    model = JudgeMean().fit(X, GIVEN, questions=QUESTIONS)
+    _, curves = responses_of(model, X, GIVEN)
+    for curve in curves:
+        expected = model.predict(X[:1], [curve.judge])
+        np.testing.assert_allclose(curve.predicted, np.full(len(curve.predicted), expected[0]))
+    assert curves[1].predicted[0] > curves[0].predicted[0] > curves[2].predicted[0]
+
+
+def test_missing_answers_are_no_points_of_the_curve() -> None:
+    model = AsIs().fit(X, GIVEN, questions=QUESTIONS)
+    holes = np.concatenate([X, np.full((5, 2), np.nan)])
+    assert responses_of(model, holes, GIVEN) == responses_of(model, X, GIVEN)
