@@ -31,12 +31,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble, all_but_one, counted
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
-from pollex.graphs.judging import asked
 from pollex.selection.agreement import Side, entropies, filtered, fitted_tau, modes
 
 Ints = npt.NDArray[np.int64]
@@ -126,6 +123,10 @@ def recording(table: Mapping[str, Mapping[int, str]], truths: Mapping[str, str])
 
 async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
+    from pollex.agents.embedded.embedder import Embedder  # these take seconds, and recorded runs need none of them
+    from pollex.agents.embedded.rater import EmbeddedRater
+    from pollex.graphs.judging import asked
+
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))
     await rater.study(logs.conversations, [])
