@@ -82,5 +82,5 @@ class Gaussian:
     def _conditional(self, gap: Bools) -> tuple[Floats, Floats]:
         """Weights of what is there `[there, missing]`, and the covariance that is left `[missing, missing]`."""
         between = self.covariance[np.ix_(~gap, gap)]
-        weights = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between)
+        weights: Floats = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between).astype(np.float64)
         return weights, self.covariance[np.ix_(gap, gap)] - between.T @ weights

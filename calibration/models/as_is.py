@@ -26,7 +26,8 @@ class AsIs(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         block = X[:, own_block(self, question)]
         mass = block.sum(axis=1, keepdims=True)
-        return np.divide(block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0)
+        shares: Floats = np.divide(block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0)
+        return shares
 
     def _state(self) -> State:
         return State({}, {})
