@@ -27,6 +27,7 @@ EVIDENCES = ("evidences", "evidence")
 CATEGORIES = ("category",)
 SUBCATEGORIES = ("subcategory",)
 ANSWERS = ("answer", "response")
+SYSTEMS = ("answered_by", "model")
 HUMANS = ("human", "human_grade", "human_rating", "human_score")
 LISTED = 10
 
@@ -50,6 +51,7 @@ class Case(BaseModel):
     Attributes:
         reference: A curated answer; empty where there is none.
         answer: Of the system under test; None where there is none.
+        answered_by: The system under test, where its name is known.
         human: A person's grade of that answer.
         unanswered: Why there is no answer, where a system was asked.
     """
@@ -63,6 +65,7 @@ class Case(BaseModel):
     category: str = ""
     subcategory: str = ""
     answer: str | None = None
+    answered_by: str = ""
     human: float | None = None
     unanswered: str = ""
 
@@ -223,6 +226,7 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
         category=_text(row.fields, CATEGORIES),
         subcategory=_text(row.fields, SUBCATEGORIES),
         answer=_text(row.fields, ANSWERS) or None,
+        answered_by=_text(row.fields, SYSTEMS),
         human=human,
         unanswered=_why_unanswered(row),
     )
@@ -242,9 +246,13 @@ def _answered(
     human = _number(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
-    answer = _text(row.fields, ANSWERS) or None
-    known = case.human if human is None else human
-    return case.model_copy(update={"answer": answer, "human": known, "unanswered": _why_unanswered(row)})
+    changes = {
+        "answer": _text(row.fields, ANSWERS) or None,
+        "answered_by": _text(row.fields, SYSTEMS),
+        "human": case.human if human is None else human,
+        "unanswered": _why_unanswered(row),
+    }
+    return case.model_copy(update=changes)
 
 
 def _why_unanswered(row: Row) -> str:

@@ -64,6 +64,8 @@ def reference_command(
         return _plan(cases, profile, run, model, options)
     with session(run) as opened:
         show_cases(opened, cases)
+        if any(case.answered_by == model.model for case in cases):
+            opened.say(f"Note: {model.model} grades answers of its own; judges tend to prefer these", "yellow")
         arguments = {"questions": list(sources), "out": str(out), "profile": options.profile}
         ended, staff = opened.run(_grade(opened, cases, profile, model, arguments, options))
         gradings = list(gradings_of(opened.store, ended.run, profile, cases))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from math import log
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted import ABLE, LISTING, Scripted, asker
 
 from pollex.agents.answers import Answer, Unanswered
+from pollex.agents.llm.asking import Asker
 from pollex.agents.llm.mixed import padded, schema_of
 from pollex.agents.llm.reference_judge import (
     PlainJudge,
@@ -23,10 +27,18 @@ from pollex.agents.llm.reference_judge import (
 from pollex.conversations.referenced import Case, Evidence
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
-from pollex.gateway.probe import Capabilities
+from pollex.gateway.probe import Capabilities, probe
 from pollex.prompts.envelope import unseal
 from pollex.prompts.referencing.profile import ReferencingProfile
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from protocol_server import ProtocolServer
+from protocol_server.answers import truth
 
 PROFILE = ReferencingProfile.load("english")
 CASE = Case(
@@ -211,8 +223,6 @@ async def test_required_logprobs_that_an_endpoint_has_not_are_refused_before_the
 
 
 def token(text: str, **alternatives: float) -> dict[str, Any]:
-    from math import log
-
     top = [{"token": name.removeprefix("_"), "logprob": log(p)} for name, p in alternatives.items()]
     return {"token": text, "logprob": top[0]["logprob"] if top else 0.0, "top_logprobs": top}
 
@@ -317,3 +327,38 @@ def test_a_call_is_the_same_whenever_the_same_is_asked() -> None:
         for _ in range(2)
     ]
     assert calls[0] == calls[1]
+
+
+async def test_an_endpoint_that_can_be_held_to_no_schema_is_shown_it() -> None:
+    _, door = await judged(good(), able=replace(ABLE, json_schema=False, tools=False))
+    task = door.history[1].messages[-1]["content"]
+    assert "Write one JSON object of this JSON schema" in task
+    assert '"enum":[1,2,3,4,5,6,7,8,9,10]' in task
+
+
+async def test_grades_on_a_server_have_its_true_distribution() -> None:
+    with ProtocolServer() as server:
+        place = Endpoint("any-model", server.url, "any-key")
+        able = await probe(place)
+        async with Gateway(place, MemoryLedger()) as gateway:
+            door = Witness(gateway)
+            role = asker(Scripted(), able)
+            judge = PlainJudge(Asker(door, able, role.profile, role.options), PROFILE)
+            (found,) = await judge.judge(CASE.conversation, [plain_question(PROFILE)])
+    assert isinstance(found, Answer)
+    (call,) = door.calls
+    options = padded([str(grade) for grade in PROFILE.grades])
+    expected = truth(call.messages, options, ".1.answer")
+    assert found.source == "logprobs"
+    assert found.probabilities == pytest.approx([expected[option] for option in options], abs=1e-9)
+
+
+class Witness:
+    """A gateway that remembers its calls."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway, self.calls = gateway, list[Call]()
+
+    async def ask(self, call: Call) -> Any:
+        self.calls.append(call)
+        return await self.gateway.ask(call)

@@ -144,8 +144,12 @@ def test_a_limit_stops_answering_and_a_resume_goes_on(exam: Exam) -> None:
 
 
 def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_with_it(exam: Exam) -> None:
+    planned = exam.judge("--plain", "--dry-run").json["plan"]
+    exam.bench.started = 0
     ended = exam.judge("--plain")
     assert ended.code in (0, 3), ended.err
+    used = ended.json["usage"]
+    assert {stage: row["calls"] for stage, row in planned.items()} == {s: row["calls"] for s, row in used.items()}
     rows = exam.rows("g.jsonl")
     assert [row["id"] for row in rows] == [str(number) for number in range(8)]
     for number, row in enumerate(rows):
@@ -265,8 +269,11 @@ def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missin
     exam.answer()
     exam.write("h.jsonl", [{"id": str(number), "grade": 5 + number} for number in range(4)])
     exam.bench.server.script([])
-    ended = exam.judge("--answers", "a.jsonl", "--human", "h.jsonl")
+    ended = exam.judge("--answers", "a.jsonl", "--human", "h.jsonl", "--model", "sut")
     rows = exam.rows("g.jsonl")
+    assert {row["answered_by"] for row in rows} == {"sut"}
+    assert "sut grades answers of its own" in ended.err
+    assert rows[1]["detail"] == "no answer: refused: I won't."
     assert [row["outcome"] for row in rows] == ["graded", "not_scorable", "graded", "graded"]
     assert [row["human"] for row in rows] == [5, 6, 7, 8]
     assert ended.json["areas"]["rules"]["n"] == 3
