@@ -95,7 +95,7 @@ async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> Reference
 
 
 async def choose_dimensions(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
-    """What each case of the wave is graded on, by its type."""
+    """The types of the wave are told: from here on it is known what each case is graded on."""
     with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
         return {}
 
