@@ -115,7 +115,7 @@ def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
         (lambda text: text.replace('"polarity": "sat"', '"polarity": "good"', 1), "polarity"),
         (lambda text: text.replace('"rubrics": [', '"rubricks": [', 1), "rubric"),
         (lambda text: text[: len(text) // 2], "not valid JSON"),
-        (lambda text: text.replace('"format": 1', '"format": 99', 1), "format 99"),
+        (lambda text: text.replace('"format": 2', '"format": 99', 1), "format 99"),
         (lambda text: text.replace('"alpha": ', '"alpha": NaN, "x": ', 1), "NaN is no number"),
         (lambda text: "[" * 100_000, "rubrics.json"),
         (lambda text: "", "not valid JSON"),

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from known_judges import with_judges
 from small_runs import Learnt
 
 from pollex.agents.answers import Answer, Unanswered
-from pollex.calibration.kept import packed
-from pollex.calibration.thumbs import PLAIN, fitted
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.calibrating import ThumbModel, judges_wanted
 from pollex.graphs.figures import probability_figures
@@ -24,21 +23,6 @@ from pollex.graphs.rubric_set import RubricSet
 def saved(learnt: Learnt, tmp_path: Path) -> Path:
     RubricSet.load(learnt.rubrics).save(tmp_path / "rubrics.json")
     return tmp_path / "rubrics.json"
-
-
-def with_judges(rubrics: RubricSet, judges: list[str]) -> RubricSet:
-    """The set with a calibrator that knows people; what it has learnt means nothing."""
-    rng = np.random.default_rng(0)
-    answers = rng.dirichlet(np.ones(5), (40, len(rubrics.rubrics)))
-    ids = [rubric.id for rubric in rubrics.rubrics]
-    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics.rubrics]
-    positive = np.arange(40) % len(judges) > 0  # the first judge is never content
-    who = [judges[number % len(judges)] for number in range(40)]
-    pack = packed(fitted(PLAIN, answers, signs, positive, who, ids))
-    facts = {name: value for name, value in pack.facts.items() if name != "questionnaire"}
-    assert rubrics.calibrator is not None
-    record = rubrics.calibrator.model_copy(update={"facts": facts, "rubrics": tuple(ids)})
-    return rubrics.model_copy(update={"calibrator": record}).with_arrays(pack.arrays)
 
 
 def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
