@@ -10,8 +10,9 @@ from typing import Any
 
 from pollex.agents.llm.asking import Asker
 from pollex.agents.llm.respondent import Respondent
+from pollex.conversations.case_files import read_cases
 from pollex.conversations.options import ReadOptions
-from pollex.conversations.referenced import Cases, read_cases
+from pollex.conversations.referenced import Cases
 from pollex.errors import WrongUse
 from pollex.graphs.referencing import Ended, Response, answer, responses_of
 from pollex.prompts.profile import DomainProfile

@@ -17,8 +17,9 @@ from pollex.agents.llm.reference_judge import (
 )
 from pollex.answering import DONE, PARTLY, asker_of, bad_rows_json, show_cases
 from pollex.calibration.intervals import Measured
+from pollex.conversations.case_files import on_scale, read_cases, with_answers, with_humans
 from pollex.conversations.options import ReadOptions
-from pollex.conversations.referenced import Cases, on_scale, read_cases, with_answers, with_humans
+from pollex.conversations.referenced import Cases
 from pollex.errors import WrongUse
 from pollex.export import draft_of, require_writable
 from pollex.grade_rows import COLUMNS, grade_rows, summary_json

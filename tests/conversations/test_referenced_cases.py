@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
+from pollex.conversations.case_files import on_scale, read_cases, with_answers, with_humans
 from pollex.conversations.options import ReadOptions
-from pollex.conversations.referenced import (
-    ANSWER_LANGUAGE,
-    NO_REFERENCE,
-    REFERENCE_LANGUAGE,
-    Case,
-    Evidence,
-    on_scale,
-    read_cases,
-    with_answers,
-    with_humans,
-)
+from pollex.conversations.referenced import ANSWER_LANGUAGE, NO_REFERENCE, REFERENCE_LANGUAGE, Case, Evidence
 from pollex.conversations.scripts import script_of
 from pollex.errors import BadInput
 
