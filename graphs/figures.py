@@ -59,9 +59,9 @@ def probability_figures(
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     wanted = {
         "log_loss": Wanted(mean_of(losses), impossible),
-        "brier": Wanted(mean_of((probability - positive) ** 2)),
+        "brier": Wanted(mean_of(np.asarray((probability - positive) ** 2, dtype=np.float64))),
         "share_log_loss": Wanted(mean_of(constant)),
-        "share_brier": Wanted(mean_of((share - positive) ** 2)),
+        "share_brier": Wanted(mean_of(np.asarray((share - positive) ** 2, dtype=np.float64))),
         "gain": Wanted(mean_of(constant - losses), impossible),
     }
     texts = np.arange(len(positive))

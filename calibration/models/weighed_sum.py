@@ -156,8 +156,7 @@ def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
     correlation = z.T @ z / len(z)
     np.fill_diagonal(correlation, 1.0)
     mixed = independence * np.eye(len(spread)) + (1 - independence) * correlation
-    weights: Floats = np.linalg.lstsq(mixed, spread)[0]
-    return weights
+    return np.asarray(np.linalg.lstsq(mixed, spread)[0], dtype=np.float64)
 
 
 def platt_targets(answers: Ints, options: int) -> Floats:
