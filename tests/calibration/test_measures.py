@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -295,3 +297,14 @@ def test_an_average_with_an_undefined_run_is_undefined() -> None:
     first = predictions(9)
     flat = Predictions(np.full((9, 4), 0.25), first.answer, first.text, FOUR)
     assert averaged([first, flat], ["pearson"])["pearson"].undefined == "all predictions are alike"
+
+
+def test_measuring_without_smece_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, numpy as np; from pollex.calibration.measures import Predictions, assess;"
+        "p = Predictions(np.full((3, 2), 0.5), np.array([0, 1, 1]), np.arange(3), (0.0, 1.0));"
+        "assess(p, np.random.default_rng(0), 10, smooth=False);"
+        "print(*{'relplot', 'matplotlib', 'torch', 'sklearn', 'scipy', 'krippendorff'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
