@@ -101,7 +101,7 @@ def test_under_a_shift_each_fold_is_one_group() -> None:
     X, y, judges = world()
     groups = np.arange(120) % 2
     turned = np.where(groups == 1, 4 - y, y)
-    inside = Calibrator(CANDIDATES, mixture=False).fit(X, y, judges, RATING, groups=np.arange(120)).choice_
+    inside = Calibrator(CANDIDATES).fit(X, y, judges, RATING, groups=np.arange(120)).choice_
     across = Calibrator(CANDIDATES, shift=True).fit(X, turned, judges, RATING, groups=groups).choice_
     assert inside.trials[inside.chosen].model == "ordinal"
     assert across.trials[across.chosen].model == "constant"
@@ -170,7 +170,7 @@ def test_a_mixture_is_taken_where_each_member_knows_what_the_other_does_not() ->
     rng = np.random.default_rng(3)
     y = np.where(rng.uniform(size=400) < 0.7, y, np.array([{"a": 1.0, "b": 2.0, "c": 3.0}[judge] for judge in judges]))
     pair = [("judge_mean", {}), ("ordinal", {"slopes": None, "scales": None, "intercepts": None, "shared": 1.0})]
-    model = Calibrator(pair).fit(X, y, judges, RATING)
+    model = Calibrator(pair, rule="best").fit(X, y, judges, RATING)
     assert model.choice_.trials[model.choice_.chosen].model == "mixture"
     assert set(model.choice_.weights) == {0, 1}
     assert sum(model.choice_.weights.values()) == pytest.approx(1)
