@@ -104,7 +104,8 @@ def main() -> None:
         print(json.dumps(reports))
     else:
         print(
-            f"Model: {kind.title}; repeats {seeds[0]} to {seeds[-1]}, the mean of {arguments.draws} random orders each"
+            f"Model: {OrdinalMixedEffects.title}, prior precision {SHARED:g}; repeats {seeds[0]} to {seeds[-1]}, "
+            f"the mean of {arguments.draws} random orders each"
         )
         print("\n\n".join(in_words(name, report) for name, report in reports.items()))
     if arguments.plot:
