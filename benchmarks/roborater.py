@@ -11,7 +11,8 @@ conversations that it learnt from are answered by weights learnt without them.
 For every n, the first n runs of each conversation are taken, and for every τ that their entropies can have: coverage,
 and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 % intervals (Clopper–Pearson). A tie of
 the mode has no rating: it never passes, and counts as wrong where it is left. No τ is chosen here but by --precision,
-which fits it on one half of the conversations and reports the other half, both ways round.
+which fits it on one half of the conversations and reports the other half, both ways round. Beside the embedded
+ensemble stands its rater alone: as many conversations, those that it is surest of by its own probability.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
 Symposium.
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.answers import Answer
 from pollex.agents.ensemble import Ensemble, all_but_one, counted
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
@@ -53,12 +55,14 @@ class Recording:
         truth: [conversation].
         options: Texts of the options.
         vague: Conversations with runs that were left out, having no clear label.
+        plain: Where the rater gives one without an ensemble, the probability of the first option, [conversation].
     """
 
     answers: Ints
     truth: Ints
     options: tuple[str, ...]
     vague: int
+    plain: npt.NDArray[np.float64] | None = None
 
     def votes(self, n: int) -> Ints:
         """How many of the first n runs chose each option, [conversation, option]."""
@@ -132,12 +136,14 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     await rater.study(logs.conversations, [])
     ensemble, question = Ensemble(rater, n=n), asked("Did the conversation go well?", ["yes", "no"])
     clear = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
-    rows = []
+    rows, plain = [], []
     for conversation in clear:
+        (answer,) = await rater.judge(conversation, [question])
+        plain.append(answer.probabilities[0] if isinstance(answer, Answer) else np.nan)
         (votes,) = await ensemble.votes(conversation, [question])
         rows.append([counted([vote], 2).index(1) if any(counted([vote], 2)) else FAILED for vote in votes])
     truth = np.array([int(c.label is Label.NEGATIVE) for c in clear], dtype=np.int64)
-    return Recording(np.array(rows, dtype=np.int64), truth, ("yes", "no"), len(logs) - len(clear))
+    return Recording(np.array(rows, dtype=np.int64), truth, ("yes", "no"), len(logs) - len(clear), np.array(plain))
 
 
 def report(found: Recording, precision: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -145,6 +151,7 @@ def report(found: Recording, precision: float, rng: np.random.Generator) -> dict
     most = found.answers.shape[1]
     rows = [row for n in range(1, most + 1) for row in by_tau(found, n)]
     halves = half_and_half(found, most, precision, rng)
+    usual = [row for row in rows if row["agree"]]
     return {
         "conversations": len(found.truth),
         "vague": found.vague,
@@ -153,6 +160,7 @@ def report(found: Recording, precision: float, rng: np.random.Generator) -> dict
         "truths": {option: int((found.truth == i).sum()) for i, option in enumerate(found.options)},
         "rows": rows,
         "fitted": halves,
+        "plain": [] if found.plain is None else [by_confidence(found, found.plain, row) for row in usual],
     }
 
 
@@ -176,6 +184,13 @@ def by_tau(found: Recording, n: int) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def by_confidence(found: Recording, plain: npt.NDArray[np.float64], row: Mapping[str, Any]) -> dict[str, Any]:
+    """As many conversations as pass in `row`, picked by how sure the rater is of itself without an ensemble."""
+    passing = np.argsort(-np.abs(plain - 0.5), kind="stable")[: row["passed"]["n"]]
+    right = int(((plain < 0.5) == found.truth)[passing].sum())
+    return {"n": row["n"], "coverage": row["coverage"], "passed": side_json(Side(len(passing), right, 0))}
 
 
 def side_json(side: Side) -> dict[str, Any]:
@@ -222,6 +237,11 @@ def in_words(name: str, found: Mapping[str, Any]) -> str:
             f"{row['n']:>3} {row['tau']:>7.4f}{mark}  {coverage:<24}{told(row['passed']):<34}{told(row['left']):<34}"
         )
     lines.append("* at least n − 1 of n runs agree")
+    lines += [
+        f"the {row['coverage']:.0%} of which the rater is surest without an ensemble, as many as at n = {row['n']}: "
+        f"score {told(row['passed'])}"
+        for row in found["plain"]
+    ]
     for row in found["fitted"]:
         tau = "none" if row["tau"] is None else f"{row['tau']:.4f}"
         kept = "nothing passes" if row["precision"] is None else f"{row['precision']:.3f} (n = {row['passed']['n']})"
