@@ -23,9 +23,9 @@ import torch
 from pollex.calibration.authors import Settings, fitted
 from pollex.calibration.crossfit import dealt
 from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
+from pollex.calibration.layout import table_of
 from pollex.calibration.questionnaire import Floats
 from pollex.calibration.sheets import Sheets
-from pollex.calibration.stack import table_of
 from pollex.calibration.sweep import Family, Sweep
 
 QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8", "Q0")

@@ -4,8 +4,8 @@ Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size 
 replacement, and begins with the same seed as the other, so that both see the same batches. A missing answer counts as 0
 in the mean. Adam's memory goes on from the first phase to the second.
 
-Saturated units make training in single precision depend on the order of every sum (see `stack.table_of`). So what is to
-give the authors' own numbers does the same operations as they do; `sweep` trains many networks at once, in double.
+Saturated units make training in single precision depend on the order of every sum (see `layout.table_of`). So what is
+to give the authors' own numbers does the same operations as they do; `sweep` trains many networks at once, in double.
 
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with it.
 """

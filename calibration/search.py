@@ -15,9 +15,10 @@ import torch
 
 from pollex.calibration.crossfit import dealt
 from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
+from pollex.calibration.layout import table_of
 from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.sheets import Sheets
-from pollex.calibration.stack import Penalty, Stack, table_of, without_bias_unit
+from pollex.calibration.stack import Penalty, Stack, without_bias_unit
 from pollex.calibration.sweep import Family, Recipe, Sweep, weights_of
 from pollex.calibration.training import Heads, Lesson
 from pollex.calibration.weights import Weights
@@ -225,7 +226,7 @@ def thinned(lesson: Lesson, dropout: float, rng: np.random.Generator) -> Floats:
 def _kept(stack: Stack, problem: Problem, heads: slice) -> Weights:
     """Weights of a stack that has these of the problem's heads, without nobody's."""
     W1, W2, V, W1a, W2a, Va = (array.double().numpy() for array in without_bias_unit(stack.weights))
-    own = (array[:, : problem.judges] for array in (W1a, W2a, Va))
+    W1a, W2a, Va = W1a[:, : problem.judges], W2a[:, : problem.judges], Va[:, : problem.judges]
     options = problem.heads.options[heads]
     cuts = np.zeros((len(W1), len(options), problem.heads.outputs - 1))
-    return Weights(W1, W2, V, *own, cuts, options, problem.heads.ordinal[heads])
+    return Weights(W1, W2, V, W1a, W2a, Va, cuts, options, problem.heads.ordinal[heads])

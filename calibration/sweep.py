@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from pollex.calibration.authors import batches, drawn
+from pollex.calibration.layout import Batches, Table, batches_of
 from pollex.calibration.questionnaire import Floats, Ints
-from pollex.calibration.stack import Batches, Penalty, Stack, Table, batches_of, flat, side_by_side, with_bias_unit
+from pollex.calibration.stack import Penalty, Stack, flat, side_by_side, with_bias_unit
 from pollex.calibration.training import Heads, begun
 
 WORKING_SET = 400_000
@@ -115,8 +116,8 @@ class Sweep:
         out = [np.empty((*axes, len(test), main.target.shape[1])) for test in self.test]
         for branches, stack in self._branches(family, rates, steps):
             for stop, done in enumerate(self._stopped(stack, main, steps, self._stops(family, family.finetuning))):
-                found = done.proba(main, held_out)
-                found = found.view(len(branches), len(rates), len(self.test), -1, found.shape[-1]).numpy()
+                proba = done.proba(main, held_out).numpy()
+                found = proba.reshape(len(branches), len(rates), len(self.test), -1, proba.shape[-1])
                 for fold, test in enumerate(self.test):
                     out[fold][:, branches, stop] = found[:, :, fold, : len(test)].swapaxes(0, 1)
         return out

@@ -6,10 +6,11 @@ import torch
 
 from pollex.calibration.authors import Settings, batches, drawn, fitted
 from pollex.calibration.grid import grid
+from pollex.calibration.layout import batches_of, table_of
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.sheets import Sheets
-from pollex.calibration.stack import Penalty, Stack, batches_of, flat, table_of, with_bias_unit, without_bias_unit
+from pollex.calibration.stack import Penalty, Stack, flat, with_bias_unit, without_bias_unit
 from pollex.calibration.sweep import Family, Sweep
 
 VALUES = (1.0, 2.0, 3.0)

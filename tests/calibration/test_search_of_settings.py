@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
+from pollex.calibration.layout import table_of
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.search import Limits, draws, folds_of, random_search, thinned, tried
 from pollex.calibration.sheets import Sheets
-from pollex.calibration.stack import table_of
 from pollex.calibration.sweep import Family, Sweep
 from pollex.calibration.training import Lesson
 from pollex.errors import WrongUse
