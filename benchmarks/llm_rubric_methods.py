@@ -102,7 +102,9 @@ def chosen_once(method: Method, sheets: Sheets, seed: int) -> Method:
     model = method.fitted(sheets, seed)
     trials = [model.choice_.trials[place] for place in model.choice_.weights or (model.choice_.chosen,)]
     candidates = [(trial.model, trial.settings) for trial in trials]
-    return replace(method, make=kind("calibrator", candidates=candidates))
+    name, settings = candidates[0]
+    alone = len(candidates) == 1
+    return replace(method, make=kind(name, **settings) if alone else kind("calibrator", candidates=candidates))
 
 
 def choice_of(model: JudgedEstimator) -> str:

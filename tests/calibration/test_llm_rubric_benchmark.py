@@ -252,7 +252,7 @@ def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench:
     once = chosen_once(method, material.synthetic, 0)
     chosen = method.fitted(material.synthetic, 0).choice_
     best = chosen.trials[chosen.chosen]
-    assert once.make(0).candidates == [(best.model, best.settings)]
+    assert once.make(0).get_params().items() >= best.settings.items()
     few = material.synthetic.part(np.arange(40))
     expected = Method("", kind(best.model, **best.settings)).predict(few, material.real, 0)[0]
     assert once.predict(few, material.real, 0)[0] == pytest.approx(expected)
