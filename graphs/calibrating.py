@@ -56,6 +56,8 @@ class ThumbModel:
         """
         from pollex.calibration.thumbs import up
 
+        if not len(answers):
+            return np.zeros(0)
         found = up(self.model, answers, None if judge is None else [judge] * len(answers))
         return np.round(found, DIGITS)
 
