@@ -198,9 +198,10 @@ def _standard(columns: Floats) -> Floats:
 def _principal(about: Floats, directions: int) -> Floats:
     """Principal components `[row, direction]`, scaled together to deviation 1; those that texts differ in at all."""
     away = about - about.mean(axis=0)
-    sizes, axes = np.linalg.eigh(away.T @ away)
+    wide = len(away) < away.shape[1]
+    sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)  # the smaller of the two is enough
     kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:directions]
-    found = away @ axes[:, kept]
+    found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
     spread = float(found.std()) if found.size else 0.0
     return np.asarray(found / spread if spread > 1e-12 else found[:, :0])
 

@@ -131,15 +131,16 @@ def test_vectors_are_standardised_cut_off_and_know_missing_and_constant_columns(
     assert vectors_of(outlier)[0] == pytest.approx([9.0])
 
 
-def test_embeddings_enter_by_their_principal_components() -> None:
+@pytest.mark.parametrize("width", [20, 80])
+def test_embeddings_enter_by_their_principal_components(width: int) -> None:
     rng = np.random.default_rng(2)
     hidden = rng.normal(size=(50, 2)) * [5.0, 1.0]
-    embeddings = hidden @ np.linalg.qr(rng.normal(size=(20, 20)))[0][:2]
+    embeddings = hidden @ np.linalg.qr(rng.normal(size=(width, width)))[0][:2]
     found = vectors_of(np.zeros((50, 1)), embeddings)
     assert found.shape == (50, 3)
     assert abs(np.corrcoef(found[:, 1], hidden[:, 0])[0, 1]) > 0.99
     assert found[:, 1:].std() == pytest.approx(3 / np.sqrt(2), rel=1e-6)
-    assert vectors_of(np.zeros((5, 1)), np.ones((5, 8))).shape == (5, 1)
+    assert vectors_of(np.zeros((5, 1)), np.ones((5, width))).shape == (5, 1)
 
 
 def test_the_doubt_of_a_thumb_is_p_times_1_less_p_and_of_grades_a_share_of_their_range() -> None:
