@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,14 +97,34 @@ class Method:
         return model.predict_proba(seen.X, seen.judges)
 
 
+class Fixed(JudgedEstimator):
+    """Models that are mixed with weights that are given.
+
+    Args:
+        members: Names and settings.
+        weights: One each.
+    """
+
+    def __init__(self, members: Sequence[tuple[str, Mapping[str, Any]]], weights: Sequence[float]) -> None:
+        self.members = members
+        self.weights = weights
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        self.members_ = [
+            model_named(name)(**settings).fit(X, y, questions=self.questionnaire_, groups=groups.tolist())
+            for name, settings in self.members
+        ]
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        each = [member._distribution(X, judges, question) for member in self.members_]
+        return np.asarray(np.tensordot(self.weights, each, axes=1))
+
+
 def chosen_once(method: Method, sheets: Sheets, seed: int) -> Method:
-    """The same row with what it chooses on all sheets; of a mixture the weights are still learnt in each fold."""
-    model = method.fitted(sheets, seed)
-    trials = [model.choice_.trials[place] for place in model.choice_.weights or (model.choice_.chosen,)]
-    candidates = [(trial.model, trial.settings) for trial in trials]
-    name, settings = candidates[0]
-    alone = len(candidates) == 1
-    return replace(method, make=kind(name, **settings) if alone else kind("calibrator", candidates=candidates))
+    """The same row with what it chooses on all sheets."""
+    choice = method.fitted(sheets, seed).choice_
+    members = [(choice.trials[place].model, choice.trials[place].settings) for place in choice.weights]
+    return replace(method, make=lambda _: Fixed(members, list(choice.weights.values())))
 
 
 def choice_of(model: JudgedEstimator) -> str:

@@ -245,14 +245,14 @@ def test_the_plan_computes_each_row_where_it_can_be_measured(bench: ModuleType) 
 
 
 def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_methods import Method, chosen_once, kind
+    from llm_rubric_methods import Fixed, Method, chosen_once, kind
 
-    settings = {"candidates": [("constant", {}), ("judge_mean", {"strength": 2.0})], "mixture": False}
+    settings = {"candidates": [("constant", {}), ("judge_mean", {"strength": 2.0})]}
     method = Method("", kind("calibrator", **settings))
     once = chosen_once(method, material.synthetic, 0)
-    chosen = method.fitted(material.synthetic, 0).choice_
-    best = chosen.trials[chosen.chosen]
-    assert once.make(0).get_params().items() >= best.settings.items()
+    weights = method.fitted(material.synthetic, 0).choice_.weights
+    assert once.make(0).members == [settings["candidates"][place] for place in weights]
+    both = Method("", lambda seed: Fixed(settings["candidates"], [0.25, 0.75]))
     few = material.synthetic.part(np.arange(40))
-    expected = Method("", kind(best.model, **best.settings)).predict(few, material.real, 0)[0]
-    assert once.predict(few, material.real, 0)[0] == pytest.approx(expected)
+    each = [Method("", kind(n, **s)).predict(few, material.real, 0)[0] for n, s in settings["candidates"]]
+    assert both.predict(few, material.real, 0)[0] == pytest.approx(0.25 * each[0] + 0.75 * each[1])
