@@ -33,7 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.answers import Answer
-from pollex.agents.ensemble import Ensemble, all_but_one, counted
+from pollex.agents.ensemble import Ensemble
+from pollex.agents.verdicts import all_but_one, counted
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
 from pollex.selection.agreement import Side, entropies, filtered, fitted_tau, modes

@@ -13,8 +13,9 @@ from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.ensemble import Ensemble, Rule, Votes, counted, diversity_entropy
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.sampling import point
+from pollex.agents.verdicts import Rule, Votes, counted, diversity_entropy
 from pollex.graphs.runtime import Context, Shelf
 from pollex.selection.agreement import FittedTau, entropies, fitted_tau, modes
 from pollex.store.rows import answer_rows

@@ -12,9 +12,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from pollex.agents.answers import Answer, Option, Question, Unanswered, mendable
-from pollex.agents.ensemble import Ensemble, Rule, Verdict, Votes, verdict
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.recorded import Recorded
 from pollex.agents.rubrics import content_id
+from pollex.agents.verdicts import Rule, Verdict, Votes, verdict
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.judge import PERSON, JudgeContext, JudgeState, Tally, Work, build, run_question

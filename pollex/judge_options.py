@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pollex.agents.ensemble import Rule
+from pollex.agents.verdicts import Rule
 from pollex.errors import BadInput, WrongUse
 from pollex.graphs.judging import Task, asked
 

@@ -11,8 +11,9 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.rater import EmbeddedRater, learnt
 from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
-from pollex.agents.ensemble import Ensemble, Rule
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.rubrics import Rubric
+from pollex.agents.verdicts import Rule
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import WrongUse
 

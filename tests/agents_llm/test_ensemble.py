@@ -13,10 +13,11 @@ import pytest
 from scripted import TALK
 
 from pollex.agents.answers import Answer, Option, Outcome, Question, Unanswered
-from pollex.agents.ensemble import Ensemble, Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.sampling import point
 from pollex.agents.recorded import Recorded
 from pollex.agents.rubrics import Rubric
+from pollex.agents.verdicts import Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
 from pollex.conversations.model import Conversation
 from pollex.errors import ModelRefused, WrongUse
 

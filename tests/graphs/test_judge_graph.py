@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pollex.agents.answers import Answer
-from pollex.agents.ensemble import Ensemble, Rule
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.recorded import Recorded
+from pollex.agents.verdicts import Rule
 from pollex.conversations.model import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
 from pollex.graphs.judge import JudgeState, Work

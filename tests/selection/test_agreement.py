@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, entropy
 
-from pollex.agents.ensemble import diversity_entropy, mode
+from pollex.agents.verdicts import diversity_entropy, mode
 from pollex.selection.agreement import TIE, Side, entropies, filtered, fitted_tau, modes, share_interval
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
