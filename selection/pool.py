@@ -1,4 +1,4 @@
-"""One selection problem, its answer, and the walk from the empty set to the full budget that every policy takes."""
+"""One selection problem, its answer, and the walk from the empty set to the full budget that policies take."""
 
 from __future__ import annotations
 
@@ -127,33 +127,44 @@ class Pool:
             self._known[chosen] = candidate_terms(base, self.evals, self.open(chosen))
         return self._known[chosen]
 
+    def losses(self, chosen: frozenset[int], alpha: float) -> Floats:
+        """`−LC/(10·|R|) + α·LS` of `chosen` with each open rubric added `[candidate]`."""
+        return self.terms(chosen).loss(alpha, len(chosen) + 1)
+
     def cheapest(self, candidates: Ints, costs: Floats) -> int:
         """Position of the candidate with the lowest cost; of those within 1e-9 of it, the one with the smallest id."""
         ties = np.flatnonzero(costs <= costs.min() + RESOLUTION)
         return int(ties[np.argmin(self.rank[candidates[ties]])])
 
 
-Cost = Callable[[Ints, Floats], Floats]
-"""What a policy chooses by: candidates `[candidate]` and their losses to costs `[candidate]`; the lowest is taken."""
+def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
+    """Add the cheapest open rubric until both budgets are used or nothing is left: columns `[step]`.
+
+    Args:
+        costs: Of the open rubrics `[candidate]`, given those chosen so far.
+    """
+    steps: list[int] = []
+    while len(candidates := pool.open(chosen := frozenset(steps))):
+        steps.append(int(candidates[pool.cheapest(candidates, costs(chosen))]))
+    return np.array(steps, dtype=np.intp)
 
 
-def walk(pool: Pool, alpha: float, cost: Cost = lambda _, losses: losses) -> Selection:
-    """Add the cheapest open rubric until both budgets are used or nothing is left."""
+def ranked(pool: Pool, worth: Floats) -> Ints:
+    """The rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
+    return walk(pool, lambda chosen: -worth[pool.open(chosen)])
+
+
+def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
+    """What is to be told of rubrics chosen in this order `[step]`: the losses at every step, and of those left out."""
     steps: list[Step] = []
-    chosen: frozenset[int] = frozenset()
     last_loss, last_step = np.zeros(len(pool.sat)), np.full(len(pool.sat), -1)
-    while len(candidates := pool.open(chosen)):
-        terms = pool.terms(chosen)
-        losses = terms.loss(alpha, len(chosen) + 1)
-        last_loss[candidates], last_step[candidates] = losses, len(steps)
-        best = pool.cheapest(candidates, cost(candidates, losses))
-        steps.append(
-            Step(
-                int(candidates[best]), float(losses[best]), float(terms.correctness[best]), float(terms.sharpness[best])
-            )
-        )
-        chosen |= {steps[-1].index}
-    dropped = (index for index in range(len(pool.sat)) if index not in chosen)
+    for number, index in enumerate(order.tolist()):
+        chosen = frozenset(order[:number].tolist())
+        candidates, terms, losses = pool.open(chosen), pool.terms(chosen), pool.losses(chosen, alpha)
+        last_loss[candidates], last_step[candidates] = losses, number
+        at = int(np.searchsorted(candidates, index))
+        steps.append(Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at])))
+    dropped = (index for index in range(len(pool.sat)) if index not in set(order.tolist()))
     return Selection(tuple(steps), tuple(_drop(index, last_loss[index], last_step[index], steps) for index in dropped))
 
 

@@ -50,7 +50,7 @@ def stability(
     for done in range(1, resamples + 1):
         drawn = _resample(positive, rng)
         pool = Pool.of(values[drawn], positive[drawn], sat, ids, budget)
-        chosen[choose(pool, alpha, rng).chosen] += 1
+        chosen[choose(pool, alpha, rng)] += 1
         if progress:
             progress(done, resamples)
     return chosen / resamples

@@ -1,6 +1,7 @@
-"""How to choose rubrics. One module a policy: its function `select` takes a pool, α and a generator.
+"""How to choose rubrics. One module a policy: its function `choose` takes a pool, α and a generator.
 
-A new module in this folder is a new policy, under its own name.
+A new module in this folder is a new policy, under its own name. One that has a use for α says so by `ALPHAS`, the
+values that cross-validation tries; the others are the same for every α.
 """
 
 from __future__ import annotations
@@ -13,30 +14,44 @@ from typing import Protocol, cast
 import numpy as np
 
 from pollex.errors import WrongUse
-from pollex.selection.losses import Bools, Floats
-from pollex.selection.pool import Budget, Pool, Selection
+from pollex.selection.losses import Bools, Floats, Ints
+from pollex.selection.pool import Budget, Pool, Selection, in_order
+
+INDIFFERENT = (0.0,)
+"""The grid of a policy without a use for α."""
 
 
 class Policy(Protocol):
-    """Chooses rubrics up to both budgets; ties go to the smaller id, the same generator gives the same choice."""
+    """Chooses rubrics up to both budgets: their columns, in the order of choice `[step]`.
 
-    def __call__(self, pool: Pool, alpha: float, rng: np.random.Generator) -> Selection: ...
+    Ties go to the smaller id, the same generator gives the same choice.
+    """
+
+    def __call__(self, pool: Pool, alpha: float, rng: np.random.Generator) -> Ints: ...
 
 
-POLICIES: dict[str, Policy] = {
-    module.name: cast(Policy, import_module(f"{__name__}.{module.name}").select)
-    for module in pkgutil.iter_modules(__path__)
+_MODULES = {module.name: import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)}
+
+POLICIES: dict[str, Policy] = {name: cast(Policy, module.choose) for name, module in _MODULES.items()}
+
+ALPHAS: dict[str, tuple[float, ...]] = {
+    name: getattr(module, "ALPHAS", INDIFFERENT) for name, module in _MODULES.items()
 }
+"""What cross-validation tries, by policy."""
 
 
-def policy_named(name: str) -> Policy:
+def policy_named(name: str, others: Sequence[str] = ()) -> Policy:
     """The policy of that name.
+
+    Args:
+        others: What else may be asked for where the name comes from; for the remedy.
 
     Raises:
         WrongUse: There is none.
     """
     if name not in POLICIES:
-        raise WrongUse(f"no selection policy is called {name!r}", remedy=f"use one of {', '.join(sorted(POLICIES))}")
+        known = ", ".join(sorted([*POLICIES, *others]))
+        raise WrongUse(f"no selection policy is called {name!r}", remedy=f"use one of {known}")
     return POLICIES[name]
 
 
@@ -58,11 +73,12 @@ def select(
         sat: Kinds `[rubric]`.
         ids: Of the rubrics.
         budget: SAT and DSAT; more than there are is fine.
-        alpha: Weight of sharpness; only `greedy` chooses by it, all report losses with it.
+        alpha: Weight of sharpness, for the policies that have one; losses are told with it, whatever the policy.
 
     Raises:
         BadLabels: All labels are alike.
         BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
         WrongUse: There is no such policy.
     """
-    return policy_named(policy)(Pool.of(values, positive, sat, ids, budget), alpha, rng)
+    choose, pool = policy_named(policy), Pool.of(values, positive, sat, ids, budget)
+    return in_order(pool, alpha, choose(pool, alpha, rng))

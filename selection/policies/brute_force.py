@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.losses import Floats
-from pollex.selection.pool import Pool, Selection, walk
+from pollex.selection.losses import Floats, Ints
+from pollex.selection.pool import Pool, ranked
 
 
-def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:  # noqa: ARG001 - the contract of policies
-    """Add the rubric with the largest score summed over all conversations, whatever their labels."""
-    rewards = _summed_scores(pool)
-    return walk(pool, alpha, lambda candidates, _: -rewards[candidates])
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
+    """The rubrics with the largest scores summed over all conversations, whatever their labels."""
+    return ranked(pool, _summed_scores(pool))
 
 
 def _summed_scores(pool: Pool) -> Floats:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.pool import Pool, Selection, walk
+from pollex.selection.losses import Ints
+from pollex.selection.pool import Pool, ranked
 
 
-def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:  # noqa: ARG001 - the contract of policies
-    """Add the rubric that separates the class means most, whatever α says."""
-    return walk(pool, 0.0)
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
+    """The rubrics that separate the class means most: LC of a set is the sum of its rubrics'."""
+    return ranked(pool, pool.evals[0].mean(1) - pool.evals[1].mean(1))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.pool import Pool, Selection, walk
+from pollex.selection.losses import Ints
+from pollex.selection.pool import Pool, walk
+
+ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0)
+"""From correctness alone to mostly sharpness: both terms are of the order of 0.1."""
 
 
-def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:  # noqa: ARG001 - the contract of policies
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Add the rubric with the lowest `−LC/(10·|R|) + α·LS` of the set with it in, until the budgets are used."""
-    return walk(pool, alpha)
+    return walk(pool, lambda chosen: pool.losses(chosen, alpha))

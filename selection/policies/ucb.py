@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pollex.selection.losses import Bools, Floats, Ints
-from pollex.selection.pool import Pool, Selection, walk
+from pollex.selection.pool import Pool, ranked
 
 BATCH = 16
 """Conversations that a pull looks at."""
@@ -21,10 +21,9 @@ EXPLORATION = 1.0
 """Weight of the bound in evals: about the standard deviation of a batch's mean Likert value."""
 
 
-def select(pool: Pool, alpha: float, rng: np.random.Generator) -> Selection:
-    """Play the bandit, then add the rubrics with the largest mean reward."""
-    rewards = play(pool, rng)
-    return walk(pool, alpha, lambda candidates, _: -rewards[candidates])
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
+    """Play the bandit, then take the rubrics with the largest mean reward."""
+    return ranked(pool, play(pool, rng))
 
 
 def play(pool: Pool, rng: np.random.Generator) -> Floats:

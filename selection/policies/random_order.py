@@ -1,0 +1,13 @@
+"""Rubrics drawn by lot: what a policy has to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pollex.selection.losses import Ints
+from pollex.selection.pool import Pool, ranked
+
+
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
+    """Every set that uses both budgets is as likely as any other. Lots go to ids, so that columns may be shuffled."""
+    return ranked(pool, rng.permutation(len(pool.rank)).astype(float)[pool.rank])

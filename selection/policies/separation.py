@@ -1,0 +1,50 @@
+"""Correctness over spread: a rubric is worth what it adds to the gap, less what it adds to the noise around it.
+
+Two rubrics that say the same widen the gap between the class means twice and the spread twice, too; two that say
+different things widen the spread by less. LC knows only the gap. With α = 1 the ratio is Fisher's linear discriminant
+with weights of 0 and 1; with α = 0 it is LC; a small log wants something in between, as its covariances are noise.
+
+Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is drawn to its diagonal as in Schäfer and
+Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fixed share.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pollex.selection.losses import EVAL_RANGE, Floats, Ints
+from pollex.selection.pool import Pool, walk
+
+ALPHAS = (0.25, 0.5, 0.75, 1.0)
+"""Exponents of the spread; 0 would be correctness alone."""
+
+SHRINKAGE = 0.2
+"""Share of the covariances that is taken away."""
+
+FLOOR = EVAL_RANGE / 100
+"""The least spread: a set that separates by chance on few conversations is not infinitely good."""
+
+
+def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
+    """Add the rubric with the largest `LC / s^α` of the set with it in, s its standard deviation within the classes."""
+    gaps, covariance = pool.evals[0].mean(1) - pool.evals[1].mean(1), within(pool)
+    variances = np.diag(covariance)
+
+    def costs(chosen: frozenset[int]) -> Floats:
+        candidates, inside = pool.open(chosen), sorted(chosen)
+        correctness = gaps[inside].sum() + gaps[candidates]
+        shared = covariance[np.ix_(inside, candidates)].sum(0)
+        variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]
+        spread = np.sqrt(np.maximum(variance, FLOOR**2)) ** alpha
+        # Where the wrong class scores higher, less of it is better, and so is less spread.
+        return -np.where(correctness > 0, correctness / spread, correctness * spread)
+
+    return walk(pool, costs)
+
+
+def within(pool: Pool) -> Floats:
+    """Covariances of evals within the classes, pooled and shrunk `[rubric, rubric]`."""
+    centred = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
+    freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
+    covariance = sum((one @ one.T for one in centred), np.zeros((len(pool.sat),) * 2)) / freedom
+    return (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
