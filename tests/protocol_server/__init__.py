@@ -34,6 +34,7 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 |---|---|---|
 | honest | latency | as without a rule |
 | attentive | latency | as somebody who has read the prompt: see `reader` |
+| planted | reader, latency | as the simulated model of the planted world, without log-probabilities: see `planted` |
 | status | code, body, headers | that reply |
 | rate | per_second, headers | 429 beyond so many in any one second |
 | hang | part: none, headers, half | sends that much, then nothing more |

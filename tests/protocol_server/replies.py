@@ -148,6 +148,17 @@ def _attentive(rule: Rule, request: JsonObject, headers: str, latency: float) ->
     return whole(200, completion(request, attentive=True), delay=rule.get("latency", latency))
 
 
+def _planted(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
+    from planted.model import Reader  # no other test needs it
+
+    text = Reader(**rule.get("reader", {})).reply(request["messages"])
+    asked = {name: value for name, value in request.items() if name not in _FIELDS["logprobs"]}
+    body = completion(asked)
+    if text is not None:
+        body["choices"][0]["message"]["content"] = text
+    return whole(200, body, delay=rule.get("latency", latency))
+
+
 def _status(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
     body = rule.get("body", {"error": {"message": f"status {rule['code']}", "type": "server_error", "code": None}})
     return whole(rule["code"], body, rule.get("headers"), latency)
@@ -276,6 +287,7 @@ def _echo_key(rule: Rule, request: JsonObject, headers: str, latency: float) -> 
 _SPOILERS = {
     "honest": _honest,
     "attentive": _attentive,
+    "planted": _planted,
     "status": _status,
     "hang": _hang,
     "trickle": _trickle,
