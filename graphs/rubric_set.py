@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +15,7 @@ from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
 from pollex.errors import BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.netsat import NetSat
+from pollex.graphs.rubric_arrays import AGAIN, arrays_beside, place_of, remove_others, require_arrays, write_whole
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.probability import Calibration
 from pollex.selection.threshold import Window
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """1 had a curve on NetSAT for its only probability."""
-
-ARRAYS = ".safetensors"
-"""What the file beside the rubric set ends in, which has the calibrator's arrays."""
-
-AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
 class Record(BaseModel):
@@ -311,7 +305,7 @@ class RubricSet(Record):
             raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
         found = cls.parse(stored, where=str(path))
         if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
-            return found.with_arrays(arrays_beside(Path(path), found.calibrator))
+            return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
         return found
 
     @classmethod
@@ -335,22 +329,20 @@ class RubricSet(Record):
         return rubrics
 
     def save(self, path: str | Path) -> None:
-        """Writes the file whole or not at all, and the calibrator's arrays beside it.
+        """Writes the file whole or not at all, after the calibrator's arrays.
 
         Raises:
             BadCalibrator: The arrays were left out when it was loaded.
         """
-        target = Path(path)
+        target, text = Path(path), self.to_json()
         target.parent.mkdir(parents=True, exist_ok=True)
-        content = {target: (self.to_json() + "\n").encode()}
-        if self.calibrator and not self.edited:
-            require_arrays(self._arrays, self.calibrator, str(target))
-            content = {target.with_suffix(ARRAYS): self._arrays} | content
-        drafts = {place: place.with_name(f".{place.name}.{os.getpid()}") for place in content}
-        for place, draft in drafts.items():
-            draft.write_bytes(content[place])
-        for place, draft in drafts.items():  # one straight after the other; a kill between them is found when loading
-            draft.replace(place)
+        record = None if self.edited else self.calibrator
+        if record:
+            require_arrays(self._arrays, record.facts, str(target))
+            write_whole(place_of(target, record.facts), self._arrays)
+        write_whole(target, f"{text}\n".encode())
+        if record:
+            remove_others(target, place_of(target, record.facts))
 
     def to_json(self) -> str:
         """Indented JSON, fields in a fixed order."""
@@ -374,7 +366,7 @@ class RubricSet(Record):
         from pollex.calibration.kept import unpacked  # scikit-learn comes with it, and takes a second to import
         from pollex.calibration.thumbs import questionnaire
 
-        require_arrays(self._arrays, record, "rubric set")
+        require_arrays(self._arrays, record.facts, "rubric set")
         facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics))}
         try:
             return ThumbModel(record.rubrics, unpacked(facts, self._arrays))
@@ -404,7 +396,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 "rubrics were edited after θ was fitted",
                 where=where,
-                remedy="fit it again: `pollex refit LOGS --rubrics …`",
+                remedy=AGAIN,
             )
 
     def scorer_of(self) -> NetSat:
@@ -416,35 +408,6 @@ class RubricSet(Record):
             calibration=Calibration(**self.calibration.model_dump()),
             thumb_model=self.thumb_model,
             value=self.judge.value,
-        )
-
-
-def arrays_beside(path: Path, record: CalibratorRecord) -> bytes:
-    """The arrays of a rubric set's calibrator.
-
-    Raises:
-        BadCalibrator: They can't be read, or are not the ones that were written with it.
-    """
-    place = path.with_suffix(ARRAYS)
-    try:
-        arrays = place.read_bytes()
-    except OSError as error:
-        raise BadCalibrator(
-            f"the arrays of {path.name} can't be read: {error.strerror}",
-            where=str(place),
-            remedy=f"put {place.name} beside {path.name} again, or {AGAIN}",
-        ) from error
-    require_arrays(arrays, record, str(place))
-    return arrays
-
-
-def require_arrays(arrays: bytes, record: CalibratorRecord, where: str) -> None:
-    """Raises BadCalibrator where these are not the arrays that were written with the record."""
-    if hashlib.sha256(arrays).hexdigest() != record.facts.get("arrays_sha256"):
-        raise BadCalibrator(
-            "the arrays are not the ones that were written with the rubric set",
-            where=where,
-            remedy=f"put the file back that came with it, or {AGAIN}",
         )
 
 

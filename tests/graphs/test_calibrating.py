@@ -16,6 +16,7 @@ from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.calibrating import ThumbModel, judges_wanted
 from pollex.graphs.figures import probability_figures
 from pollex.graphs.netsat import entropy
+from pollex.graphs.rubric_arrays import place_of, write_whole
 from pollex.graphs.rubric_set import RubricSet
 
 
@@ -25,19 +26,62 @@ def saved(learnt: Learnt, tmp_path: Path) -> Path:
     return tmp_path / "rubrics.json"
 
 
+def arrays_of(saved: Path) -> Path:
+    (found,) = saved.parent.glob("rubrics-*.safetensors")
+    return found
+
+
 def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
-    saved.with_suffix(".safetensors").unlink()
-    with pytest.raises(BadCalibrator, match=r"rubrics\.safetensors.*can't be read.*put .* again, or fit it again"):
+    arrays_of(saved).unlink()
+    with pytest.raises(
+        BadCalibrator, match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* again, or fit it again"
+    ):
         RubricSet.load(saved)
     assert RubricSet.load(saved, arrays=False).rubrics  # enough for a refit
 
 
 def test_arrays_of_another_fit_are_refused(saved: Path) -> None:
-    arrays = saved.with_suffix(".safetensors")
+    arrays = arrays_of(saved)
     kept = arrays.read_bytes()
     arrays.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
     with pytest.raises(BadCalibrator, match="not the ones that were written with the rubric set"):
         RubricSet.load(saved)
+
+
+@pytest.mark.parametrize("digest", [None, 3, "../../etc/passwd", "ABCDEF01"])
+def test_a_hash_that_is_none_is_refused_before_a_file_is_looked_for(saved: Path, digest: object) -> None:
+    stored = json.loads(saved.read_text("utf-8"))
+    stored["calibrator"]["facts"]["arrays_sha256"] = digest
+    saved.write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(BadCalibrator, match=r"no hash.*fit it again"):
+        RubricSet.load(saved)
+
+
+def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(learnt: Learnt, saved: Path) -> None:
+    before, other = RubricSet.load(saved), with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"])
+    assert other.calibrator is not None
+    write_whole(place_of(saved, other.calibrator.facts), other._arrays)  # all that is written before the JSON
+    assert RubricSet.load(saved) == before
+    assert RubricSet.load(saved).scorer_of()
+    other.save(saved)
+    assert RubricSet.load(saved) == other
+
+
+def test_a_kill_after_the_json_leaves_the_new_set_and_the_next_save_tidies_up(learnt: Learnt, saved: Path) -> None:
+    old, kept = arrays_of(saved), arrays_of(saved).read_bytes()
+    other = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"])
+    other.save(saved)
+    assert not old.exists()
+    old.write_bytes(kept)  # as if it had not come to that
+    assert RubricSet.load(saved) == other
+    other.save(saved)
+    assert arrays_of(saved) != old
+
+
+def test_saving_leaves_the_arrays_of_other_sets_alone(learnt: Learnt, saved: Path) -> None:
+    RubricSet.load(learnt.rubrics).save(saved.with_name("rubrics-old.json"))
+    with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).save(saved)
+    assert RubricSet.load(saved.with_name("rubrics-old.json")) == RubricSet.load(learnt.rubrics)
 
 
 def test_facts_that_were_tampered_with_are_refused(saved: Path) -> None:
@@ -52,7 +96,7 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
     stored = json.loads(saved.read_text("utf-8"))
     stored["rubrics"][0]["text"] = "The user laughs out loud."
     saved.write_text(json.dumps(stored), "utf-8")
-    saved.with_suffix(".safetensors").unlink()
+    arrays_of(saved).unlink()
     with pytest.raises(BadRubrics, match="edited after"):
         RubricSet.load(saved).require_unedited()
 

@@ -1,0 +1,86 @@
+"""The file beside a rubric set, which has its calibrator's arrays.
+
+It is named after its content, and the rubric set holds that content's hash: at every moment the JSON that lies there
+has its arrays beside it, whenever a process is killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import BadCalibrator
+
+DIGITS = 8
+"""Of the hash, in the file's name."""
+
+AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
+
+
+def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
+    """Where the arrays of the rubric set at `path` lie.
+
+    Args:
+        facts: Of the calibrator; see `calibration.kept.Packed`.
+
+    Raises:
+        BadCalibrator: They name no hash.
+    """
+    digest = facts.get("arrays_sha256")
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise BadCalibrator("arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN)
+    return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
+
+
+def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
+    """The arrays of the rubric set at `path`.
+
+    Raises:
+        BadCalibrator: They can't be read, or are not the ones that were written with it.
+    """
+    place = place_of(path, facts)
+    try:
+        arrays = place.read_bytes()
+    except OSError as error:
+        raise BadCalibrator(
+            f"the arrays of {path.name} can't be read: {error.strerror}",
+            where=str(place),
+            remedy=f"put {place.name} beside {path.name} again, or {AGAIN}",
+        ) from error
+    require_arrays(arrays, facts, str(place))
+    return arrays
+
+
+def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
+    """Raises BadCalibrator where these are not the arrays that were written with the facts."""
+    if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
+        raise BadCalibrator(
+            "the arrays are not the ones that were written with the rubric set",
+            where=where,
+            remedy=f"put the file back that came with it, or {AGAIN}",
+        )
+
+
+def remove_others(path: Path, kept: Path) -> None:
+    """Removes arrays of rubric sets that lay at `path` before."""
+    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
+        if other != kept:
+            other.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
