@@ -25,8 +25,7 @@ SHRUNK = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
 
 PLAIN = "NetSAT"
-UNTRIED = "weighed NetSAT"
-"""Of the candidates, the one that is taken where there are too few labels to compare them."""
+"""Of the candidates, the one that learns least: it is taken where there are too few labels to compare them."""
 
 Judges = Sequence[str | None] | None
 
@@ -82,7 +81,7 @@ def candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     signs = tuple(float(sign) for sign in signs)
     return {
         PLAIN: WeighedSum(signs, independence=1.0),
-        UNTRIED: WeighedSum(signs),
+        "weighed NetSAT": WeighedSum(signs),
         "NetSAT with deviations": WeighedSum(signs, independence=1.0, deviations=SHRUNK),
         "weighed NetSAT with deviations": WeighedSum(signs, deviations=SHRUNK),
         "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),

@@ -12,8 +12,10 @@ from known_judges import with_judges
 from small_runs import Learnt
 
 from pollex.agents.answers import Answer, Unanswered
+from pollex.calibration.models.weighed_sum import WeighedSum
+from pollex.calibration.thumbs import candidates
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
-from pollex.graphs.calibrating import ThumbModel, judges_wanted
+from pollex.graphs.calibrating import ThumbModel, judges_wanted, stored
 from pollex.graphs.figures import probability_figures
 from pollex.graphs.netsat import entropy
 from pollex.graphs.rubric_arrays import place_of, write_whole
@@ -99,6 +101,12 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
     arrays_of(saved).unlink()
     with pytest.raises(BadRubrics, match="edited after"):
         RubricSet.load(saved).require_unedited()
+
+
+def test_where_nothing_could_be_compared_the_plain_sum_of_the_answers_is_taken() -> None:
+    taken = candidates([1.0, -1.0])[stored(None)["chosen"]]
+    assert isinstance(taken, WeighedSum)
+    assert (taken.independence, taken.deviations) == (1.0, None)
 
 
 def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
