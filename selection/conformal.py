@@ -1,0 +1,170 @@
+"""The uncertainty window with a guarantee: how far thresholds may come inwards and be right often enough all the same.
+
+The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is too narrow about
+every other time. Here each threshold is a hypothesis, "right less often than P", and is taken only where an exact
+binomial test rejects it; tests go from the strictest threshold inwards and end with the first that is not rejected, so
+that all of them together have the error of one (fixed-sequence testing). Both sides share δ: on exchangeable
+conversations, both precisions are at least P with probability 1 − δ or more.
+
+What it rests on: labels of conversations that had no part in the choice of rubrics, and a precision that doesn't rise
+again where it has once fallen under P on the way inwards. `benchmarks/conformal.py` tries both by simulation.
+
+Source: Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test", arXiv:2110.01052, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
+from pollex.selection.threshold import PRECISION, Window
+
+DELTA = 0.1
+"""How often the guarantee may fail, over logs like this one."""
+
+FORGIVEN = 1
+"""Wrong labels that the strictest threshold may have: with none, a single odd conversation would end it at once."""
+
+MOST_LABELS = 1_000_000
+"""More labels than this are as good as none: the scores are hardly over P, if at all."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the window.
+
+    Attributes:
+        threshold: None where no threshold passed its test.
+        confident: Calibration conversations beyond the threshold.
+        wrong: Those among them with the other label.
+        needed: About how many labels in all it would take for a threshold; None where there is one, and where the
+            scores are right less often than P however strict the threshold is.
+    """
+
+    threshold: float | None
+    confident: int
+    wrong: int
+    needed: int | None
+
+
+@dataclass(frozen=True)
+class GuaranteedWindow:
+    """Both sides, and what they promise: precision ≥ `precision` on both, with probability ≥ 1 − `delta`.
+
+    Attributes:
+        n: Calibration conversations.
+    """
+
+    lower: Side
+    upper: Side
+    precision: float
+    delta: float
+    n: int
+
+    @property
+    def window(self) -> Window:
+        """For use like the plug-in window."""
+        return Window(self.lower.threshold, self.upper.threshold, self.precision)
+
+
+def guaranteed_window(
+    scores: Floats, positive: Bools, theta: float, precision: float = PRECISION, delta: float = DELTA
+) -> GuaranteedWindow:
+    """The narrowest window around θ whose precisions hold with probability 1 − δ.
+
+    Args:
+        scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The scores by other
+            folds' rubrics, which α's cross-validation leaves, are that nearly: each is honest, but by rubrics of
+            its fold's own, and the guarantee holds for the final rubrics as far as their scores lie alike. A
+            calibration split would be exact, and would cost a third of the labels where they are fewest.
+        positive: Their labels `[conversation]`.
+        theta: The label threshold; neither side crosses it. It only ends the sequence of tests, and so may come from
+            the same conversations.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    scores = np.round(scores, 9)
+    upper = _side(scores, ~positive, theta, precision, delta / 2)
+    lower = _side(-scores, positive, -theta, precision, delta / 2)
+    mirrored = None if lower.threshold is None else -lower.threshold
+    return GuaranteedWindow(
+        lower=Side(mirrored, lower.confident, lower.wrong, lower.needed),
+        upper=upper,
+        precision=precision,
+        delta=delta,
+        n=len(scores),
+    )
+
+
+def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
+    """How many labels beyond a threshold it takes to reject with so many wrong: 29 with none at P = 0.9, δ = 0.05."""
+    from scipy.stats import binom  # a second to import
+
+    sizes = np.arange(wrong + 1, _enough(precision, delta, wrong) + 1)
+    return int(sizes[np.argmax(binom.cdf(wrong, sizes, 1 - precision) <= delta)])
+
+
+def _enough(precision: float, delta: float, wrong: int) -> int:
+    """A size at which the test surely rejects: Hoeffding's bound solved for it, generously."""
+    risk = 1 - precision
+    return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
+
+
+def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> Side:
+    """The upper side: the lowest threshold from θ on that passes, with all stricter ones.
+
+    Args:
+        wrong: Where a positive label would be wrong `[conversation]`.
+        delta: Of this side.
+    """
+    thresholds, over, errors = _counts(scores, wrong, theta)
+    # Which thresholds are tried depends on how many scores lie over them, never on labels. That takes nothing from
+    # the tests: labels of those over a threshold are drawn alike, however many they are.
+    tried = over >= least_confident(precision, delta, FORGIVEN)
+    passed = np.logical_and.accumulate(_p_values(over, errors, precision)[tried] <= delta)
+    if not passed.any():
+        return Side(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
+    at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
+    return Side(float(thresholds[at]), int(over[at]), int(errors[at]), None)
+
+
+def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
+    """Thresholds from the strictest to θ, scores over each, and how many of them are wrong: each `[threshold]`.
+
+    Half way between neighbouring scores, so that rounding moves none across; θ itself comes last.
+    """
+    levels = np.unique(scores)
+    middle = (levels[:-1] + levels[1:]) / 2
+    thresholds = np.append(middle[middle > theta][::-1], theta)
+    over, errors = (
+        len(one) - np.searchsorted(np.sort(one), thresholds, side="right") for one in (scores, scores[wrong])
+    )
+    return thresholds, over, errors
+
+
+def _p_values(over: Ints, errors: Ints, precision: float) -> Floats:
+    """Of "wrong more often than 1 − P": the chance of as few errors or fewer at exactly 1 − P `[threshold]`."""
+    from scipy.stats import binom  # a second to import
+
+    return np.asarray(binom.cdf(errors, over, 1 - precision), dtype=np.float64)
+
+
+def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:
+    """Labels after which the most promising threshold would pass, if its shares stay as they are.
+
+    Source: the normal approximation to the size of a one-sided binomial test with power one half, and never less than
+    the test without errors takes.
+    """
+    from scipy.stats import norm  # as above
+
+    promising = over > 0
+    share, rate = over[promising] / n, (errors[promising] + 0.5) / (over[promising] + 1)  # Jeffreys: never 0
+    gap = (1 - precision) - rate
+    beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
+    labels = np.where(gap > 0, np.maximum(beyond, least_confident(precision, delta)) / share, np.inf)
+    fewest = labels.min(initial=np.inf)
+    return int(np.ceil(max(fewest, n + 1))) if fewest <= MOST_LABELS else None
