@@ -51,11 +51,19 @@ class Asker:
         """The model's name."""
         return self.capabilities.model
 
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """Settings of judging calls: chance only where its outcomes are counted."""
-        sampled = self.options.replicates(self.capabilities) > 1
-        return {"temperature": self.options.temperature if sampled else 0.0}
+    def sampling(self, replicate: int) -> dict[str, Any]:
+        """Settings of a judging call: chance only where its outcomes are counted.
+
+        Each sample has a seed of its own, for an endpoint that obeys seeds would give all of them one answer; a
+        sample's second try has its sample's.
+
+        Args:
+            replicate: Samples are counted from 0, their second tries go on from there.
+        """
+        samples, seed = self.options.replicates(self.capabilities), self.options.seed
+        temperature = self.options.temperature if samples > 1 else 0.0
+        drawn = None if seed is None else seed + replicate % samples
+        return {"replicate": replicate, "temperature": temperature, "seed": drawn}
 
     def layout(self, without: frozenset[str]) -> Layout:
         """How prompts are put, less the blocks in `without`."""

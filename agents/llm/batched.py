@@ -95,9 +95,8 @@ class Batched:
             schema=batch_schema(self.prompt.schema, len(texts), labels),
             stage="judge",
             item=conversation.id,
-            replicate=replicate,
             top_logprobs=self.asker.capabilities.logprobs or None,
-            **self.asker.sampling,
+            **self.asker.sampling(replicate),
         )
 
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:

@@ -85,7 +85,7 @@ class Independent:
 
     def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
         logprobs = self.asker.capabilities.logprobs
-        settings = self.asker.sampling | ({"max_tokens": 1} if logprobs else {})
+        settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
         return self.asker.call(
             self.prompt,
             spoken(conversation),
@@ -93,7 +93,6 @@ class Independent:
             without=frozenset() if question.rubric else frozenset({"statement"}),
             stage="judge",
             item=conversation.id,
-            replicate=replicate,
             top_logprobs=logprobs or None,
             **settings,
         )

@@ -57,7 +57,7 @@ class LlmJudge:
 
     def again(self, replicate: int) -> Self:
         """See `agents.ensemble.Repeatable`."""
-        return type(self)(again(self.asker, replicate))
+        return type(self)(again(self.asker, replicate, self.replicates))
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing: a model answers on the scale that it is given."""

@@ -104,9 +104,8 @@ class Mixed:
             schema=schema_of(spellings),
             stage=self.stage,
             item=item,
-            replicate=replicate,
             top_logprobs=self.asker.capabilities.logprobs or None,
-            **self.asker.sampling,
+            **self.asker.sampling(replicate),
         )
 
     def _spellings(self, question: Question) -> list[list[str]]:

@@ -25,7 +25,7 @@ class LlmOptions:
         samples: Calls for one distribution where the endpoint gives no log-probabilities; 1 makes point masses.
         require: `logprobs` to fail rather than fall back on samples or point masses.
         temperature: Of sampled answers. All other calls are asked at 0.
-        seed: Sent with every call; None sends none.
+        seed: Sent with every call, with each further sample the next; None sends none.
         canary: Whether each judging call has a question of known answer.
         straight_lining: Whether answers that don't depend on the question are told apart.
         closing: Who says the task; see `prompts.messages.Layout`.

@@ -19,21 +19,25 @@ class Replicate:
 
     A call of another replicate has another key: it is paid by itself, and found again by itself. Its seed is another,
     too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that of samples.
+
+    Attributes:
+        seeds: How many a run uses by itself, one for each of its samples.
     """
 
     door: Door
     capabilities: Capabilities
     number: int
     temperature: float
+    seeds: int = 1
 
     async def ask(self, call: Call) -> Outcome:
         """What became of the call in this run."""
-        seed = None if call.seed is None else call.seed + self.number
+        seed = None if call.seed is None else call.seed + self.seeds * self.number
         drawn = replace(call, replicate=call.replicate + STRIDE * self.number, seed=seed, temperature=self.temperature)
         return await self.door.ask(self.capabilities.fit(drawn))
 
 
-def again(asker: Asker, number: int) -> Asker:
-    """The asker as it asks in its run of that number."""
-    door = Replicate(asker.door, asker.capabilities, number, asker.options.temperature)
+def again(asker: Asker, number: int, seeds: int = 1) -> Asker:
+    """The asker as it asks in its run of that number; see `Replicate`."""
+    door = Replicate(asker.door, asker.capabilities, number, asker.options.temperature, seeds)
     return replace(asker, door=door)

@@ -40,6 +40,7 @@ from pollex.gateway.outcomes import (
     SilentlyTruncated,
     Truncated,
 )
+from pollex.gateway.probe import Capabilities
 
 TWO = questions("one", "two")
 
@@ -306,7 +307,32 @@ async def test_samples_are_separate_calls_and_their_shares_the_distribution() ->
     assert answer.probabilities == (0, 0.25, 0, 0.5, 0)
     assert answer.chosen == 3
     assert [(call.replicate, call.temperature) for call in door.history] == [(i, 0.7) for i in range(4)]
+    assert {call.seed for call in door.history} == {None}
     assert len({json.dumps(list(call.messages)) for call in door.history}) == 1
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+async def test_every_sample_has_a_seed_of_its_own_and_its_second_try_has_the_same(elicitation: str) -> None:
+    door = Scripted(otherwise="{}")
+    await LlmJudge(asker(door, samples=3, seed=5, elicitation=elicitation, canary=False)).judge(TALK, TWO)
+    assert {call.seed for call in door.history} == {5, 6, 7}
+    assert all(call.seed == 5 + call.replicate % 3 for call in door.history)
+    assert max(call.replicate for call in door.history) == (5 if elicitation == "batched" else 2)
+
+
+@pytest.mark.parametrize(("able", "samples"), [(ABLE, 1), (LISTING, 4)])
+async def test_without_samples_second_tries_have_the_seed_that_was_given(able: Capabilities, samples: int) -> None:
+    door = Scripted(otherwise="{}")
+    await LlmJudge(asker(door, able, samples=samples, seed=5)).judge(TALK, TWO)
+    assert [(call.replicate, call.seed) for call in door.history] == [(0, 5), (samples, 5)]
+
+
+async def test_no_two_runs_share_a_seed_where_each_draws_samples() -> None:
+    door = Scripted(otherwise=honest({"one": "Agree"}))
+    judge = LlmJudge(asker(door, samples=3, seed=5, canary=False))
+    for run in range(2):
+        await judge.again(run).judge(TALK, TWO)
+    assert [call.seed for call in door.history] == [5, 6, 7, 8, 9, 10]
 
 
 async def test_a_sample_that_never_came_is_no_missing_mass() -> None:

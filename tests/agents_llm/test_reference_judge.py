@@ -209,12 +209,13 @@ async def test_a_case_without_evidence_is_not_asked_about_evidence() -> None:
 
 
 async def test_samples_make_a_distribution_where_there_are_no_logprobs() -> None:
-    found, door = await judged(good((5, 8)), good((5, 7)), good((5, 8)), good((5, 11)), samples=4)
+    found, door = await judged(good((5, 8)), good((5, 7)), good((5, 8)), good((5, 11)), samples=4, seed=5)
     overall = found[-1]
     assert isinstance(overall, Answer)
     assert (overall.source, overall.probabilities[6], overall.probabilities[7]) == ("sampled", 0.25, 0.5)
     assert overall.mass == 0.75  # the sample off the scale is mass that is missing
     assert [call.replicate for call in door.history] == [0, 1, 2, 3] * 2
+    assert [call.seed for call in door.history] == [5, 6, 7, 8] * 2
 
 
 async def test_required_logprobs_that_an_endpoint_has_not_are_refused_before_the_first_call() -> None:

@@ -96,6 +96,22 @@ async def test_samples_are_drawn_where_the_endpoint_gives_no_log_probabilities()
     assert len(witness.calls) == 6
 
 
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+async def test_samples_are_sent_seeds_of_their_own_and_none_is_bought_twice(elicitation: str) -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, witness):
+            probes = server.counts()
+            first = await roles.judge.judge(TALK, ASKED)
+        once = server.counts()
+        assert {call.seed for call in witness.calls} == {7, 8, 9, 10}
+        # a body has no number of the sample, so it is the seed that makes it another
+        assert once["distinct"] - probes["distinct"] == once["paid"] - probes["paid"] == len(witness.calls)
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, _):
+            assert await roles.judge.judge(TALK, ASKED) == first
+        assert server.counts()["paid"] - once["paid"] == probes["paid"]
+
+
 async def test_what_was_answered_once_is_not_paid_for_again() -> None:
     ledger = MemoryLedger()
     with ProtocolServer() as server:
