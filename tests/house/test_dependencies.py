@@ -28,7 +28,8 @@ def names(requirements: Iterable[str]) -> set[str]:
 def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
     """Imports of the files that none of the declared distributions brings."""
     brought_by = metadata.packages_distributions()
-    ours = {"pollex", "protocol_server", *(path.stem for path in DEVELOPERS_FILES)}
+    packages = {path.parent.name for path in ROOT.glob("tests/*/__init__.py")}
+    ours = {"pollex", *packages, *(path.stem for path in DEVELOPERS_FILES)}
     return [
         f"{found.at} {found.module}"
         for path in paths

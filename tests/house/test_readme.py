@@ -18,6 +18,14 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
+def command_of(verb: str) -> click.Command | None:
+    """The command of that name: `score`, or `calibrate fit`."""
+    command: click.Command | None = pollex
+    for word in verb.split():
+        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+    return command
+
+
 def commands() -> list[tuple[str, list[str]]]:
     """Every `pollex VERB --option …` of the pages: the verb and its options; a line's comment is no part of it.
 
@@ -25,13 +33,17 @@ def commands() -> list[tuple[str, list[str]]]:
     """
     blocks = [re.findall(r"^ {4}(pollex .*)$|`(pollex [^`]*)`", text_of(page), re.MULTILINE) for page in PAGES]
     lines = [(block or inline).partition(" #")[0].split() for found in blocks for block, inline in found]
-    return [(words[1], re.findall(r"--[a-z-]+", " ".join(words[2:]))) for words in lines]
+    return [(verb_of(words), re.findall(r"--[a-z-]+", " ".join(words[2:]))) for words in lines]
+
+
+def verb_of(words: list[str]) -> str:
+    """The verb of a command line; behind the name of a group the group's own verb belongs to it."""
+    return " ".join(words[1:3]) if len(words) > 2 and isinstance(command_of(words[1]), click.Group) else words[1]
 
 
 @pytest.mark.parametrize(("verb", "options"), commands())
 def test_every_command_of_the_pages_exists_with_its_options(verb: str, options: list[str]) -> None:
-    context = click.Context(pollex)
-    command = pollex.get_command(context, verb)
+    command = command_of(verb)
     assert command is not None, f"there is no `pollex {verb}`"
     assert set(options) <= {name for parameter in command.params for name in parameter.opts}
 
