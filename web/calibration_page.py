@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
-from pathlib import Path
-from string import Template
 
 from pollex.calibration.intervals import Measured
 from pollex.conversations.display import printable
@@ -25,10 +21,9 @@ from pollex.web.calibration_tables import (
     subgroups_table,
 )
 from pollex.web.markup import Markup, escape, join, tag
+from pollex.web.page import whole_page
 from pollex.web.report import Section
 from pollex.web.words import count, known, number
-
-HERE = Path(__file__).parent
 
 LEVEL = "95\N{NO-BREAK SPACE}% interval"
 
@@ -64,10 +59,7 @@ def render_calibration(material: CalibrationMaterial) -> str:
                    aria_label="On this page")  # fmt: skip
     main = tag("main", [_section(part) for part in parts], class_="calibration")
     body = [headline(material), contents, main, _colophon(material)]
-    style = "".join((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "calibration.css"))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = Template((HERE / "calibration.html").read_text(encoding="utf-8"))
-    return page.substitute(style=style, digest=digest, body=join(body, "\n"))
+    return whole_page("pollex: what the answers mean", body, "calibration.css")
 
 
 def headline(material: CalibrationMaterial) -> Markup:

@@ -5,11 +5,7 @@ One HTML file that needs nothing else, without a script and without a web addres
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from string import Template
 
 import numpy as np
 
@@ -18,10 +14,10 @@ from pollex.calibration.questionnaire import Floats
 from pollex.graphs.grade_summary import ALL, HUMAN, RULES, Summary
 from pollex.web.charts import SHARES
 from pollex.web.markup import Markup, escape, join, tag
+from pollex.web.page import whole_page
 from pollex.web.plots import Frame, svg
 from pollex.web.words import count, known, listed, number
 
-HERE = Path(__file__).parent
 LONGEST = 160
 """Characters shown of a name or a category."""
 
@@ -56,11 +52,8 @@ def render_grades(found: Summary, *, judge: str, pivot: float, run: str = "") ->
         ("What was flagged and left out", _left_out(found)),
     ]
     sections = [tag("section", tag("h2", title), content) for title, content in parts]
-    body = join([_head(found, judge, pivot), tag("main", sections), _foot(judge, run)], "\n")
-    style = "".join((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "grades.css"))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = Template((HERE / "grades.html").read_text(encoding="utf-8"))
-    return page.substitute(style=style, digest=digest, body=body)
+    body = [_head(found, judge, pivot), tag("main", sections), _foot(judge, run)]
+    return whole_page("pollex: answers graded against references", body, "grades.css")
 
 
 def _head(found: Summary, judge: str, pivot: float) -> Markup:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from string import Template
 from typing import NamedTuple
 
 from pollex.graphs.results import LabelledScore
@@ -14,13 +10,12 @@ from pollex.graphs.rubric_set import RubricSet
 from pollex.web.closing import STORE, accounts, colophon, commands, glossary
 from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline
-from pollex.web.markup import Markup, join, tag
+from pollex.web.markup import Markup, tag
 from pollex.web.material import MeanAnswer, Scores, Skipped
+from pollex.web.page import whole_page
 from pollex.web.probability_section import probability_section
 from pollex.web.rubric_list import dropped_list, rubric_lists
 from pollex.web.score_plots import alphas_table, distributions, precisions
-
-HERE = Path(__file__).parent
 
 
 class Section(NamedTuple):
@@ -63,10 +58,7 @@ def render_report(
         *_told(rubrics, scores, skipped, path, store),
     ]
     body = [headline(rubrics), _contents(parts), tag("main", [_section(part) for part in parts]), colophon(rubrics)]
-    style = (HERE / "report.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = Template((HERE / "report.html").read_text(encoding="utf-8"))
-    return page.substitute(style=style, digest=digest, body=join(body, "\n"))
+    return whole_page("pollex: what makes a conversation good", body)
 
 
 def _section(part: Section) -> Markup:
