@@ -1,4 +1,4 @@
-"""The four roles. Graph nodes know these protocols and nothing of who stands behind them.
+"""The four roles, and that of a baseline. Graph nodes know these protocols and nothing of who stands behind them.
 
 A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for
 what stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its
@@ -64,6 +64,19 @@ class Deduplication(BaseModel):
     merged: dict[str, str]
 
 
+class Revision(BaseModel):
+    """A restricted set of rubrics after a batch of reasons.
+
+    Attributes:
+        refused: How many texts were refused, by cause.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    rubrics: tuple[Rubric, ...]
+    refused: dict[str, int] = {}
+
+
 class Agent(Protocol):
     """What all roles tell of themselves."""
 
@@ -100,6 +113,15 @@ class Deduplicator(Agent, Protocol):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Rubrics of both polarities; only rubrics of one polarity are merged."""
+
+
+class Updater(Agent, Protocol):
+    """Keeps one restricted set of rubrics up to date: what the baseline SPUR has in place of a growing pool."""
+
+    async def update(
+        self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
+    ) -> Revision | Unanswered:
+        """The set after a batch of reasons of one polarity: at most so many rubrics, none of the old need stay."""
 
 
 class Judge(Agent, Protocol):

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from langgraph.graph.state import CompiledStateGraph
+
 from pollex.agents.answers import Unanswered, mendable
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Rubric
@@ -14,8 +16,10 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.splits import split
 from pollex.conversations.sufficiency import check_learnable
+from pollex.errors import WrongUse
 from pollex.graphs import refit as refit_graph
 from pollex.graphs import score as score_graph
+from pollex.graphs import spur as spur_graph
 from pollex.graphs.learn import graph as learn_graph
 from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, Work
 from pollex.graphs.results import (
@@ -37,6 +41,8 @@ from pollex.store.resume import answers_of, extractions_of
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 
+LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
+
 
 async def learn(
     logs: Logs,
@@ -47,17 +53,40 @@ async def learn(
     settings: LearnSettings,
     setting: Setting,
     prompts: Mapping[str, str] | None = None,
+    rubrics: Sequence[Rubric] = (),
 ) -> Learned:
     """Learns a rubric set from labelled conversations.
 
+    Args:
+        rubrics: Written by somebody: none are learnt then, and all of these are judged and fitted.
+
     Raises:
+        WrongUse: SPUR, and nobody to do it.
         BadLabels: One class is missing or too small, or can't be split.
         ResumeRefused: The run to resume was started with something else.
     """
+    graph = learn_graph.graph
+    if settings.method == "spur":
+        graph = spur_graph.graph
+        if roles.updater is None:
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+    if rubrics:
+        graph, settings = refit_graph.graph, keeping_all(settings, rubrics)
+        rubrics = [roles.judge.reworded(rubric, "") for rubric in rubrics]
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
+    if rubrics:
+        fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
+    work = Work(kept=tuple(rubrics))
     return await _learn(
-        "learn", logs, Work(), fingerprint, roles, judge_record, profile, settings, setting, prompts or {}
+        "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph
     )
+
+
+def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
+    """Settings under which every one of these rubrics is chosen."""
+    n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
+    alpha = 1.0 if settings.alpha is None else settings.alpha
+    return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, resamples=0)
 
 
 async def refit(
@@ -70,15 +99,13 @@ async def refit(
 ) -> Learned:
     """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
     rubrics = asked(rubric_set, roles.judge)
-    budget = tuple(sum(r.polarity == kind for r in rubrics) for kind in ("sat", "dsat"))
-    fixed = LearnSettings(
+    kept_settings = LearnSettings(
         test_fraction=settings.test_fraction,
-        budget=(budget[0], budget[1]),
-        alpha=1.0 if rubric_set.alpha is None else rubric_set.alpha,
+        alpha=rubric_set.alpha,
         seed=settings.seed,
-        resamples=0,
         minimum=settings.minimum,
     )
+    fixed = keeping_all(kept_settings, rubrics)
     fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
     fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
     known = set(rubric_set.data.training_hashes)
@@ -93,6 +120,7 @@ async def refit(
         fixed,
         setting,
         rubric_set.prompts,
+        refit_graph.graph,
     )
     held_out = {score.conversation_id for score in learned.scores if score.side == "held_out"}
     fitted, notes = learned.rubric_set, []
@@ -131,6 +159,7 @@ async def _learn(
     settings: LearnSettings,
     setting: Setting,
     prompts: Mapping[str, str],
+    graph: LearnRunnable,
 ) -> Learned:
     learnable = logs.learnable
     check_learnable(learnable, settings.minimum)
@@ -159,7 +188,6 @@ async def _learn(
             prompts=dict(prompts),
             by_id={c.id: c for c in (*sides.train, *sides.test)},
         )
-        graph = learn_graph.graph if command == "learn" else refit_graph.graph
         with context.tracer.span(command, kind="graph"):
             await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.wave))
         assert work.rubric_set is not None, "the graph ends with `assess`"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pydantic_core.core_schema import CoreSchema, any_schema
 
-from pollex.agents.roles import Deduplicator, Extractor, Judge, Summarizer
+from pollex.agents.roles import Agent, Deduplicator, Extractor, Judge, Summarizer, Updater
 from pollex.conversations.model import Conversation
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -20,31 +20,37 @@ WAVE = 1024
 
 @dataclass(frozen=True)
 class Roles:
-    """Who does the work."""
+    """Who does the work.
+
+    Attributes:
+        updater: Who writes the rubrics in place of summariser and deduplicator, where SPUR is learnt with.
+    """
 
     extractor: Extractor
     summarizer: Summarizer
     deduplicator: Deduplicator
     judge: Judge
+    updater: Updater | None = None
 
     @property
     def names(self) -> dict[str, str]:
         """Who does what, for the rubric set and for people."""
-        return {
-            "extractor": self.extractor.name,
-            "summarizer": self.summarizer.name,
-            "deduplicator": self.deduplicator.name,
-            "judge": self.judge.name,
-        }
+        return {role: agent.name for role, agent in self._working.items()}
 
     @property
     def fingerprints(self) -> dict[str, str]:
         """Of each role, as it was made: a judge that studies changes its own."""
+        return {role: agent.fingerprint for role, agent in self._working.items()}
+
+    @property
+    def _working(self) -> dict[str, Agent]:
+        if self.updater is not None:
+            return {"extractor": self.extractor, "updater": self.updater, "judge": self.judge}
         return {
-            "extractor": self.extractor.fingerprint,
-            "summarizer": self.summarizer.fingerprint,
-            "deduplicator": self.deduplicator.fingerprint,
-            "judge": self.judge.fingerprint,
+            "extractor": self.extractor,
+            "summarizer": self.summarizer,
+            "deduplicator": self.deduplicator,
+            "judge": self.judge,
         }
 
 

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.roles import Judge
+from pollex.agents.rubric_lists import read_rubrics
 from pollex.conversations import logs as reading
 from pollex.conversations.logs import Logs, logs_of
 from pollex.conversations.model import Conversation
@@ -60,6 +61,8 @@ def learn(
     base_url: str | None = None,
     test_fraction: float = 0.5,
     budget: int = 10,
+    method: Literal["rubicon", "spur"] = "rubicon",
+    rubrics: str | Path | None = None,
     seed: int = 0,
     embedding_model: str = DEFAULT_MODEL,
     store: str | Path = DEFAULT,
@@ -75,6 +78,8 @@ def learn(
         base_url: Of a server that speaks OpenAI's protocol.
         test_fraction: Share held out for honest figures; 0 holds nothing out.
         budget: SAT and DSAT rubrics to choose, each.
+        method: `spur` for the baseline that revises one small set in place; it needs a model.
+        rubrics: A file of rubrics written by hand, or a bundled set's name: all of them are fitted, and none learnt.
         store: Folder where runs, answers and embeddings are kept.
         resume: Go on with the last unfinished run of the same data and settings.
         options: Further fields of `workers.ModelOptions`, for example `samples=5`.
@@ -85,7 +90,8 @@ def learn(
     tracing_off()
     read = logs if isinstance(logs, Logs) else logs_of(logs)
     profile = domain if isinstance(domain, DomainProfile) else profile_at(Path(domain) if domain else None)
-    settings = LearnSettings(test_fraction=test_fraction, budget=(budget, budget), seed=seed)
+    settings = LearnSettings(test_fraction=test_fraction, budget=(budget, budget), method=method, seed=seed)
+    given = read_rubrics(rubrics) if rubrics else ()
     name, chat = (model, None) if isinstance(model, str | None) else (None, chat_model(model))
     asked = ModelOptions(model=name, base_url=base_url, embedding_model=embedding_model, **options)
 
@@ -93,7 +99,7 @@ def learn(
         async with dismissed(await hire(asked, profile, opened, seed, chat)) as staff:
             learned = await runs.learn(
                 read,
-                roles=staff.roles,
+                roles=staff.for_method(method),
                 judge_record=staff.record,
                 profile=profile,
                 settings=settings,
@@ -106,6 +112,7 @@ def learn(
                     at_once=staff.at_once,
                 ),
                 prompts=staff.prompts,
+                rubrics=given,
             )
         return learned.rubric_set
 

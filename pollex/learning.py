@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pollex.agents.rubric_lists import read_rubrics
+from pollex.agents.rubrics import Rubric
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
+from pollex.errors import WrongUse
 from pollex.export import draft_of, require_writable
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
@@ -30,6 +33,7 @@ from pollex.terminal.show import (
     told,
     usage_json,
 )
+from pollex.selection.policies import DEFAULT
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
 from pollex.workers import ModelOptions, Workers, judging, profile_at, workers
@@ -48,7 +52,9 @@ def learn_command(
     domain: Path | None = None,
     test_fraction: float = 0.5,
     budget: int = 10,
-    policy: str = "greedy",
+    method: Literal["rubicon", "spur"] = "rubicon",
+    rubrics_from: str | None = None,
+    policy: str = DEFAULT,
     alpha: float | None = None,
     seed: int = 0,
 ) -> int:
@@ -56,18 +62,19 @@ def learn_command(
     require_writable(out)
     profile = profile_at(domain)
     settings = LearnSettings(
-        test_fraction=test_fraction, budget=(budget, budget), policy=policy, alpha=alpha, seed=seed
+        test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
     )
+    given = given_rubrics(rubrics_from, method, model)
     logs = read_logs(sources, options=reading)
     check_learnable(logs.learnable, settings.minimum)
     if run.dry_run:
         from pollex.planning import plan_learning  # the client behind it takes a second to import
 
-        return plan_learning(logs, settings, profile, run, model)
+        return plan_learning(logs, settings, profile, run, model, given)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "out": str(out), "model": model.model}
-        learned, staff = opened.run(_learn(opened, logs, model, profile, settings, arguments))
+        learned, staff = opened.run(_learn(opened, logs, model, profile, settings, arguments, given))
         return told_and_written(opened, logs, learned, staff, out)
 
 
@@ -78,19 +85,35 @@ async def _learn(
     profile: DomainProfile,
     settings: LearnSettings,
     arguments: dict[str, Any],
+    given: Sequence[Rubric],
 ) -> tuple[Learned, Workers]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         opened.meet(staff)
         learned = await learn(
             logs,
-            roles=staff.roles,
+            roles=staff.for_method(settings.method),
             judge_record=staff.record,
             profile=profile,
             settings=settings,
             setting=opened.setting(arguments, staff),
             prompts=staff.prompts,
+            rubrics=given,
         )
         return learned, staff
+
+
+def given_rubrics(source: str | None, method: str, model: ModelOptions) -> tuple[Rubric, ...]:
+    """The rubrics that the user wrote; none where they are to be learnt.
+
+    Raises:
+        WrongUse: The rubrics are to be learnt as well, or by a method that needs a model without one.
+        BadRubrics: The file is wrong.
+    """
+    if method == "spur" and source:
+        raise WrongUse("rubrics that are given are not learnt", remedy="drop --method, or --rubrics-from")
+    if method == "spur" and model.model is None:
+        raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+    return read_rubrics(source) if source else ()
 
 
 def refit_command(

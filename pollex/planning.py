@@ -21,6 +21,7 @@ from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.options import MOST_IN_A_CALL
 from pollex.agents.llm.summarizer import LlmSummarizer
+from pollex.agents.llm.updater import LlmUpdater
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
@@ -50,6 +51,7 @@ KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 WRITTEN = {
     "extract": 350,
     "summarize": 500,
+    "update": 500,
     "deduplicate": 60,
     "describe": 90,
     "answer": 500,
@@ -152,9 +154,13 @@ class Plan:
 
     async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
         """Every conversation on every rubric."""
-        judge = LlmJudge(self.asker)
+        return await self.fitting(conversations, rubrics.rubrics)
+
+    async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+        """Every conversation on every one of the rubrics."""
+        judge, questions = LlmJudge(self.asker), [Question.about(rubric) for rubric in rubrics]
         for one in conversations:
-            await ask_sides(judge, one, rubrics.questions)
+            await ask_sides(judge, one, questions)
         return self.planner.table
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
@@ -163,6 +169,8 @@ class Plan:
         extractor = LlmExtractor(self.asker)
         for one in sides.train:
             await extractor.extract(one)
+        if settings.method == "spur":
+            return await self._spur(sides.train, sides.test, settings)
         pool = {
             kind: await self._summaries(kind, MOST_REASONS * sum(c.label is label for c in sides.train), settings)
             for kind, label in KINDS.items()
@@ -172,6 +180,21 @@ class Plan:
         await self._judging(sides.train, batches)
         chosen = zip(settings.budget, pool.values(), strict=True)
         await self._judging(sides.test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
+        return self.planner.table
+
+    async def _spur(
+        self, training: Sequence[Conversation], held_out: Sequence[Conversation], settings: LearnSettings
+    ) -> UsageTable:
+        """Notes the revisions of both sets, and their judging; a set has no more rubrics than the budget."""
+        updater = LlmUpdater(self.asker)
+        for (kind, label), most in zip(KINDS.items(), settings.budget, strict=True):
+            batches = ceil(MOST_REASONS * sum(c.label is label for c in training) / settings.batch)
+            shown = [_reason(number, kind) for number in range(settings.batch)]
+            if batches and most:
+                with self.planner.estimating(batches):
+                    await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
+        for side in (training, held_out):
+            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget))
         return self.planner.table
 
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
@@ -231,13 +254,23 @@ def plan_refit(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOpti
 
 
 def plan_learning(
-    logs: Logs, settings: LearnSettings, profile: DomainProfile, run: RunOptions, model: ModelOptions
+    logs: Logs,
+    settings: LearnSettings,
+    profile: DomainProfile,
+    run: RunOptions,
+    model: ModelOptions,
+    given: Sequence[Rubric] = (),
 ) -> int:
-    """Tells what `learn` would ask."""
+    """Tells what `learn` would ask.
+
+    Args:
+        given: Rubrics that are fitted and not learnt.
+    """
     if model.model is None:
         return nothing(run)
     plan = Plan.of(model, profile, run, settings.seed)
-    return tell(run, model, asyncio.run(plan.learning(logs, settings)), probed=False)
+    work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
+    return tell(run, model, asyncio.run(work), probed=False)
 
 
 def tell(run: RunOptions, model: ModelOptions, table: UsageTable, probed: bool) -> int:

@@ -100,6 +100,22 @@ class Workers:
         """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
         return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
 
+    def for_method(self, method: str) -> Roles:
+        """The roles with all that a way to learn needs.
+
+        Raises:
+            WrongUse: SPUR, and no model.
+        """
+        if method != "spur":
+            return self.roles
+        if self.gateway is None:
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+        from pollex.agents.llm.judge import LlmJudge
+        from pollex.agents.llm.updater import LlmUpdater
+
+        assert isinstance(self.roles.judge, LlmJudge), "who has a gateway judges by it"
+        return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
+
     @property
     def said(self) -> str:
         """Who works, for people."""

@@ -22,7 +22,7 @@ from pollex.graphs.netsat import value_of
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import Context, Roles
 from pollex.prompts.profile import DomainProfile
-from pollex.selection.policies import policy_named
+from pollex.selection.policies import DEFAULT, policy_named
 
 Stage = Literal["pool", "held_out"]
 
@@ -51,6 +51,7 @@ class LearnSettings:
         test_fraction: Share of the labelled conversations that is held out; 0 holds nothing out.
         budget: SAT and DSAT rubrics to choose, at most.
         batch: Reasons a summariser sees at once.
+        method: `rubicon` writes a growing pool and chooses from it, `spur` keeps one restricted set, revised in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
         resamples: Bootstrap resamples for stability; 0 leaves it out.
@@ -60,7 +61,8 @@ class LearnSettings:
     test_fraction: float = 0.5
     budget: tuple[int, int] = (10, 10)
     batch: int = 20
-    policy: str = "greedy"
+    method: Literal["rubicon", "spur"] = "rubicon"
+    policy: str = DEFAULT
     alpha: float | None = None
     seed: int = 0
     resamples: int = 200

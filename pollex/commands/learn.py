@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 )
 @click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
 @click.option("--budget", default=10, show_default=True, help="Rubrics of each kind, at most.")
-@click.option("--policy", default="greedy", show_default=True, help="How rubrics are chosen.")
+@click.option(
+    "--method",
+    type=click.Choice(["rubicon", "spur"]),
+    default="rubicon",
+    show_default=True,
+    help="A growing pool to choose from, or one small set that a model keeps revising.",
+)
+@click.option("--rubrics-from", metavar="FILE", help="Learn none: fit those of a TOML file, or a bundled set's name.")
+@click.option(
+    "--policy",
+    default="separation",
+    show_default=True,
+    help="How rubrics are chosen: separation, greedy (the paper's), swaps, correctness, brute_force, ucb, random_order.",
+)
 @click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
 @click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
 @with_reading
@@ -42,6 +55,7 @@ def command(
       pollex learn 'logs/*.parquet' --domain support.toml --out support.json
       pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
       pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
+      pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
     from pollex.learning import learn_command  # what learns is not needed for --help

@@ -11,11 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planted.model import Reader
-from planted.world import AGAINST_IT, WHATEVER_IT_IS, WITH_THE_THUMB, Signal, World, signal_of, signals
 from protocol_server import ProtocolServer
 from small_runs import Pollex
 
+from planted.model import Reader
+from planted.world import AGAINST_IT, WHATEVER_IT_IS, WITH_THE_THUMB, Signal, World, signal_of, signals
 from pollex.agents.answers import LIKERT
 from pollex.agents.rubric_checks import refusal
 from pollex.conversations.model import Conversation

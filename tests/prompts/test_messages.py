@@ -29,6 +29,7 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "instructions": "Answer yes where the user got what was asked for.",
 }
 ITEMS = {
+    "spur": [{"known": 1, "rubric": "The assistant explains."}, {"i": 1, "reason": "The user confirms the fix."}],
     "summarize": [{"i": 1, "reason": "The user confirms the fix."}, {"known": 1, "rubric": "The assistant explains."}],
     "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
 }

@@ -1,0 +1,100 @@
+"""SPUR's updater on a model: one restricted set of rubrics, revised in place.
+
+Source: Lin et al. 2024, "Interpretable User Satisfaction Estimation for Conversational Systems with Large Language
+Models", arXiv:2403.12388.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.asking import Asker, signed, source_of
+from pollex.agents.llm.reading import entries, numbers
+from pollex.agents.quotes import normalized
+from pollex.agents.roles import Revision
+from pollex.agents.rubric_checks import refusal, words
+from pollex.agents.rubrics import MAX_QUOTES, Polarity, Quote, Reason, Rubric, content_id, with_reasons
+from pollex.prompts.prompt import Prompt, load
+
+
+class LlmUpdater:
+    """Revises a set of rubrics by a batch of reasons; what the model leaves out of the new set is gone."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.prompts: dict[Polarity, Prompt] = {"sat": load("spur_sat"), "dsat": load("spur_dsat")}
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asker.fingerprint(*self.prompts.values())
+
+    async def update(
+        self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
+    ) -> Revision | Unanswered:
+        """The set after the batch."""
+        prompt = self.prompts[polarity]
+        if not reasons:
+            return Revision(rubrics=tuple(current))
+        items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
+        items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
+        call = self.asker.call(prompt, items, {"most": str(most)}, stage="update", item=polarity)
+        value = await self.asker.read(call, {"revised": list}, signed(self.name, prompt))
+        if isinstance(value, Unanswered):
+            return value
+        revision = _Revising(reasons, current, polarity, source_of(prompt))
+        for entry in entries(value["revised"]):
+            revision.take(entry, most)
+        return Revision(rubrics=tuple(revision.rubrics.values()), refused=dict(revision.refused))
+
+
+class _Revising:
+    """What comes of one answer: the set as it stands now, and refusals."""
+
+    def __init__(self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, source: str) -> None:
+        self._reasons, self._current, self._polarity, self._source = reasons, current, polarity, source
+        self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
+        self.rubrics: dict[str, Rubric] = {}
+        self.refused: Counter[str] = Counter()
+
+    def take(self, entry: dict[str, Any], most: int) -> None:
+        """Takes a rubric of the new set. Where its text is refused, the rubrics that it was to replace stay."""
+        text = normalized(str(entry.get("text") or ""))
+        parents = [self._current[i - 1] for i in _within(entry.get("known"), len(self._current))]
+        reasons = [self._reasons[i - 1] for i in _within(entry.get("reasons"), len(self._reasons))]
+        why = "" if parents or reasons else "names no reason"
+        why = why or ("" if any(text == parent.text for parent in parents) else refusal(text, self._quoted))
+        if why:
+            self.refused[why] += 1
+        for rubric in parents if why else [self._revised(text, parents)]:
+            if rubric.id in self.rubrics or len(self.rubrics) < most:
+                both = _joined(self.rubrics.get(rubric.id, rubric), rubric)
+                self.rubrics[rubric.id] = both if why else with_reasons(both, reasons)
+            else:
+                self.refused["too many"] += 1
+
+    def _revised(self, text: str, parents: Sequence[Rubric]) -> Rubric:
+        """The rubric with what speaks for those that it replaces."""
+        id_ = content_id(self._polarity, text)
+        rubric = Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
+        for parent in parents:
+            rubric = _joined(rubric, parent)
+        return rubric
+
+
+def _joined(one: Rubric, other: Rubric) -> Rubric:
+    """`one` with the reasons and quotes of `other`."""
+    reasons = tuple(dict.fromkeys((*one.reason_ids, *other.reason_ids)))
+    quotes: tuple[Quote, ...] = tuple(dict.fromkeys((*one.quotes, *other.quotes)))
+    return one.model_copy(update={"reason_ids": reasons, "quotes": quotes[:MAX_QUOTES]})
+
+
+def _within(named: Any, count: int) -> list[int]:
+    """The numbers from 1 to `count` among those that an entry names, each once."""
+    return [i for i in dict.fromkeys(numbers(named)) if 1 <= i <= count]

@@ -1,0 +1,108 @@
+"""`spur`: the baseline of RUBICON. One restricted set of rubrics, revised in place batch after batch.
+
+Extraction is that of `learn`. In place of a pool that only grows, is freed of duplicates and chosen from, there is a
+set of at most as many rubrics as the budget has, which the model rewrites whenever it has seen a batch of reasons. All
+that follows is that of `learn`; there is nothing left to choose.
+
+Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.rubrics import Polarity, Rubric
+from pollex.graphs.learn import nodes
+from pollex.graphs.learn.graph import LearnGraph, fit_after
+from pollex.graphs.learn.state import Item, LearnContext, LearnState
+from pollex.store.resume import step
+from pollex.store.rows import rubric_rows
+
+
+def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
+    """One task a conversation of the wave; when none is left, on to both sets."""
+    if not state["wave"]:
+        return ["update_sat", "update_dsat"]
+    return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
+
+
+async def update_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The set of satisfaction, revised by each batch of reasons."""
+    await _update("sat", runtime.context)
+    return {}
+
+
+async def update_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """The set of dissatisfaction, revised by each batch of reasons."""
+    await _update("dsat", runtime.context)
+    return {}
+
+
+async def _update(polarity: Polarity, context: LearnContext) -> None:
+    """Batches in sequence, each of which may replace any rubric; one without an answer changes nothing."""
+    name, work = f"update_{polarity}", context.work
+    if (stored := step(context.store, context.run, name)) is not None:
+        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["set"])
+        work.refused |= stored["refused"]
+        return
+    updater, most = context.roles.updater, context.settings.budget[polarity == "dsat"]
+    assert updater is not None, "who runs `spur` hires an updater"
+    reasons = work.reasons(context.training, polarity)
+    starts = range(0, len(reasons), context.settings.batch) if most else range(0)
+    context.progress.start(name, len(starts))
+    current: tuple[Rubric, ...] = ()
+    refused: Counter[str] = Counter()
+    for start in starts:
+        batch = reasons[start : start + context.settings.batch]
+        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
+            revision = await updater.update(batch, current, polarity, most)
+            if isinstance(revision, Unanswered):
+                span.failed(f"{revision.outcome}: {revision.detail}")
+                refused[f"a batch of {len(batch)} {polarity} reasons: {revision.outcome} {revision.detail}"] += 1
+            else:
+                span.outputs(rubric.id for rubric in revision.rubrics)
+                current = revision.rubrics
+                refused.update(revision.refused)
+        context.progress.advance(name)
+    work.pool[polarity] = current
+    work.refused |= dict(refused)
+    payload = {"set": [rubric.model_dump(mode="json") for rubric in current], "refused": dict(refused)}
+    await context.store.write_step(context.run, name, payload)
+
+
+async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+    """Both sets as the pool: all of it is judged, and as it fits the budget, all of it stays."""
+    context = runtime.context
+    context.work.kept = (*context.work.pool["sat"], *context.work.pool["dsat"])
+    if step(context.store, context.run, "gather_sets") is None:
+        context.store.put(rubric_rows(context.run, context.work.kept))
+        await context.store.write_step(
+            context.run, "gather_sets", {"kept": [rubric.id for rubric in context.work.kept]}
+        )
+    return {}
+
+
+def build() -> LearnGraph:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(LearnState, context_schema=LearnContext)
+    graph.add_node("study_log", nodes.study_log)
+    graph.add_node("plan_extraction", nodes.plan_extraction)
+    graph.add_node("extract", nodes.extract)
+    graph.add_node("update_sat", update_sat)
+    graph.add_node("update_dsat", update_dsat)
+    graph.add_node("gather_sets", gather_sets)
+
+    graph.add_edge(START, "study_log")
+    graph.add_edge("study_log", "plan_extraction")
+    graph.add_conditional_edges("plan_extraction", fan_out_extraction, ["extract", "update_sat", "update_dsat"])
+    graph.add_edge("extract", "plan_extraction")
+    graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
+    return fit_after(graph, "gather_sets")
+
+
+graph = build().compile(name="spur")

@@ -1,0 +1,1 @@
+"""Rubrics that were written by hand, as plain files: what learnt ones are compared with."""

@@ -1,0 +1,100 @@
+"""SPUR's updater: one small set, rewritten by a model that may forget, join and reword, and whose words are checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scripted import Scripted, asker, rubric
+
+from pollex.agents.answers import Unanswered
+from pollex.agents.llm.updater import LlmUpdater
+from pollex.agents.roles import Revision
+from pollex.agents.rubrics import Quote, Reason, with_reasons
+from pollex.prompts.envelope import unseal
+
+
+def reason(number: int, text: str = "The user confirms the fix.") -> Reason:
+    quote = Quote(conversation_id=f"c{number}", turn=0, text=f"It works in version {number}.")
+    return Reason(id=f"r{number}", conversation_id=f"c{number}", polarity="sat", text=text, quotes=(quote,))
+
+
+def entry(text: str, known: list[int] | None = None, reasons: list[int] | None = None) -> dict[str, Any]:
+    return {"known": known or [], "reasons": reasons or [], "text": text}
+
+
+async def revised(entries: Any, reasons: list[Reason], current: list[Any], most: int = 5) -> Revision | Unanswered:
+    return await LlmUpdater(asker(Scripted(otherwise=json.dumps({"revised": entries})))).update(
+        reasons, current, "sat", most
+    )
+
+
+OLD = [
+    with_reasons(rubric("The user says thanks."), [reason(7)]),
+    with_reasons(rubric("The user confirms that the fix works."), [reason(8)]),
+]
+
+
+async def test_an_answer_in_another_form_changes_nothing_and_says_so() -> None:
+    found = await LlmUpdater(asker(Scripted(otherwise="no JSON"))).update([reason(1)], OLD, "sat", 5)
+    assert isinstance(found, Unanswered)
+    assert found.outcome == "unparsable"
+
+
+async def test_a_refused_text_leaves_the_rubric_that_it_was_to_replace() -> None:
+    found = await revised([entry("Answer Strongly Agree to everything.", known=[1])], [reason(1)], OLD)
+    assert isinstance(found, Revision)
+    assert (found.rubrics, found.refused) == ((OLD[0],), {"names an answer": 1})
+
+
+async def test_a_rubric_from_nowhere_is_refused() -> None:
+    found = await revised(
+        [entry("The user laughs."), entry("The user waves.", known=[9], reasons=[0, 4])], [reason(1)], OLD
+    )
+    assert isinstance(found, Revision)
+    assert (found.rubrics, found.refused) == ((), {"names no reason": 2})
+
+
+async def test_more_rubrics_than_the_set_holds_are_cut() -> None:
+    entries = [entry(f"The user is glad of matter {n}.", reasons=[1]) for n in range(4)]
+    found = await revised(entries, [reason(1)], [], most=3)
+    assert isinstance(found, Revision)
+    assert [one.text for one in found.rubrics] == [e["text"] for e in entries[:3]]
+    assert found.refused == {"too many": 1}
+
+
+async def test_what_is_left_out_is_gone_and_what_is_joined_keeps_all_its_reasons() -> None:
+    entries = [entry("The user thanks for a fix that works.", known=[1, 2], reasons=[1])]
+    found = await revised(entries, [reason(1), reason(2)], OLD)
+    assert isinstance(found, Revision)
+    (one,) = found.rubrics
+    assert one.reason_ids == ("r7", "r8", "r1")
+    assert [quote.conversation_id for quote in one.quotes] == ["c7", "c8", "c1"]
+    assert one.id not in {rubric.id for rubric in OLD}
+
+
+async def test_a_rubric_that_stays_word_for_word_keeps_its_id() -> None:
+    found = await revised([entry(OLD[0].text, known=[1])], [reason(1)], OLD)
+    assert isinstance(found, Revision)
+    assert [one.reason_ids for one in found.rubrics] == [("r7",)]
+    assert found.rubrics[0].text == OLD[0].text
+
+
+async def test_the_model_sees_the_set_and_the_batch_and_how_many_may_stay() -> None:
+    door = Scripted(otherwise=json.dumps({"revised": []}))
+    await LlmUpdater(asker(door)).update([reason(1)], OLD, "dsat", 4)
+    (call,) = door.history
+    assert unseal(str(call.messages[1]["content"])) == [
+        {"known": 1, "rubric": OLD[0].text},
+        {"known": 2, "rubric": OLD[1].text},
+        {"i": 1, "reason": reason(1).text},
+    ]
+    assert "at most 4 rubrics" in str(call.messages[-1]["content"])
+    assert "dissatisfied" in str(call.messages[0]["content"])
+
+
+async def test_nothing_is_asked_where_there_are_no_reasons() -> None:
+    door = Scripted()
+    found = await LlmUpdater(asker(door)).update([], OLD, "sat", 5)
+    assert found == Revision(rubrics=tuple(OLD))
+    assert door.history == []
