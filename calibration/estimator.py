@@ -81,6 +81,8 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         seen = sorted({found.judges[code] for code in found.judge if code != NOBODY})
         self.judges_ = tuple(seen)
         grouped = np.arange(len(checked)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        if len(grouped) != len(checked):
+            raise WrongUse(f"{len(grouped)} groups for {len(checked)} rows", remedy="give one group a row")
         self._learn(checked, found.coded(seen), np.asarray(grouped, dtype=np.int64))
         return self
 

@@ -90,6 +90,8 @@ def judgments(
         if questions is None:
             raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
         found = _of_records(_records(y, judges, questions), questions)
+    if questions is not None:
+        _require_places(found, questions)
     if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
         strangers = (found.row < 0) | (found.row >= rows)
         raise WrongUse(
@@ -98,6 +100,32 @@ def judgments(
             remedy="count rows from 0",
         )
     return found
+
+
+def _require_places(found: Judgments, questions: Questionnaire) -> None:
+    """Refuses codes that stand for nothing: an array of them may come from anywhere.
+
+    Raises:
+        WrongUse: Arrays of different lengths; a question, a judge or an option that there is not.
+    """
+    lengths = {len(found.row), len(found.question), len(found.judge), len(found.answer)}
+    if len(lengths) > 1:
+        raise WrongUse(f"judgments with arrays of {sorted(lengths)} entries", remedy="give each array one a judgment")
+    options = np.array([len(scale.values) for scale in questions.scales], dtype=np.int64)
+    stranger = (found.question < 0) | (found.question >= len(options))
+    judge = (found.judge < NOBODY) | (found.judge >= len(found.judges))
+    most = options[np.where(stranger, 0, found.question)]
+    for what, wrong in (
+        ("questions", stranger),
+        ("judges", judge),
+        ("options", (found.answer < 0) | (found.answer >= most)),
+    ):
+        if wrong.any():
+            raise WrongUse(
+                f"{int(wrong.sum())} judgments have places of {what} that there are not",
+                where=f"judgment {int(np.argmax(wrong))}",
+                remedy="count places from 0, or give tuples of names and values",
+            )
 
 
 def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire) -> list[tuple[int, str, Any, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -18,6 +19,9 @@ Rule = Literal["best", "average"]
 
 FEW = 5
 """Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""
+
+FEW_NAMES = 3
+"""Of more candidates together, a sentence gives their kinds, not every name."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,23 @@ class Choice:
     def sentence(self) -> str:
         """What was chosen and by how much, for people."""
         best, other = self.trials[self.chosen], self._next()
-        names = ", ".join(self.trials[place].name for place in self.weights)
-        taken = names if len(self.weights) == 1 else f"{len(self.weights)} together ({names})"
+        taken = self._taken()
+        if self.rule == "average" and len(self.weights) > 1:
+            taken = f"{taken}, which can't be told from the best, {best.name},"
         start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             return f"{start}; there was no other candidate"
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
+
+    def _taken(self) -> str:
+        """Names of what predicts; of many, how many there are of each kind."""
+        chosen = [self.trials[place] for place in self.weights]
+        if len(chosen) == 1:
+            return chosen[0].name
+        kinds = Counter(trial.model for trial in chosen)
+        many = [kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items()]
+        names = [trial.name for trial in chosen] if len(chosen) <= FEW_NAMES else many
+        return f"{len(chosen)} together ({', '.join(names)})"
 
     def facts(self) -> dict[str, Any]:
         """As JSON values."""
@@ -88,7 +103,8 @@ class Choice:
         return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
 
     def _next(self) -> Trial | None:
-        others = [t for place, t in enumerate(self.trials) if place != self.chosen and t.loss is not None]
+        taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
+        others = [t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None]
         return min(others, key=_loss, default=None)
 
 

@@ -11,7 +11,7 @@ from pollex.calibration.questionnaire import SUM_TOLERANCE, Bools, Floats, Ints,
 from pollex.calibration.tables.columns import codes, first_of_each, groups_of, naturally, numbers
 from pollex.calibration.tables.faults import Fault, fault, told
 from pollex.calibration.tables.shape import Records
-from pollex.errors import BadInput
+from pollex.errors import BadInput, WrongUse
 
 MEND = "mend them; the question counts as not answered there"
 
@@ -51,6 +51,7 @@ def answer_table(
 
     Raises:
         BadInput: Nothing can be used.
+        WrongUse: Options are given for a question that there is not.
     """
     faults: list[Fault] = []
     known = None if scales is None else {scale.question for scale in scales}
@@ -69,6 +70,8 @@ def _scales_of(
 ) -> tuple[tuple[Scale, ...], list[Fault]]:
     """The questions with two options or more, by what occurs or what was said."""
     names = sorted(dict.fromkeys(records.question), key=naturally)
+    if strangers := sorted(set(options) - set(names)):
+        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"--options is of one of {', '.join(names)}")
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
     seen = np.unique(pairs, axis=0)

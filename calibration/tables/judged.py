@@ -63,6 +63,9 @@ def judgment_table(
     _require_joined(records, answers, row)
     faults = _unreadable(records, row, value)
     usable = (row >= 0) & ~np.isnan(value)
+    if not usable.any():
+        why = "; ".join(map(str, faults))
+        raise BadInput(f"no judgment can be used; {why}", where=records.where(0), remedy="give answers as numbers")
     if questionnaire is None:
         questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
     else:

@@ -14,7 +14,7 @@ from pollex.answer_tables import read_answers
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.tables import SHAPES
 from pollex.calibration.tables.answers import AnswerTable
-from pollex.errors import BadInput
+from pollex.errors import BadInput, WrongUse
 
 HEADER = "text_id,question,option,probability"
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]
@@ -183,3 +183,9 @@ def test_no_two_shapes_recognise_the_same_columns() -> None:
         for side, columns in shape.columns.items():
             fields = dict.fromkeys(columns.removesuffix(" …").split(", "), "1")
             assert [other.name for other in SHAPES if other.recognises(fields, side)] == [shape.name]
+
+
+def test_options_of_a_question_that_is_not_there_are_refused_not_ignored(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="no question is called 'Q7'") as caught:
+        read(tmp_path, options={"Q7": (1, 2)})
+    assert "Q1" in caught.value.remedy

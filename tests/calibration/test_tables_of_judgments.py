@@ -49,6 +49,12 @@ def test_an_answer_that_its_question_does_not_allow_is_left_out(tmp_path: Path, 
     assert len(table.judgments) == 4
 
 
+def test_answers_in_words_throughout_are_refused_for_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no judgment can be used; 2 judgments are no numbers: .*ann: good") as caught:
+        read(tmp_path, ["t1,A,ann,good", "t2,A,ann,bad"], main=None)
+    assert "number" in caught.value.remedy
+
+
 def test_a_main_question_with_one_answer_only_teaches_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadLabels, match="all 2 answers to the main question 'A' are alike"):
         read(tmp_path, ["t1,A,ann,1", "t2,A,ann,1"])
