@@ -49,7 +49,7 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
     """Greedy at growing sizes; the last one is the size that the project promises."""
     for conversations, rubrics in sizes:
         problem = pool(conversations, rubrics, rng)
-        _, seconds = timed(partial(select, *problem, BUDGET, ALPHA, rng))
+        _, seconds = timed(partial(select, *problem, BUDGET, ALPHA, rng, "greedy"))
         print(
             f"greedy  {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} steps, "
             f"{GRID} thresholds: {seconds:6.2f} s, peak {peak_megabytes():5.0f} MB"
@@ -59,7 +59,7 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
 def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
     """Arrays against the plain loop, which must choose the same."""
     values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
-    selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng))
+    selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng, "greedy"))
     chosen, slow = timed(partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA))
     same = chosen == selection.chosen.tolist()
     print(
@@ -71,7 +71,7 @@ def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
 def resampling(conversations: int, rubrics: int, resamples: int, rng: np.random.Generator) -> None:
     """Stability by bootstrap."""
     problem = pool(conversations, rubrics, rng)
-    _, seconds = timed(partial(stability, *problem, BUDGET, ALPHA, rng, resamples=resamples))
+    _, seconds = timed(partial(stability, *problem, BUDGET, ALPHA, rng, "greedy", resamples=resamples))
     print(f"stable  {conversations:>6} conversations × {rubrics} rubrics, {resamples} resamples: {seconds:.2f} s")
 
 

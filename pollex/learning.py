@@ -19,6 +19,7 @@ from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import learn, refit
 from pollex.prompts.profile import DomainProfile
+from pollex.selection.policies import DEFAULT
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import (
@@ -33,7 +34,6 @@ from pollex.terminal.show import (
     told,
     usage_json,
 )
-from pollex.selection.policies import DEFAULT
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
 from pollex.workers import ModelOptions, Workers, judging, profile_at, workers

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
-from pollex.selection.policies import policy_named
+from pollex.selection.policies import DEFAULT, policy_named
 from pollex.selection.pool import Budget, Pool
 
 RESAMPLES = 200
@@ -24,7 +24,7 @@ def stability(
     budget: Budget,
     alpha: float,
     rng: np.random.Generator,
-    policy: str = "greedy",
+    policy: str = DEFAULT,
     resamples: int = RESAMPLES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Floats:

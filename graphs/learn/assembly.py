@@ -32,7 +32,7 @@ from pollex.graphs.rubric_set import (
     WindowRecord,
     digest_of,
 )
-from pollex.selection.alpha import choose_alpha, grids_of
+from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
 from pollex.selection.metrics import assess, auc_difference
 from pollex.selection.policies import select
@@ -116,8 +116,8 @@ def weigh(
     except BadLabels as error:
         alpha = DEFAULT_ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
-    grids = grids_of(settings.policy) if settings.alpha is None else {settings.policy: (settings.alpha,)}
-    choice = choose_alpha(values, positive, sat, ids, settings.budget, dealt, grids, settings.seed)
+    grid = None if settings.alpha is None else (settings.alpha,)
+    choice = choose_alpha(values, positive, sat, ids, settings.budget, dealt, settings.policy, grid, settings.seed)
     table = [
         {"alpha": row.alpha, "mean_auc": row.mean, "deviation": row.deviation, "folds": row.folds}
         for row in choice.table

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--policy",
     default="separation",
     show_default=True,
-    help="How rubrics are chosen: separation, greedy (the paper's), swaps, correctness, brute_force, ucb, random_order.",
+    help="How rubrics are chosen: separation; the paper's greedy, correctness, brute_force, ucb; swaps; random_order.",
 )
 @click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
 @click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")

@@ -17,6 +17,9 @@ from pollex.errors import WrongUse
 from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 
+DEFAULT = "separation"
+"""The best on real data: `benchmarks/rubicon_tables.py` has all of them side by side."""
+
 INDIFFERENT = (0.0,)
 """The grid of a policy without a use for α."""
 
@@ -40,18 +43,14 @@ ALPHAS: dict[str, tuple[float, ...]] = {
 """What cross-validation tries, by policy."""
 
 
-def policy_named(name: str, others: Sequence[str] = ()) -> Policy:
+def policy_named(name: str) -> Policy:
     """The policy of that name.
-
-    Args:
-        others: What else may be asked for where the name comes from; for the remedy.
 
     Raises:
         WrongUse: There is none.
     """
     if name not in POLICIES:
-        known = ", ".join(sorted([*POLICIES, *others]))
-        raise WrongUse(f"no selection policy is called {name!r}", remedy=f"use one of {known}")
+        raise WrongUse(f"no selection policy is called {name!r}", remedy=f"use one of {', '.join(sorted(POLICIES))}")
     return POLICIES[name]
 
 
@@ -63,7 +62,7 @@ def select(
     budget: Budget,
     alpha: float,
     rng: np.random.Generator,
-    policy: str = "greedy",
+    policy: str = DEFAULT,
 ) -> Selection:
     """Choose rubrics from a pool.
 

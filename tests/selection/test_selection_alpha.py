@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.errors import BadLabels
-from pollex.selection.alpha import choose_alpha, grids_of
+from pollex.selection.alpha import choose_alpha
 from pollex.selection.metrics import auc
 from pollex.selection.policies import select
 
@@ -19,24 +19,26 @@ def problem(seed: int = 0, n: int = 80, r: int = 12) -> tuple[np.ndarray, np.nda
 def test_folds_that_leave_one_class_to_learn_from_are_refused() -> None:
     values, positive, sat, ids = problem()
     with pytest.raises(BadLabels):
-        choose_alpha(values, positive, sat, ids, (3, 0), positive.astype(int), grids_of("greedy"))
+        choose_alpha(values, positive, sat, ids, (3, 0), positive.astype(int))
 
 
 def test_folds_of_single_conversations_have_no_auc_and_are_refused() -> None:
     values, positive, sat, ids = problem(n=8)
     with pytest.raises(BadLabels, match="no fold"):
-        choose_alpha(values, positive, sat, ids, (3, 0), np.arange(8), grids_of("greedy"))
+        choose_alpha(values, positive, sat, ids, (3, 0), np.arange(8))
 
 
 def test_every_alpha_is_measured_on_the_conversations_it_did_not_see() -> None:
     values, positive, sat, ids = problem()
     folds, alphas = np.arange(80) % 4, (0.0, 2.0)
-    choice = choose_alpha(values, positive, sat, ids, (3, 0), folds, {"greedy": alphas})
+    choice = choose_alpha(values, positive, sat, ids, (3, 0), folds, "greedy", alphas)
     for score, alpha in zip(choice.table, alphas, strict=True):
         aucs, held_out = [], np.empty(80)
         for fold in range(4):
             out = folds == fold
-            selection = select(values[~out], positive[~out], sat, ids, (3, 0), alpha, np.random.default_rng(0))
+            selection = select(
+                values[~out], positive[~out], sat, ids, (3, 0), alpha, np.random.default_rng(0), "greedy"
+            )
             held_out[out] = selection.scores(values[out])
             aucs.append(auc(held_out[out], positive[out]))
         assert score.alpha == alpha
@@ -52,7 +54,7 @@ def test_a_fold_of_one_class_is_scored_but_left_out_of_the_mean() -> None:
     values, positive, sat, ids = problem()
     folds = np.arange(80) % 3
     folds[np.flatnonzero(positive)[:4]] = 9
-    choice = choose_alpha(values, positive, sat, ids, (3, 0), folds, grids_of("greedy"))
+    choice = choose_alpha(values, positive, sat, ids, (3, 0), folds)
     assert {score.folds for score in choice.table} == {3}
     assert np.isfinite(choice.held_out).all()
 
@@ -60,11 +62,11 @@ def test_a_fold_of_one_class_is_scored_but_left_out_of_the_mean() -> None:
 def test_equal_alphas_go_to_the_smallest_whatever_their_order() -> None:
     values, positive, sat, ids = problem(r=3)  # the budget takes all: every α chooses the same
     folds = np.arange(80) % 5
-    assert choose_alpha(values, positive, sat, ids, (3, 0), folds, grids_of("greedy")).alpha == 0.0
-    assert choose_alpha(values, positive, sat, ids, (3, 0), folds, {"greedy": (5.0, 0.5, 1.0)}).alpha == 0.5
+    assert choose_alpha(values, positive, sat, ids, (3, 0), folds, "greedy").alpha == 0.0
+    assert choose_alpha(values, positive, sat, ids, (3, 0), folds, "greedy", (5.0, 0.5, 1.0)).alpha == 0.5
 
 
 def test_one_fold_number_only_leaves_nothing_to_learn_from() -> None:
     values, positive, sat, ids = problem()
     with pytest.raises(BadLabels):
-        choose_alpha(values, positive, sat, ids, (3, 0), np.zeros(80, int), grids_of("greedy"))
+        choose_alpha(values, positive, sat, ids, (3, 0), np.zeros(80, int))

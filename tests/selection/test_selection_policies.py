@@ -122,7 +122,7 @@ def test_an_empty_pool_gives_an_empty_selection(policy: str) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 20.0])
 def test_greedy_agrees_with_the_plain_loop(seed: int, alpha: float) -> None:
     values, positive, sat, ids = pool(n=30, r=9, seed=seed)
-    selection = select(values, positive, sat, ids, (3, 2), alpha, np.random.default_rng(0))
+    selection = select(values, positive, sat, ids, (3, 2), alpha, np.random.default_rng(0), "greedy")
     expected = plain_greedy(values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 2), alpha)
     assert selection.chosen.tolist() == expected
 
@@ -133,7 +133,9 @@ def test_sharpness_can_overrule_correctness() -> None:
     values = np.array([[6, 5], [6, 2.5], [6, 10], [7.5, 5], [0, 2.5], [0, 2.5]])
     positive = np.array([True, True, True, False, False, False])
     chosen = [
-        select(values, positive, np.ones(2, bool), ["a", "b"], (1, 0), alpha, np.random.default_rng(0)).steps[0]
+        select(values, positive, np.ones(2, bool), ["a", "b"], (1, 0), alpha, np.random.default_rng(0), "greedy").steps[
+            0
+        ]
         for alpha in (0.0, 10.0)
     ]
     assert [step.index for step in chosen] == [0, 1]
