@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.terminal.options import RunOptions, with_model, with_reading, with_run
+from pollex.terminal.options import RunOptions, with_endpoint, with_questions, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 @click.option("--system", default="", metavar="TEXT", help="What the model is told before each question.")
 @click.option("--max-tokens", default=4096, show_default=True, help="Of an answer; twice as many where it was cut.")
 @click.option("--seed", default=0, show_default=True, help="Sent with every question.")
-@with_reading
-@with_model
+@with_questions
+@with_endpoint
 @with_run
 def command(
     questions: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any

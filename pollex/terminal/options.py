@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FILES = [
+    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Bad rows to put up with."),
+    click.option("--encoding", default="utf-8-sig", show_default=True, help="Of text files."),
+]
+"""Of reading rows of whatever."""
+
 READING = [
     click.option("--id-field", metavar="FIELD", help="Field of the conversation's id; dots reach inside."),
     click.option("--label-field", metavar="FIELD", help="Field of the thumb or rating."),
@@ -26,8 +32,7 @@ READING = [
     click.option("--messages-field", metavar="FIELD", help="Field of the turns."),
     click.option("--positive", metavar="RULE", help="What is a thumb up: '>=4', or spellings as 'solved,great'."),
     click.option("--negative", metavar="RULE", help="What is a thumb down: '<=2', or spellings."),
-    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Bad rows to put up with."),
-    click.option("--encoding", default="utf-8-sig", show_default=True, help="Of text files."),
+    *FILES,
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last"]),
@@ -38,10 +43,18 @@ READING = [
 ]
 """Fields of `ReadOptions`, under their names."""
 
+QUESTIONS = [click.option("--id-field", metavar="FIELD", help="Field of the question's id."), *FILES]
+"""Those of them that count where questions are read."""
+
 
 def with_reading(command: F) -> F:
     """Adds the options of reading logs; they arrive as `reading: ReadOptions`."""
     return family(command, READING, "reading", _read_options)
+
+
+def with_questions(command: F) -> F:
+    """Adds the options of reading questions; they arrive as `reading: ReadOptions`."""
+    return family(command, QUESTIONS, "reading", _read_options)
 
 
 def _read_options(**given: Any) -> ReadOptions:
@@ -85,14 +98,18 @@ def with_store(command: F) -> F:
     return family(command, RUN[:2], "run", lambda **given: RunOptions(**given, resume=False))
 
 
-MODEL = [
-    click.option("--model", envvar="POLLEX_MODEL", help="An LLM for the roles; without it the embedded roles work."),
-    click.option(
-        "--base-url",
-        envvar=["POLLEX_BASE_URL", "OPENAI_BASE_URL"],
-        metavar="URL",
-        help="Of any server that speaks OpenAI's protocol. The key is taken from OPENAI_API_KEY alone.",
-    ),
+def _model_option(said: str) -> Callable[[Any], Any]:
+    return click.option("--model", envvar="POLLEX_MODEL", help=said)
+
+
+URL = click.option(
+    "--base-url",
+    envvar=["POLLEX_BASE_URL", "OPENAI_BASE_URL"],
+    metavar="URL",
+    help="Of any server that speaks OpenAI's protocol. The key is taken from OPENAI_API_KEY alone.",
+)
+
+ROLES = [
     click.option(
         "--elicitation",
         type=click.Choice(["batched", "independent"]),
@@ -119,6 +136,10 @@ MODEL = [
         show_default=True,
         help="What of an answer NetSAT adds up.",
     ),
+]
+"""Of the roles on a model: how they ask."""
+
+CALLS = [
     click.option("--retry-refused", is_flag=True, help="Ask again what the model refused in an earlier run."),
     click.option("--concurrency", default=64, show_default=True, help="Most calls out at once."),
     click.option("--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Of a single call."),
@@ -130,13 +151,29 @@ MODEL = [
     click.option("--price-in", type=float, metavar="AMOUNT", help="Of a million prompt tokens."),
     click.option("--price-out", type=float, metavar="AMOUNT", help="Of a million completion tokens."),
     click.option("--langsmith", is_flag=True, help="Let LangSmith trace; it is off whatever the environment says."),
+]
+"""Of all calls, whatever they ask."""
+
+MODEL = [
+    _model_option("An LLM for the roles; without it the embedded roles work."),
+    URL,
+    *ROLES,
+    *CALLS,
     click.option("--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."),
 ]
+
+ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
+"""Those of them that count where a model is asked as its users ask it, and plays no role."""
 
 
 def with_model(command: F) -> F:
     """Adds the options of an LLM; they arrive as `model: ModelOptions`."""
     return family(command, MODEL, "model", _model_options)
+
+
+def with_endpoint(command: F) -> F:
+    """Adds the options of a model that plays no role; they arrive as `model: ModelOptions`."""
+    return family(command, ENDPOINT, "model", _model_options)
 
 
 def _model_options(**given: Any) -> ModelOptions:
@@ -150,8 +187,8 @@ def _model_options(**given: Any) -> ModelOptions:
         raise click.UsageError("--price-in and --price-out go together")
     price = None if prices[0] is None or prices[1] is None else Price(read=prices[0], written=prices[1])
     limited = {name: given.pop(name) for name in ("concurrency", "deadline", "max_wait", "max_calls", "max_cost")}
-    without = frozenset(part.strip() for part in given.pop("without").split(",") if part.strip())
-    embedding = given.pop("embedding_model")
+    without = frozenset(part.strip() for part in given.pop("without", "").split(",") if part.strip())
+    embedding = given.pop("embedding_model", None)
     chosen = {"embedding_model": embedding} if embedding else {}
     return ModelOptions(limits=Limits(price=price, **limited), without=without, **given, **chosen)
 

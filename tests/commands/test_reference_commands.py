@@ -92,6 +92,18 @@ def test_help_teaches_by_example(pollex: Pollex, verb: str, example: str) -> Non
     assert example in ended.out
 
 
+NOT_FOR_ANSWERS = ["--canary", "--elicitation=batched", "--samples=2", "--require=logprobs", "--closing=user"]
+NOT_FOR_ANSWERS += ["--without=ds", "--value=mode", "--straight-lining", "--embedding-model=m", "--positive=good"]
+
+
+@pytest.mark.parametrize("option", NOT_FOR_ANSWERS)
+def test_what_does_nothing_for_an_answer_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
+    ended = pollex("answer", questions, option, "--model", "m", "--dry-run", *NOWHERE)
+    assert ended.code == 2
+    assert "No such option" in ended.err
+    assert option.partition("=")[0] not in pollex("answer", "--help").out
+
+
 def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"use \.jsonl, \.csv, \.parquet"):
         require_format(tmp_path / "rows")
