@@ -11,6 +11,9 @@ import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.agents.rubric_lists import read_rubrics
+from pollex.graphs.rubric_set import RubricSet
+
 Edit = Callable[[dict[str, Any]], object]
 
 
@@ -135,3 +138,15 @@ def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
         assert str(broken) in ended.err
         assert "unexpected" not in ended.err
     assert not (tmp_path / "none").exists()
+
+
+def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt, store: Path, pollex: Pollex) -> None:
+    ended = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--json")
+    assert ended.code == 0, ended.err
+    fitted = RubricSet.load("rubrics.json")
+    assert {rubric.text for rubric in fitted.rubrics} == {rubric.text for rubric in read_rubrics("generic")}
+    assert fitted.held_out is not None
+    assert fitted.held_out.n > 0
+    assert fitted.reasons == ()
+    again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
+    assert again.code == 0, again.err

@@ -1,0 +1,58 @@
+"""Rubrics that somebody wrote by hand: what is refused, what comes with pollex, and that the embedded judge fits them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pollex.agents.rubric_checks import refusal
+from pollex.agents.rubric_lists import bundled, read_rubrics
+from pollex.errors import BadRubrics
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("rubrics = ", "not valid TOML"),
+        ("purpose = 'none'", "rubrics: Field required"),
+        ("rubrics = []", "rubrics: List should have at least 1"),
+        ('[[rubrics]]\ntext = "The user laughs."', "rubrics.0.polarity: Field required"),
+        ('[[rubrics]]\ntext = " "\npolarity = "sat"', "rubrics.0.text"),
+        ('[[rubrics]]\ntext = "The user laughs."\npolarity = "good"', "rubrics.0.polarity"),
+        ('[[rubrics]]\ntext = "The user laughs."\npolarity = "sat"\nweight = 2', "rubrics.0.weight"),
+        ('[[rubrics]]\ntext = "A b."\npolarity = "sat"\n' * 2, "stands there twice"),
+    ],
+)
+def test_a_list_with_a_fault_is_refused_with_its_place(tmp_path: Path, text: str, clause: str) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRubrics, match=clause) as refused:
+        read_rubrics(path)
+    assert refused.value.where == str(path)
+
+
+def test_a_list_that_is_not_there_is_refused_with_the_names_of_those_that_are() -> None:
+    with pytest.raises(BadRubrics, match="generic, generic_debugging"):
+        read_rubrics("nowhere.toml")
+
+
+def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadRubrics, match="can't be read"):
+        read_rubrics(path)
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be(name: str) -> None:
+    rubrics = read_rubrics(name)
+    assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [10, 10]
+    assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20
+    assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
+    assert {rubric.source for rubric in rubrics} == {"person"}
+
+
+def test_the_adapted_set_keeps_no_rubric_of_a_kind_but_those_that_hold_in_any_domain() -> None:
+    generic, adapted = ({rubric.text for rubric in read_rubrics(name)} for name in ("generic", "generic_debugging"))
+    assert generic & adapted == {"The assistant gives a concise answer."}

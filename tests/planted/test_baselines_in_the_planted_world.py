@@ -1,0 +1,107 @@
+"""SPUR and rubrics written by hand, on a model: the same pipeline, other rubrics."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from planted.world import World
+from protocol_server import SubprocessServer
+from small_runs import Pollex
+
+from pollex.agents.rubric_lists import read_rubrics
+from pollex.graphs.rubric_set import RubricSet
+from pollex.store.store import Store
+
+DEBUGGING = Path(__file__).parents[2] / "examples" / "debugging.toml"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SubprocessServer]:
+    with SubprocessServer(script=[{"do": "planted"}]) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return World(0).write_log(tmp_path_factory.mktemp("planted") / "log.jsonl", 48)
+
+
+def asking(server: SubprocessServer) -> list[str]:
+    return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--alpha", "1", "--json"]
+
+
+def test_spur_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--method", "spur")
+    assert ended.code == 2
+    assert "--model" in ended.err
+
+
+def test_rubrics_that_are_given_are_not_learnt_by_spur_too(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--method", "spur", "--rubrics-from", "generic", "--model", "m")
+    assert ended.code == 2
+    assert "--rubrics-from" in ended.err
+
+
+def test_a_set_of_rubrics_that_does_not_exist_names_those_that_do(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--rubrics-from", "bing")
+    assert ended.code == 1
+    assert "generic, generic_debugging" in ended.err
+
+
+def test_spur_learns_a_set_no_larger_than_the_budget_with_all_its_provenance(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    planned = pollex("learn", log, "--method", "spur", "--budget", 4, "--dry-run", *asking(server))
+    ended = pollex("learn", log, "--method", "spur", "--budget", 4, *asking(server))
+    assert ended.code == 0, ended.err
+    told, plan = json.loads(ended.out.splitlines()[-1]), json.loads(planned.out.splitlines()[-1])["plan"]
+    rubrics = RubricSet.load(tmp_path / "rubrics.json")
+    assert (told["sat"], told["dsat"]) == (4, 4)
+    assert set(rubrics.roles) == {"extractor", "updater", "judge"}
+    assert rubrics.dropped == ()
+    assert all(rubric.reason_ids for rubric in rubrics.rubrics)
+    assert {id_ for rubric in rubrics.rubrics for id_ in rubric.reason_ids} == {r.id for r in rubrics.reasons}
+    used = told["usage"]
+    assert "summarize" not in used
+    assert plan["extract"]["calls"] == used["extract"]["calls"]
+    assert all(plan[stage]["calls"] >= used[stage]["calls"] for stage in ("update", "judge"))
+
+
+def test_spur_taken_up_again_asks_nothing_twice(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--method", "spur", "--budget", 3, *asking(server)]
+    server.reset()
+    stopped = pollex(*arguments, "--max-calls", 30)
+    assert stopped.code != 0
+    ended = pollex(*arguments, "--resume")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out.splitlines()[-1])
+    assert server.counts()["repeated"] == told["probe_calls"]
+    assert told["usage"]["all"]["sent"] == server.counts()["received"] - 2 * told["probe_calls"] - 30
+    whole = pollex(*arguments, "--store", tmp_path / "other", "--out", tmp_path / "other.json")
+    assert whole.code == 0, whole.err
+    texts = [{r.text for r in RubricSet.load(tmp_path / f).rubrics} for f in ("rubrics.json", "other.json")]
+    assert texts[0] == texts[1]
+
+
+def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--rubrics-from", "generic_debugging", *asking(server)]
+    planned = json.loads(pollex(*arguments, "--dry-run").out.splitlines()[-1])["plan"]
+    ended = pollex(*arguments)
+    assert ended.code == 0, ended.err
+    rubrics, told = RubricSet.load(tmp_path / "rubrics.json"), json.loads(ended.out.splitlines()[-1])
+    assert {r.text for r in rubrics.rubrics} == {r.text for r in read_rubrics("generic_debugging")}
+    assert set(told["usage"]) == {"judge", "all"}
+    assert planned["judge"]["calls"] == told["usage"]["judge"]["calls"]
+    with Store.open(tmp_path / ".pollex", read_only=True) as store:
+        assert store.rows("SELECT count(*) AS n FROM reasons")[0]["n"] == 0
