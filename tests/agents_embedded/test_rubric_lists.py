@@ -1,4 +1,4 @@
-"""Rubrics that somebody wrote by hand: what is refused, what comes with pollex, and that the embedded judge fits them."""
+"""Rubrics that somebody wrote by hand: what is refused, what comes with pollex, and what is in it."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planted.world import World
 from protocol_server import SubprocessServer
 from small_runs import Pollex
 
+from planted.world import World
 from pollex.agents.rubric_lists import read_rubrics
 from pollex.graphs.rubric_set import RubricSet
 from pollex.store.store import Store

@@ -1,0 +1,246 @@
+"""Whether the pipeline gets back what was planted: a simulated model in a world whose causes are known.
+
+    python benchmarks/planted_world.py recovery [--worlds 5] [--conversations 200] [--agreement 0.75 0.85 0.95]
+    python benchmarks/planted_world.py policies [--worlds 200] [--conversations 200] [--agreement 0.85]
+    python benchmarks/planted_world.py tables   [--worlds 5] [--model M --base-url U]
+
+Each world draws 6 of 14 signals of satisfaction and 6 of 14 of dissatisfaction that have to do with the thumb; the
+others occur whatever it is. `recovery` learns with the whole pipeline and prints the share of the planted signals
+among the rubrics chosen, at several agreements of model and truth, with budgets of 6 + 6, as many as were planted, and
+10 + 10. `policies` leaves the pipeline out and compares ways to choose from a pool of one rubric a signal, on answers
+drawn with the same noise. `tables` prints the rows of RUBICON's tables that take a model, beside the published figures.
+
+All figures are of a SIMULATED model unless `--model` names a real one. They say whether the pipeline works, not how
+well a model reads; what the simulation is taken to be like without DS, CDP or domain is an assumption (see
+`tests/planted/model.py`), and so are the sizes of the gaps between the rows that rest on it. Worlds are independent of
+one another: intervals are Student's, 95 %, over worlds. Half of each world's conversations are held out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from planted.chat import PlantedChat
+from planted.model import Reader
+from planted.world import World, signals
+
+from pollex.agents.answers import LIKERT
+from pollex.agents.rubric_lists import read_rubrics
+from pollex.conversations.logs import logs_of
+from pollex.gateway.chat_models import ChatModel
+from pollex.graphs import runs
+from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.running import Setting
+from pollex.prompts.profile import DomainProfile
+from pollex.selection.alpha import choose_alpha
+from pollex.selection.metrics import auc
+from pollex.selection.policies import DEFAULT, POLICIES, select
+from pollex.store.store import Store
+from pollex.workers import ModelOptions, dismissed, hire
+
+DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
+FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")
+HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
+PLAIN = frozenset({"ds", "cdp"})
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Technique:
+    """A row of a table: how rubrics come about and are judged.
+
+    Attributes:
+        paper: The published ΔNetSAT, YR@90, accuracy, precision, recall and F1.
+    """
+
+    name: str
+    paper: tuple[float, ...]
+    without: frozenset[str] = frozenset()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rubrics: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+TECHNIQUES = (
+    Technique("RUBICON", (27.4, 84, 76, 68.6, 96, 80.0)),
+    Technique("generic (BING)", (11.0, 58, 70, 64.7, 88, 74.6), rubrics="generic"),
+    Technique("generic, adapted", (11.3, 64, 76, 70.9, 88, 78.6), rubrics="generic_debugging"),
+    Technique("SPUR", (3.0, 28, 58, 55.9, 76, 64.4), PLAIN, {"method": "spur"}),
+    Technique("−CDP", (23.7, 72, 64, 58.5, 96, 72.7), frozenset({"cdp"})),
+    Technique("−DS", (17.9, 66, 52, 51.0, 100, 67.6), frozenset({"ds"})),
+    Technique("−CDP −DS", (15.7, 62, 50, 50.0, 100, 66.7), PLAIN),
+)
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["recovery", "policies", "tables"])
+    parser.add_argument("--worlds", type=int)
+    parser.add_argument("--seed", type=int, default=0, help="of the first world; the others follow")
+    parser.add_argument("--conversations", type=int, default=200, help="of a world, half of them held out")
+    parser.add_argument("--agreement", type=float, nargs="+", help="of the simulated model with the truth")
+    parser.add_argument("--model", help="a real model in place of the simulated one, for `tables`")
+    parser.add_argument("--base-url")
+    asked = parser.parse_args()
+    worlds = [World(asked.seed + i) for i in range(asked.worlds or (200 if asked.part == "policies" else 5))]
+    if asked.part == "recovery":
+        recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95])
+    elif asked.part == "policies":
+        for agreement in asked.agreement or [0.85]:
+            policies(worlds, asked.conversations, agreement)
+    else:
+        options = ModelOptions(model=asked.model, base_url=asked.base_url)
+        tables(worlds, asked.conversations, (asked.agreement or [0.85])[0], options)
+
+
+def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -> None:
+    """How much of what was planted is in the pool and among the rubrics chosen."""
+    print(f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n")
+    print("agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC")
+    for agreement in agreements:
+        for budget in (6, 10):
+            rows = []
+            for world in worlds:
+                found = learnt(world, count, Technique("RUBICON", ()), Reader(agreement, seed=world.seed), budget)
+                chosen = [rubric.text for rubric in found.rubrics]
+                pool = [*chosen, *(rubric.text for rubric in found.dropped)]
+                right = np.mean([world.recovered([text]) > 0 for text in chosen])
+                rows.append([world.recovered(pool), world.recovered(chosen), float(right), value(found, "auc")])
+            cells = " | ".join(interval(column) for column in np.array(rows).T)
+            print(f"{agreement:.2f} | {budget} + {budget} | {cells}", flush=True)
+
+
+def learnt(
+    world: World, count: int, how: Technique, reader: Reader, budget: int = 10, options: ModelOptions | None = None
+) -> RubricSet:
+    """The rubric set of one world, in a store of its own; stability, which no figure here needs, is left out."""
+    given = read_rubrics(how.rubrics) if how.rubrics else ()
+    options = options or ModelOptions()
+    chat = None if options.model else ChatModel(PlantedChat(reader=reader))
+    settings = LearnSettings(budget=(budget, budget), resamples=0, **how.settings)
+    profile = DomainProfile.load(DEBUGGING)
+    asked = ModelOptions(
+        model=options.model, base_url=options.base_url, limits=options.limits, without=how.without, **how.options
+    )
+
+    async def work(store: Store) -> RubricSet:
+        async with dismissed(await hire(asked, profile, store, 0, chat)) as staff:
+            learned = await runs.learn(
+                logs_of(world.conversations(count)),
+                roles=staff.for_method(settings.method),
+                judge_record=staff.record,
+                profile=profile,
+                settings=settings,
+                setting=Setting.of(store, at_once=staff.at_once),
+                prompts=staff.prompts,
+                rubrics=given,
+            )
+        return learned.rubric_set
+
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
+        return asyncio.run(work(store))
+
+
+def value(found: RubricSet, figure: str) -> float:
+    """A held-out figure; NaN where it is undefined."""
+    assert found.held_out is not None, "half is held out"
+    known = getattr(found.held_out, figure).value
+    return float("nan") if known is None else float(known)
+
+
+def tables(worlds: Sequence[World], count: int, agreement: float, options: ModelOptions) -> None:
+    """The rows of the paper's tables that take a model."""
+    who = f"model {options.model}" if options.model else f"SIMULATED model, agreement {agreement:g}"
+    print(f"{who}; {len(worlds)} worlds, {count} conversations each, half held out; mean ± sd over worlds, in brackets")
+    print("the paper's, of other conversations and GPT-4; last, AUC less that of RUBICON in the same world\n")
+    print(" | ".join(["technique", *HEADINGS, "planted, chosen", "AUC − RUBICON's"]))
+    reference: Floats | None = None
+    for how in TECHNIQUES:
+        found = [learnt(world, count, how, Reader(agreement, seed=world.seed), options=options) for world in worlds]
+        cells = np.array([[value(one, figure) for figure in FIGURES] for one in found])
+        cells[:, 1:6] *= 100
+        back = [world.recovered(r.text for r in one.rubrics) for world, one in zip(worlds, found, strict=True)]
+        reference = cells[:, -1] if reference is None else reference
+        gap = interval(cells[:, -1] - reference) if how is not TECHNIQUES[0] else "–"
+        shown = [spread(column, p) for column, p in zip(cells.T, (*how.paper, None), strict=True)]
+        print(" | ".join([how.name, *shown, interval(np.array(back)), gap]), flush=True)
+
+
+def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
+    """Ways to choose 6 + 6 of 28 rubrics on answers with the noise, each against the default in the same world."""
+    print(f"answers drawn at agreement {agreement:g}, {len(worlds)} worlds, {count // 2} training conversations\n")
+    print("policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's")
+    names = [DEFAULT, *(name for name in POLICIES if name != DEFAULT), "the planted ones"]
+    scores = {name: np.array([chosen_by(name, world, count, agreement) for world in worlds]) for name in names}
+    for name, rows in scores.items():
+        gaps = ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
+        print(" | ".join([name, *(interval(column) for column in rows.T), *gaps]), flush=True)
+
+
+def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[float, float]:
+    """Share of the planted signals among what a policy chooses, and the AUC of that on conversations it didn't see."""
+    sat = np.array([signal.polarity == "sat" for signal in signals()])
+    cause = np.array([signal in world.causes for signal in signals()])
+    positive, happens = world.happenings(count // 2 + 2_000)
+    values = answers(happens, agreement, np.random.default_rng([world.seed, 3])) * np.where(sat, 1, -1)
+    train, unseen = slice(None, count // 2), slice(count // 2, None)
+    if policy == "the planted ones":
+        chosen = np.flatnonzero(cause)
+    else:
+        ids = [f"{place:02d}" for place in range(len(sat))]
+        problem = values[train], positive[train], sat, ids, (world.planted, world.planted)
+        folds = np.empty(count // 2, int)
+        for label in (True, False):
+            mine = np.flatnonzero(positive[train] == label)
+            folds[mine] = np.arange(len(mine)) % 5
+        alpha = choose_alpha(*problem, folds, policy, seed=world.seed).alpha
+        steps = select(*problem, alpha, np.random.default_rng(world.seed), policy).steps
+        chosen = np.array([step.index for step in steps])
+    scores = values[unseen][:, np.sort(chosen)].sum(axis=1)
+    return float(cause[chosen].sum() / cause.sum()), auc(scores, positive[unseen])
+
+
+def answers(happens: npt.NDArray[np.bool_], agreement: float, rng: np.random.Generator) -> Floats:
+    """What the simulated judge would answer: Likert values `[conversation, signal]`, on the true side so often."""
+    agreed = happens == (rng.random(happens.shape) < agreement)
+    place = np.where(agreed, 3, 0) + rng.integers(0, 2, happens.shape)
+    options: Floats = np.array([option.value for option in LIKERT])[place]
+    return options
+
+
+def interval(column: Sequence[float] | Floats) -> str:
+    """Mean and 95 % interval over worlds."""
+    known = np.asarray(column, float)
+    known = known[~np.isnan(known)]
+    if len(known) < 2:
+        return " ".join(f"{x:.3f}" for x in known) or "undefined"
+    half = student.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
+    return f"{known.mean():.3f} [{known.mean() - half:.3f}, {known.mean() + half:.3f}]"
+
+
+def spread(column: Floats, published: float | None) -> str:
+    """Mean ± standard deviation, and the paper's figure."""
+    digits = 1 if published is not None else 3
+    known = column[~np.isnan(column)]
+    deviation = f" ± {known.std(ddof=1):.{digits}f}" if len(known) > 1 else ""
+    said = f"{known.mean():.{digits}f}{deviation}" if len(known) else "undefined"
+    return said if published is None else f"{said} ({published:g})"
+
+
+if __name__ == "__main__":
+    main()
