@@ -163,6 +163,8 @@ def with_interval(
     Args:
         empty: Why there is no value, when it is NaN.
         kind: `basic`: the percentiles mirrored at the value and cut at 0, for an error that resampling drives up.
+            Where it drives up nearly every resample, these ends would both be under the value: the interval is drawn
+            out to it, which can only make it cover more.
     """
     if np.isnan(value):
         return Measured(None, None, None, n, texts, empty)
@@ -171,5 +173,5 @@ def with_interval(
         return Measured(value, None, None, n, texts)
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     if kind == "basic":
-        low, high = max(0.0, 2 * value - high), max(0.0, 2 * value - low)
+        low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
     return Measured(value, float(low), float(high), n, texts)

@@ -79,7 +79,8 @@ def smece(
     """Smoothed calibration error: mean over the answers, and of each answer against the rest.
 
     Resampling adds noise to every smoothed share and so drives the error up, by about as much as the sample itself did:
-    the interval is the basic one, and may end under the value.
+    the interval is the basic one, drawn out to the value where it would end under it. It is no test of calibration:
+    where there is no error at all, it reaches down to 0 in about half of the samples of 60 and a third of those of 200.
 
     Args:
         proba: `[judgment, option]`.

@@ -42,7 +42,7 @@ GLOSSARY = [
         "smECE",
         "How far predicted probabilities are from what comes true, smoothed, mean over the answers. A constant has "
         "about 0: read it beside the log-loss. Noise drives it up, in a resample more so; its interval is mirrored to "
-        "make up for that, and may end under the value.",
+        "make up for that, but always holds the value. An interval above 0 does not prove that predictions are off.",
     ),
     (
         "Leverage",

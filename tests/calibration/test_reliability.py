@@ -5,7 +5,7 @@ import pytest
 import relplot
 from relplot.kernels import ReflectedGaussianKernel
 
-from pollex.calibration.intervals import Measured
+from pollex.calibration.intervals import Measured, with_interval
 from pollex.calibration.reliability import reliability, smece, smoothed
 
 
@@ -42,9 +42,34 @@ def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     low, high = np.quantile(draws, [0.025, 0.975])
     value = each[0].value
     assert value is not None
-    assert (each[0].low, each[0].high) == pytest.approx((max(0, 2 * value - high), max(0, 2 * value - low)))
+    assert low < value  # so that nothing had to be drawn out
+    assert (each[0].low, each[0].high) == pytest.approx((max(0, 2 * value - high), 2 * value - low))
     assert mean.low is not None
     assert mean.low >= 0
+
+
+@pytest.mark.parametrize(
+    ("draws", "expected"),
+    [
+        ([0.3, 0.3], (0.1, 0.2)),  # mirrored: 0.1 and 0.1, both under the value
+        ([0.5, 0.5], (0.0, 0.2)),  # mirrored: -0.1
+        ([0.1, 0.1], (0.2, 0.3)),  # both above it
+        ([0.2, 0.2], (0.2, 0.2)),
+    ],
+)
+def test_a_mirrored_interval_is_drawn_out_to_the_value(draws: list[float], expected: tuple[float, float]) -> None:
+    found = with_interval(0.2, np.array(draws), 9, 9, kind="basic")
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_holds_the_value_where_every_resample_is_worse(seed: int) -> None:
+    _, each = smece(np.tile([0.5, 0.5], (40, 1)), np.arange(40) % 2, np.arange(40), np.random.default_rng(seed), 8)
+    for error in each:
+        assert error.value == pytest.approx(0, abs=1e-9)  # half of them are right: no resample can have less
+        assert error.low is not None
+        assert error.high is not None
+        assert error.low <= error.value <= error.high  # type: ignore[operator]
 
 
 def test_a_constant_at_the_base_rate_has_no_error_and_one_beside_it_has() -> None:
