@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.questionnaire import Bools, Floats, Ints
 
 LEAST_GAP = 1e-9
 """In training, neighbouring bounds are kept so far apart that no answer has probability 0."""
@@ -183,6 +183,34 @@ def learnt(
     full = middle.copy()
     full[free] = found.x * unit
     return centre.like(full)
+
+
+def relearnt(F: Floats, judges: Ints, answers: Ints, before: Terms, covariance: Floats, free: Bools) -> Terms:
+    """Terms at the mode of the posterior, where the prior's terms go together.
+
+    Args:
+        F: Inputs `[judgment, input]`.
+        judges: Codes `[judgment]`, −1 for nobody known.
+        answers: Places of the answers `[judgment]`.
+        before: Means of the normal prior.
+        covariance: Its covariance, of the free terms `[free, free]`.
+        free: Which terms can move `[term]`; the others stay at their means.
+    """
+    task = _Task(F, judges, answers, np.ones(len(F)), before)
+    middle = before.packed()
+    root = np.linalg.cholesky(covariance)
+
+    def moved(steps: Floats) -> Floats:
+        full = middle.copy()
+        full[free] += root @ steps
+        return full
+
+    def loss(steps: Floats) -> tuple[float, Floats]:
+        value, slope = task.loss(moved(steps))
+        return value + 0.5 * float(steps @ steps), root.T @ slope[free] + steps
+
+    found = minimize(loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B", options=SEARCH)
+    return before.like(moved(found.x))
 
 
 class _Task:

@@ -191,6 +191,11 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
+def adaptable(model: JudgedEstimator) -> bool:
+    """Whether it can learn from a few judgments of another domain."""
+    return type(model)._adapt is not JudgedEstimator._adapt
+
+
 def aggregated(values: Floats, aggregate: Aggregate) -> Floats:
     """Values of several judges `[row, judge]` as one `[row]`.
 

@@ -14,8 +14,9 @@ from pollex.calibration.questionnaire import Floats, Ints
 Candidate = tuple[str, dict[str, Any]]
 """Name of a model in `models/`, and its settings."""
 
-Rule = Literal["best", "average"]
-"""`best`: the largest held-out log-likelihood. `average`: all that are within one standard error of the best, alike."""
+Rule = Literal["best", "average", "stacked"]
+"""`best`: the largest held-out log-likelihood. `average`: all that are within one standard error of the best, alike.
+`stacked`: the mixture with the largest."""
 
 FEW = 5
 """Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""

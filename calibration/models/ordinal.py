@@ -7,19 +7,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pollex.calibration.cumulative import Terms, alike, distribution, learnt, unlearnt, with_judges
+from pollex.calibration.cumulative import Terms, alike, distribution, learnt, relearnt, unlearnt, with_judges
 from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.information import Information, information
 from pollex.calibration.inputs import Coding, Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.questionnaire import Bools, Floats, Ints
 from pollex.errors import WrongUse
 
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
 
-START_DRIFT, GAPS_DRIFT = 20.0, 100.0
-"""Precisions of what another domain changes about the cuts: all move together more easily than apart. Chosen, like the
-defaults of `drift`, by leaving out each of the released synthetic dialogues' five systems."""
+DOMAIN = 0.05
+"""Variance of what another domain changes about all cuts together. Chosen, like the default of `drift`, by leaving out
+each one and each two of the released synthetic dialogues' five systems, and adapting to a few labels of them."""
 
 PARTS = tuple(Terms.__dataclass_fields__)
 
@@ -36,8 +37,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
         questions: `main` learns the main question; `all` every ordinal one that has judgments.
         only: Ids of the questions that are looked at; None: all that are asked.
-        drift: When adapted, the precisions of what changes about slopes, intercepts, scales and judges' slopes, each as
-            a multiple of its prior's.
+        drift: When adapted, the variance of what a judge's intercept changes, as a multiple of that between judges.
     """
 
     title: ClassVar[str] = "ordinal mixed effects"
@@ -52,7 +52,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: Coding = "expected",
         questions: Literal["main", "all"] = "main",
         only: Sequence[str] | None = None,
-        drift: tuple[float, float, float, float] = (10.0, 1.5, 3.0, 2.0),
+        drift: float = 0.5,
     ) -> None:
         self.shared = shared
         self.intercepts = intercepts
@@ -68,10 +68,13 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self.coding, self._only())
         F = self.inputs_.of(X).rows
         self.terms_: dict[int, Terms] = {}
+        self.information_: dict[int, Information] = {}
         for question in self._wanted(y):
             own = y.of_question(question)
             centre = self._centre(own.answer, question)
-            self.terms_[question] = learnt(F[own.row], own.judge, own.answer, centre, self._precision(centre))
+            terms = learnt(F[own.row], own.judge, own.answer, centre, self._precision(centre))
+            self.terms_[question] = terms
+            self.information_[question] = information(terms, F[own.row], own.judge)
 
     def _only(self) -> Sequence[str] | None:
         return self.only
@@ -94,20 +97,32 @@ class OrdinalMixedEffects(JudgedEstimator):
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
         F = self.inputs_.of(X).rows
-        before, self.terms_ = self.terms_, {}
+        before, known = self.terms_, self.information_
+        self.terms_, self.information_ = {}, {}
         for question, terms in before.items():
             own = y.of_question(question)
-            centre = with_judges(terms, len(self.judges_))
-            self.terms_[question] = learnt(F[own.row], own.judge, own.answer, centre, self._drift(centre))
+            start, told = with_judges(terms, len(self.judges_)), known[question].with_judges(len(self.judges_))
+            covariance, free = self._unsure(start, told)
+            after = relearnt(F[own.row], own.judge, own.answer, start, covariance, free)
+            self.terms_[question] = after
+            # What drifted is not taken off again: a domain that comes after this one drifts anew.
+            self.information_[question] = told.and_of(information(after, F[own.row], own.judge))
+
+    def _unsure(self, terms: Terms, told: Information) -> tuple[Floats, Bools]:
+        """Covariance of the free terms in another domain `[free, free]`, and which are free `[term]`.
+
+        Slopes and scales move only as far as training left them open.
+        """
+        precision = self._precision(terms).packed()
+        free = np.isfinite(precision)
+        own = 0.0 if self.intercepts is None else self.drift / self.intercepts
+        moves = alike(terms, (DOMAIN, 0.0, 0.0, own, 0.0, 0.0)).packed()
+        inverse = np.linalg.inv(told.dense(terms, free) + np.diag(precision[free]))
+        return (inverse + inverse.T) / 2 + np.diag(moves[free]), free
 
     def _precision(self, shape: Terms) -> Terms:
         strengths = (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
         return alike(shape, strengths)
-
-    def _drift(self, shape: Terms) -> Terms:
-        own = (self.shared, self.intercepts, self.scales, self.slopes)
-        moved = [None if prior is None else prior * times for prior, times in zip(own, self.drift, strict=True)]
-        return alike(shape, (START_DRIFT, GAPS_DRIFT, *moved))
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         terms = self._terms(question)
@@ -129,6 +144,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         arrays = dict(self.inputs_.arrays())
         for question, terms in self.terms_.items():
             arrays |= {f"{question}.{part}": getattr(terms, part) for part in PARTS}
+            arrays[f"{question}.information"] = self.information_[question].blocks
         return State({"learnt": sorted(self.terms_)}, arrays)
 
     def _restore(self, state: State) -> None:
@@ -136,6 +152,9 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.terms_ = {
             question: Terms(*(state.arrays[f"{question}.{part}"] for part in PARTS))
             for question in state.facts["learnt"]
+        }
+        self.information_ = {
+            question: Information(state.arrays[f"{question}.information"]) for question in state.facts["learnt"]
         }
 
     def effects(self, question: str | None = None) -> dict[str, Any]:
