@@ -16,8 +16,15 @@ Coding = Literal["expected", "options"]
 """How an ordinal question enters: by its expected score, or by the probability of every option but the last. One that
 is not ordinal always enters by its options: its values mean nothing."""
 
-LEAST_SPREAD = 1e-6
-"""A column whose standard deviation is less is left out: it says nothing, whatever it is multiplied with."""
+LEAST_SPREAD = 1e-3
+"""A column whose standard deviation is less, a score's as a share of its scale, is left out: it says nothing."""
+
+LEAST_MASS_SPREAD = 5e-3
+"""Likewise of masses. Those of a table whose probabilities were rounded differ, too, but in nothing that another table
+repeats: standardised, they would outweigh everything else there."""
+
+FARTHEST = 10.0
+"""Standard deviations from the mean that a text can be at most: nothing was learnt about what lies beyond."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +90,7 @@ def inputs_of(
     mean = np.nansum(seen, axis=0) / counts
     spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
     wanted = [only is None or name in only for name in _names(questionnaire, coding)]
-    kept = (spread > LEAST_SPREAD) & np.array(wanted, dtype=bool)
+    kept = (spread > _least_spread(questionnaire, coding)) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
     return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learnt(standard))
 
@@ -114,8 +121,16 @@ def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[F
 
 def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread: Floats) -> Floats:
     """Kept columns, standardised; 0 where they don't apply."""
-    standard: Floats = np.where(absent[:, kept], 0.0, (columns[:, kept] - mean) / spread)
-    return standard
+    standard = np.clip((columns[:, kept] - mean) / spread, -FARTHEST, FARTHEST)
+    return np.asarray(np.where(absent[:, kept], 0.0, standard))
+
+
+def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
+    """Standard deviation that a column has to exceed `[column]`: of scores and options, masses, indicators."""
+    asked = questionnaire.asked
+    ranges = [[float(np.ptp(s.values))] if _by_score(s.ordinal, coding) else [1.0] * (len(s.values) - 1) for s in asked]
+    shares = LEAST_SPREAD * np.array([each for one in ranges for each in one])
+    return np.concatenate([shares, np.full(len(asked), LEAST_MASS_SPREAD), np.full(len(asked), LEAST_SPREAD)])
 
 
 def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:

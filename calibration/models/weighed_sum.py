@@ -26,6 +26,7 @@ import numpy as np
 
 from pollex.calibration.cumulative import Terms, distribution, learnt, unlearnt
 from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.inputs import FARTHEST
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Floats, Ints
 from pollex.errors import WrongUse
@@ -105,7 +106,9 @@ class WeighedSum(JudgedEstimator):
     def _inputs(self, z: Floats) -> Floats:
         """The score, and with deviations every z beside it `[row, input]`."""
         score = (z @ self.weights_)[:, None]
-        return score if self.deviations is None else np.concatenate([score, z], axis=1)
+        if self.deviations is None:
+            return score
+        return np.concatenate([score, np.clip(z, -FARTHEST, FARTHEST)], axis=1)
 
     def _terms(self, F: Floats, y: Judgments) -> Terms:
         options = len(self.questionnaire_.scale().values)
