@@ -40,6 +40,8 @@ from pollex.web.calibration_material import (
 FOLDS = 5
 SLOW = {"network", "calibrator"}
 """No baselines, and nothing that is fitted a hundred times: that takes minutes."""
+BLIND = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
+"""Without the other questions they predict the same."""
 STAND_IN = "ordinal"
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MOST_GROUPS = 8
@@ -225,10 +227,16 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
 
 
 def quick_of(model: JudgedEstimator) -> JudgedEstimator:
-    """The model that is fitted many times: the heaviest member of one that has members, another for a slow one."""
+    """The model that is fitted many times: the heaviest member of one that has several, another for a slow one.
+
+    Of several, those that look at the main question alone, or at no text, have nothing to say of the other questions.
+    """
     members, weights = getattr(model, "members_", (model,)), getattr(model, "weights_", np.ones(1))
-    heaviest: JudgedEstimator = members[int(np.argmax(weights))]
-    made: JudgedEstimator = clone(heaviest) if name_of(heaviest) not in SLOW else model_named(STAND_IN)()
+    quick = [place for place, member in enumerate(members) if name_of(member) not in SLOW]
+    telling = [place for place in quick if name_of(members[place]) not in BLIND] if len(members) > 1 else quick
+    if not telling:
+        return model_named(STAND_IN)()
+    made: JudgedEstimator = clone(members[max(telling, key=lambda place: float(weights[place]))])
     return made
 
 

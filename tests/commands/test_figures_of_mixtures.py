@@ -1,0 +1,33 @@
+"""Which model answers for a mixture where figures take many fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.calibration.models import model_named, name_of
+from pollex.calibration_figures import quick_of
+
+
+@pytest.mark.parametrize(
+    ("members", "stands"),
+    [
+        ({"isotonic": 0.5, "ordinal": 0.2, "ridge": 0.3}, "ridge"),
+        ({"network": 0.6, "constant": 0.3, "weighed_sum": 0.1}, "weighed_sum"),
+        ({"isotonic": 0.5, "judge_mean": 0.5}, "ordinal"),
+        ({"isotonic": 1.0}, "isotonic"),
+        ({"network": 1.0}, "ordinal"),
+    ],
+)
+def test_the_heaviest_member_that_looks_at_every_question_stands_for_a_mixture(
+    members: dict[str, float], stands: str
+) -> None:
+    model = model_named("calibrator")()
+    model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
+    model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
+    assert name_of(quick_of(model)) == stands
+
+
+@pytest.mark.parametrize(("name", "stands"), [("ridge", "ridge"), ("isotonic", "isotonic"), ("network", "ordinal")])
+def test_a_model_stands_for_itself_unless_it_is_slow(name: str, stands: str) -> None:
+    assert name_of(quick_of(model_named(name)())) == stands
