@@ -80,6 +80,7 @@ class Gateway:
         ledger: Who remembers what was paid.
         again: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
         window: Tokens that fit the model's context; None leaves it to the endpoint to say.
+        budget: What it shares with other gateways, whose calls and money count together; None: one of its own.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Gateway:
         *,
         again: Collection[Kind] = MENDABLE,
         window: int | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.limits = limits or Limits()
@@ -97,7 +99,7 @@ class Gateway:
         self._ledger = ledger
         self._again = frozenset(again)
         self._window = window
-        self._budget = Budget(self.limits)
+        self._budget = budget or Budget(self.limits)
         self._health = Health(self.limits, f"{endpoint.model} at {endpoint.place}")
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
         self._stopped: PollexError | None = None

@@ -45,16 +45,18 @@ def plan_judge(
     model: ModelOptions,
     options: JudgeOptions,
 ) -> int:
-    """Tells what the runs would ask; with a panel as if all were asked of its first member."""
+    """Tells what the runs would ask of each member."""
     if model.model is None:
         return nothing(run)
-    plan = Plan.of(model, profile, run, options.seed)
-    rater = LlmRater(replace(plan.asker, door=Rehearsal(plan.planner)), options.variant, options.told())
-    ensemble = Ensemble(rater, rule=task.rule)
+    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in (model.model, *options.panel)]
+    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
+    raters = [LlmRater(asker, options.variant, options.told()) for asker in askers]
+    ensemble = Ensemble(*raters, rule=task.rule)
 
     async def rehearse() -> None:
         for one in conversations:
             await ensemble.votes(one, [task.question])
 
     asyncio.run(rehearse())
-    return tell(run, model, plan.planner.table, probed=False)
+    first, *others = (plan.planner.table for plan in plans)
+    return tell(run, model, first, probed=False, panel=list(zip(options.panel, others, strict=True)))

@@ -15,6 +15,7 @@ from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
 from pollex.errors import WrongUse
 from pollex.export import require_writable
+from pollex.gateway.limits import Budget
 from pollex.graphs.judging import Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
 from pollex.graphs.running import Setting
 from pollex.interview import people_now
@@ -150,9 +151,11 @@ async def _ensemble(
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rater import LlmRater
 
+    budget = Budget(model.limits)  # of the whole command, whoever is asked
+    members = [replace(model, model=name) for name in (model.model, *options.panel)]
     staff = [
-        await stack.enter_async_context(workers(replace(model, model=name), profile, opened.store, options.seed))
-        for name in (model.model, *options.panel)
+        await stack.enter_async_context(workers(member, profile, opened.store, options.seed, budget))
+        for member in members
     ]
     raters = []
     for each in staff:

@@ -158,7 +158,10 @@ class Plan:
 
     async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
         """Every conversation on every one of the rubrics."""
-        judge, questions = LlmJudge(self.asker), [Question.about(rubric) for rubric in rubrics]
+        judge, questions = (
+            LlmJudge(self.asker),
+            [Question.about(rubric, self.asker.options.scale) for rubric in rubrics],
+        )
         for one in conversations:
             await ask_sides(judge, one, questions)
         return self.planner.table
@@ -218,7 +221,9 @@ class Plan:
     async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
         """Notes so many calls about every conversation."""
         judge = LlmJudge(self.asker)
-        questions = [Question.about(_rubric(number, "sat")) for number in range(MOST_IN_A_CALL)]
+        questions = [
+            Question.about(_rubric(number, "sat"), self.asker.options.scale) for number in range(MOST_IN_A_CALL)
+        ]
         with self.planner.estimating(batches):
             for one in conversations:
                 await judge.judge(one, questions)
@@ -273,19 +278,34 @@ def plan_learning(
     return tell(run, model, asyncio.run(work), probed=False)
 
 
-def tell(run: RunOptions, model: ModelOptions, table: UsageTable, probed: bool) -> int:
-    """Prints a plan."""
+def tell(
+    run: RunOptions,
+    model: ModelOptions,
+    table: UsageTable,
+    probed: bool,
+    panel: Sequence[tuple[str, UsageTable]] = (),
+) -> int:
+    """Prints a plan.
+
+    Args:
+        panel: Names and plans of models that are asked beside the first.
+    """
     console, price = Console(stderr=run.as_json), model.limits.price
-    console.print(usage_table(table, price))
+    for name, each in [(model.model, table), *panel]:
+        if panel:
+            console.print(f"{name}:", highlight=False, markup=False)
+        console.print(usage_table(each, price))
     lines = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
-    if table.total.outcomes[AT_MOST]:
+    if any(each.total.outcomes[AT_MOST] for each in (table, *(each for _, each in panel))):
         lines.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
     if not probed:
         lines.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
     if run.as_json:
-        print_json({"dry_run": True, "notes": lines, "plan": usage_values(table, price)})
+        others = {name: usage_values(each, price) for name, each in panel}
+        told = {"dry_run": True, "notes": lines, "plan": usage_values(table, price)}
+        print_json(told | ({"panel": others} if others else {}))
     return 0
 
 

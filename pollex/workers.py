@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pollex.agents.answers import ScaleName
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
@@ -18,7 +19,7 @@ from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Judge
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import OPENAI, Endpoint
-from pollex.gateway.limits import Limits
+from pollex.gateway.limits import Budget, Limits
 from pollex.graphs.rubric_set import JudgeRecord, RubricSet
 from pollex.graphs.runtime import WAVE, Roles
 from pollex.prompts.messages import Closing
@@ -39,7 +40,7 @@ SALT = "salt"
 """File of a store's secret. Boundaries around data are made from it: they are part of what a paid call is known by."""
 
 
-JUDGING = ("elicitation", "samples", "canary", "straight_lining", "closing")
+JUDGING = ("scale", "elicitation", "samples", "canary", "straight_lining", "closing")
 """What a rubric set remembers of how its judge was asked, and asks again."""
 
 
@@ -49,6 +50,7 @@ class ModelOptions:
 
     Attributes:
         model: None for the embedded roles.
+        scale: How rubrics are asked; all but `likert-domain` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
         value: What NetSAT adds up; see `graphs.rubric_set.JudgeRecord`.
     """
@@ -56,6 +58,7 @@ class ModelOptions:
     model: str | None = None
     base_url: str | None = None
     limits: Limits = field(default_factory=Limits)
+    scale: ScaleName = "likert-domain"
     elicitation: Literal["batched", "independent"] = "batched"
     samples: int = 1
     require: Literal["logprobs"] | None = None
@@ -125,19 +128,27 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers(options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0) -> AsyncIterator[Workers]:
+async def workers(
+    options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, budget: Budget | None = None
+) -> AsyncIterator[Workers]:
     """`hire`, with a model's connections closed at the end."""
-    async with dismissed(await hire(options, profile, store, seed)) as staff:
+    async with dismissed(await hire(options, profile, store, seed, budget=budget)) as staff:
         yield staff
 
 
 async def hire(
-    options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, chat: ChatModel | None = None
+    options: ModelOptions,
+    profile: DomainProfile,
+    store: Store,
+    seed: int = 0,
+    chat: ChatModel | None = None,
+    budget: Budget | None = None,
 ) -> Workers:
     """The roles that the options ask for; a model is probed first.
 
     Args:
         chat: A LangChain chat model in place of an endpoint.
+        budget: What these workers share with others; None: the options' limits are for them alone.
 
     Raises:
         ModelRefused: The endpoint refuses every call, or lacks what is required.
@@ -145,6 +156,8 @@ async def hire(
     """
     embedder = embedder_for(store.folder, options.embedding_model)
     if options.model is None and chat is None:
+        if options.scale != "likert-domain":
+            raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
         return embedded_workers(profile, embedder, seed)
     from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
     from pollex.gateway.outcomes import Kind
@@ -155,7 +168,7 @@ async def hire(
     capabilities = await probe(endpoint)
     ledger = StoreLedger(store)
     again: frozenset[Kind] = MENDABLE | frozenset({"refused"}) if options.retry_refused else MENDABLE
-    gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window)
+    gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window, budget=budget)
     made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
     made.traced = ledger.trace
     return made
@@ -221,7 +234,8 @@ def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
 
     return LlmOptions(
         salt=salt,
-        without=options.without,
+        without=options.without if options.scale == "likert-domain" else options.without | {"domain"},
+        scale=options.scale,
         elicitation=options.elicitation,
         samples=options.samples,
         require=options.require,

@@ -107,6 +107,42 @@ def test_a_panel_takes_turns_and_every_member_is_told_of(bench: Bench) -> None:
     assert all(one["votes"]["no"] >= 2 for one in verdicts(bench))
 
 
+PANEL = ("--variant", "v0", "--panel", "other", "--ensemble", 5)
+
+
+def test_a_plan_is_split_by_member_of_the_panel(bench: Bench) -> None:
+    bench.log(2)
+    planned = bench.run(judging(bench, *PANEL, "--dry-run", "--price-in", 1, "--price-out", 1)).json
+    bench.started = 0
+    ended = bench.run(judging(bench, *PANEL)).json
+    sent = [used["judge"]["sent"] for used in (ended["usage"], ended["panel"]["other"]["usage"])]
+    assert [used["judge"]["sent"] for used in (planned["plan"], planned["panel"]["other"])] == sent == [6, 4]
+    assert planned["panel"]["other"]["all"]["cost"] > 0
+    known = bench.run(judging(bench, *PANEL, "--dry-run")).json
+    assert [used["judge"]["known"] for used in (known["plan"], known["panel"]["other"])] == sent
+
+
+def test_a_limit_of_calls_is_one_for_the_whole_panel(bench: Bench) -> None:
+    bench.log(4)
+    stopped = bench.run(judging(bench, *PANEL, "--max-calls", 7, "--concurrency", 2))
+    assert stopped.code not in (0, 3)
+    assert "--max-calls 7 reached" in stopped.err
+    assert bench.server.counts()["received"] == 2 * PROBE + 7
+    assert bench.run(judging(bench, *PANEL, "--resume")).code == 0
+    assert bench.server.counts()["received"] == 4 * PROBE + 20
+
+
+def test_a_limit_of_money_is_one_for_the_whole_panel(bench: Bench) -> None:
+    bench.log(4)
+    price = ("--price-in", 1000, "--price-out", 1000)
+    whole = bench.run(judging(bench, *PANEL, *price)).json
+    cost = [used["all"]["cost"] for used in (whole["usage"], whole["panel"]["other"]["usage"])]
+    for path in (bench.folder / ".pollex").glob("*"):
+        path.rename(bench.folder / f"old-{path.name}")
+    stopped = bench.run(judging(bench, *PANEL, *price, "--max-cost", max(cost), "--concurrency", 1))
+    assert f"--max-cost {max(cost):g} reached" in stopped.err  # no member alone would have come to that
+
+
 def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "no", "no", "yes"), {"do": "honest"}])
