@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pollex.calibration.crossfit import dealt
-from pollex.calibration.models.calibrator import Calibrator
+from pollex.calibration.models.calibrator import LEAST_WEIGHT, Calibrator
 from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
@@ -194,3 +194,34 @@ def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     ordinal = [trial.settings for trial in choice.trials if trial.model == "ordinal"]
     assert ordinal
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
+
+
+def test_stacked_shares_are_those_of_the_likeliest_mixture_without_the_tiny_ones() -> None:
+    X, y, judges = world(200)
+    model = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(X, y, judges, RATING)
+    weights = model.choice_.weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert min(weights.values()) >= LEAST_WEIGHT
+    assert max(weights, key=lambda place: weights[place]) == 2
+    mean = np.tensordot(list(weights.values()), [m.predict_proba(X, judges) for m in model.members_], axes=1)
+    np.testing.assert_allclose(model.predict_proba(X, judges), mean)
+
+
+def test_members_that_cannot_adapt_are_left_out_when_it_does() -> None:
+    X, y, judges = world(24)
+    pair = [("isotonic", {}), ("ordinal", {"slopes": None})]
+    asked = Questionnaire(RATING.scales[:1], "clear")
+    model = Calibrator(pair, rule="average").fit(X, y, judges, asked)
+    assert set(model.choice_.weights) == {0, 1}
+    adapted = model.adapt(X[:9], y[:9], judges[:9])
+    np.testing.assert_array_equal(adapted.weights_, [1.0])
+    own = model.members_[1].adapt(X[:9], y[:9], judges[:9])
+    np.testing.assert_array_equal(adapted.predict_proba(X, judges), own.predict_proba(X, judges))
+    assert len(model.members_) == 2
+
+
+def test_where_no_member_can_adapt_that_is_said() -> None:
+    X, y, judges = world()
+    asked = Questionnaire(RATING.scales[:1], "clear")
+    with pytest.raises(WrongUse, match="IsotonicByJudge can't be adapted"):
+        Calibrator([("isotonic", {})]).fit(X, y, judges, asked).adapt(X, y, judges)
