@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from leftovers import end_with_parent
 from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, FEW, REAL, choice_of, chosen_once, everything
 
@@ -162,6 +163,7 @@ def curve(task: Task, sheets: Sheets) -> list[Point]:
 def _begin(folder: Path) -> None:
     # A process of the pool reads its material once.
     global _material
+    end_with_parent()
     _material = Material.read(folder)
 
 
