@@ -315,8 +315,8 @@ def all_in_words(over_all: Mapping[str, Mapping[str, float]], logs: int) -> str:
 def needing_a_model() -> str:
     """What is left out without a model, as published."""
     lines = [
-        "\nTables 1, 2 and 4 need a model: give --model (and --base-url). benchmarks/planted_world.py has them against a "
-        "simulated one. As published:"
+        "\nTables 1, 2 and 4 need a model: give --model (and --base-url). benchmarks/planted_world.py has them against "
+        "a simulated one. As published:"
     ]
     for table, rows in TECHNIQUES.items():
         lines += [_header(table), *(_published(name) for name in rows)]

@@ -14,6 +14,7 @@ from pollex.agents.answers import Question
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
 from pollex.errors import BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
+from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.netsat import NetSat
 from pollex.graphs.rubric_arrays import AGAIN, arrays_beside, place_of, remove_others, require_arrays, write_whole
 from pollex.prompts.profile import DomainProfile
@@ -250,6 +251,7 @@ class RubricSet(Record):
     """Rubrics with provenance, and everything that turns answers into scores.
 
     Attributes:
+        guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Who did which work, by role: `embedded`, or a model's name.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
@@ -265,6 +267,7 @@ class RubricSet(Record):
     rubrics: tuple[ChosenRubric, ...]
     theta: float
     window: WindowRecord
+    guaranteed: GuaranteeRecord | None = None
     calibration: CalibrationRecord
     alpha: float | None
     alphas: tuple[AlphaRow, ...] = ()

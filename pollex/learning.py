@@ -14,6 +14,7 @@ from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
 from pollex.errors import WrongUse
 from pollex.export import draft_of, require_writable
+from pollex.graphs.guarantees import in_words
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import RubricSet
@@ -187,6 +188,8 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
         draft.write_text(page, encoding="utf-8")
     show_rubrics(opened, rubrics)
     show_figures(opened, {"held out": rubrics.held_out, "training": rubrics.training})
+    if rubrics.guaranteed:
+        opened.say(f"Window with a guarantee: {in_words(rubrics.guaranteed)}")
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
             auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
@@ -214,6 +217,7 @@ def learned_json(learned: Learned, out: Path, report: Path, left_out: Sequence[S
         "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
         "theta": rubrics.theta,
         "window": [rubrics.window.lower, rubrics.window.upper],
+        "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
         "alpha": rubrics.alpha,
         "training": figures_json(rubrics.training),
         "held_out": figures_json(rubrics.held_out) or None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pollex.graphs.guarantees import in_words
 from pollex.graphs.rubric_set import AlphaRow, RubricSet, WindowRecord
 from pollex.selection.probability import Calibration
 from pollex.web.charts import (
@@ -36,7 +37,13 @@ def distributions(rubrics: RubricSet, sides: Sides) -> Markup:
         title = f"{name}: histogram of NetSAT, {_classes(scores)}, θ at {number(rubrics.theta, 1)}"
         return distribution(title, scores, rubrics, edges, most)
 
-    return _panels(sides, draw) + tag("p", window_in_words(rubrics.window), class_="note")
+    return _panels(sides, draw) + tag("p", window_in_words(rubrics.window), class_="note") + _guarantee(rubrics)
+
+
+def _guarantee(rubrics: RubricSet) -> Markup:
+    if rubrics.guaranteed is None:
+        return Markup("")
+    return tag("p", "With a guarantee: ", in_words(rubrics.guaranteed), class_="note")
 
 
 def precisions(rubrics: RubricSet, sides: Sides) -> Markup:

@@ -17,6 +17,7 @@ from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.calibrating import compared, stored
 from pollex.graphs.figures import figure, figures, probability_figures
+from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.learn.state import LearnContext, positives
 from pollex.graphs.rubric_set import (
     AlphaRow,
@@ -33,6 +34,7 @@ from pollex.graphs.rubric_set import (
     digest_of,
 )
 from pollex.selection.alpha import choose_alpha
+from pollex.selection.conformal import guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.metrics import assess, auc_difference
 from pollex.selection.policies import select
@@ -225,6 +227,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         ),
         theta=theta,
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
+        guaranteed=guarantee(selection, positive, theta, tested, truth),
         calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
         alpha=selection["alpha"],
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
@@ -242,6 +245,20 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)
     return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+
+
+def guarantee(
+    selection: dict[str, Any],
+    positive: npt.NDArray[np.bool_],
+    theta: float,
+    tested: Floats,
+    truth: npt.NDArray[np.bool_],
+) -> GuaranteeRecord | None:
+    """The window with a guarantee, which only scores by rubrics chosen without the conversation can give."""
+    if selection["held_out_scores"] is None:
+        return None
+    found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
+    return GuaranteeRecord.of(found, theta, tested, truth)
 
 
 def calibrator_record(

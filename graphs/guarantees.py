@@ -1,0 +1,89 @@
+"""The window with a guarantee as a rubric set keeps it, and in words."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.selection.conformal import GuaranteedWindow, Side
+from pollex.selection.losses import Bools, Floats
+from pollex.selection.threshold import Window
+
+
+class SideRecord(BaseModel):
+    """One side; see `selection.conformal.Side`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float | None
+    confident: int
+    wrong: int
+    needed: int | None = None
+
+    @classmethod
+    def of(cls, side: Side) -> Self:
+        """As a record."""
+        return cls(**vars(side))
+
+
+class GuaranteeRecord(BaseModel):
+    """Both sides; see `selection.conformal.GuaranteedWindow`.
+
+    Attributes:
+        n: Training conversations that it was fitted on, by rubrics that were chosen without them.
+        held_out: Held-out conversations.
+        outside: Those among them outside the window.
+        right: Those of these that are labelled right.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lower: SideRecord
+    upper: SideRecord
+    precision: float
+    delta: float
+    n: int
+    held_out: int = 0
+    outside: int = 0
+    right: int = 0
+
+    @classmethod
+    def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools) -> Self:
+        """As a record, with what it does on held-out scores `[conversation]`."""
+        outside = found.window.confident(tested)
+        return cls(
+            lower=SideRecord.of(found.lower),
+            upper=SideRecord.of(found.upper),
+            precision=found.precision,
+            delta=found.delta,
+            n=found.n,
+            held_out=len(tested),
+            outside=int(outside.sum()),
+            right=int((outside & ((tested > theta) == truth)).sum()),
+        )
+
+    @property
+    def window(self) -> Window:
+        """For use like the plug-in window."""
+        return Window(self.lower.threshold, self.upper.threshold, self.precision)
+
+
+def in_words(record: GuaranteeRecord) -> str:
+    """What it promises, for people."""
+    said = (
+        f"Right at least {record.precision:.0%} of the time on each side, with probability {1 - record.delta:.0%}, on "
+        f"conversations like the {record.n} that it was fitted on: {_side(record.upper, 'positive', 'over', record)}; "
+        f"{_side(record.lower, 'negative', 'at most', record)}."
+    )
+    if not record.outside:
+        return said
+    return f"{said} Held out: {record.outside} of {record.held_out} outside this window, {record.right} of them right."
+
+
+def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:
+    if side.threshold is not None:
+        return f"{label} {place} {side.threshold:.1f} ({side.confident} conversations, {side.wrong} of them wrong)"
+    if side.needed is None:
+        return f"none is {label} with that certainty, and no threshold is right often enough for more labels to help"
+    return f"none is {label} with that certainty: it would take about {side.needed} labels in place of {record.n}"
