@@ -135,6 +135,11 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         values = self.predict(repeated, names * len(rows), question)
         return values.reshape(len(rows), len(names))
 
+    @property
+    def adaptable(self) -> bool:
+        """Whether it can learn from a few judgments of another domain, once it is fitted."""
+        return type(self)._adapt is not JudgedEstimator._adapt
+
     def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
         """A new estimator that has also learnt from a few judgments of another domain; this one stays as it is.
 
@@ -189,11 +194,6 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _restore(self, state: State) -> None:
         raise NotImplementedError
-
-
-def adaptable(model: JudgedEstimator) -> bool:
-    """Whether it can learn from a few judgments of another domain."""
-    return type(model)._adapt is not JudgedEstimator._adapt
 
 
 def aggregated(values: Floats, aggregate: Aggregate) -> Floats:

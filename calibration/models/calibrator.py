@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pollex.calibration.crossfit import crossfit, dealt, one_group_out
-from pollex.calibration.estimator import JudgedEstimator, State, adaptable
+from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import described, rebuilt
 from pollex.calibration.models import model_named
@@ -197,7 +197,7 @@ class Calibrator(JudgedEstimator):
         return compared(every, [*held_out, blend], main.answer, main.row), _stacked(held_out, main.answer)
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
-        able = [place for place, member in enumerate(self.members_) if adaptable(member)] or [0]
+        able = [place for place, member in enumerate(self.members_) if member.adaptable] or [0]
         # Of the others nothing is kept: what one of them says of the new domain can't be mended.
         self.weights_ = self.weights_[able] / self.weights_[able].sum()
         self.members_ = tuple(self.members_[place].adapt(X, y) for place in able)

@@ -18,6 +18,9 @@ DOMAIN = 0.01
 """Variance, in units of the residuals', of what another domain changes about everybody's intercept; a tenth of a
 residual's deviation. Chosen by leaving out each of the released synthetic dialogues' five systems."""
 
+MOST_JUDGES = 500
+"""So many at most for `adapt`, which needs the covariance of all coefficients: (inputs + judges)² numbers to keep."""
+
 LEAST = 1e-9
 """No answer is given a smaller probability."""
 
@@ -56,12 +59,27 @@ class RidgeWithJudge(JudgedEstimator):
         penalty = self._penalty(self.judges, self.shared)
         gram = D.T @ D + np.diag(penalty)
         self.weights_: Floats = np.asarray(np.linalg.solve(gram, D.T @ target), dtype=np.float64)
-        self.covariance_: Floats = np.asarray(np.linalg.inv(gram), dtype=np.float64)
-        hat = ((D @ self.covariance_) * D).sum(axis=1)
+        covariance: Floats = np.asarray(np.linalg.inv(gram), dtype=np.float64)
+        hat = ((D @ covariance) * D).sum(axis=1)
+        self.covariance_ = self._kept(covariance)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
         self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
 
+    @property
+    def adaptable(self) -> bool:
+        """See `JudgedEstimator`; not with too many judges."""
+        return bool(self.covariance_.size)
+
+    def _kept(self, covariance: Floats) -> Floats:
+        """The covariance, or none where it would be too large."""
+        return covariance if len(self.judges_) <= MOST_JUDGES else np.zeros((0, 0))
+
     def _adapt(self, X: Floats, y: Judgments) -> None:
+        if not self.adaptable:
+            raise WrongUse(
+                f"a ridge of more than {MOST_JUDGES} judges can't be adapted to another domain",
+                remedy="fit it anew with the new judgments among the others, or use the ordinal model",
+            )
         size = 1 + self.inputs_.width + len(self.judges_)
         before, known = np.zeros(size), len(self.weights_)
         before[:known] = self.weights_
@@ -77,7 +95,7 @@ class RidgeWithJudge(JudgedEstimator):
         left = self._values()[given.answer] - D @ before
         gain = np.linalg.solve(D @ unsure @ D.T + np.eye(len(D)), D @ unsure).T
         self.weights_ = before + gain @ left
-        self.covariance_ = unsure - gain @ D @ unsure
+        self.covariance_ = self._kept(unsure - gain @ D @ unsure)
 
     def _require_order(self) -> None:
         if not self.questionnaire_.scale().ordinal:

@@ -8,6 +8,7 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import Ridge
 
+from pollex.calibration.kept import packed, unpacked
 from pollex.calibration.models.argmax import Argmax
 from pollex.calibration.models.as_is import AsIs
 from pollex.calibration.models.constant import Constant
@@ -15,7 +16,7 @@ from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.main_alone import MainAlone
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.ridge import RidgeWithJudge, cut_normal
+from pollex.calibration.models.ridge import MOST_JUDGES, RidgeWithJudge, cut_normal
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -113,6 +114,22 @@ def test_ridge_is_scikit_learns_with_inputs_that_carry_the_penalties() -> None:
     theirs = Ridge(alpha=1.0, tol=1e-12).fit(np.concatenate([standard / np.sqrt(3), who], axis=1), y)
     mine = model.weights_ * np.array([1, *[np.sqrt(3)] * 2, *[np.sqrt(5)] * 3])
     np.testing.assert_allclose(mine, [theirs.intercept_, *theirs.coef_], atol=1e-9)
+
+
+def test_a_ridge_of_hundreds_of_judges_keeps_no_covariance_and_says_that_it_cannot_be_adapted() -> None:
+    X, y, _ = world(MOST_JUDGES + 1)
+    names = [f"{number:03d}" for number in range(len(y))]
+    crowd = RidgeWithJudge().fit(X, y, names, THREE)
+    assert not crowd.adaptable
+    with pytest.raises(WrongUse, match="of more than 500 judges can't be adapted"):
+        crowd.adapt(X[:2], y[:2], names[:2])
+    pack = packed(crowd)
+    again = unpacked(pack.facts, pack.arrays)
+    assert len(pack.arrays) < 10_000  # its covariance would be two million bytes
+    np.testing.assert_array_equal(again.predict_proba(X, names), crowd.predict_proba(X, names))
+    fewer = RidgeWithJudge().fit(X[1:], y[1:], names[1:], THREE)
+    assert fewer.adaptable
+    assert not fewer.adapt(X[:1], y[:1], names[:1]).adaptable  # one judge too many now
 
 
 def test_a_cut_normal_is_the_normals_mass_between_midpoints() -> None:
