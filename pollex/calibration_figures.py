@@ -43,6 +43,7 @@ SLOW = {"network", "calibrator"}
 BLIND = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
 """Without the other questions they predict the same."""
 STAND_IN = "ordinal"
+STAND_IN_OF_CLASSES = "judge_mean"
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MOST_GROUPS = 8
 
@@ -151,7 +152,8 @@ def material_of(
     """
     title = name_for_people(model)
     own, predictions = compared(bench, title, made, bench.effort.smece)
-    given, scale, quick = bench.given, bench.questions.scale(), quick_of(model)
+    given, scale = bench.given, bench.questions.scale()
+    quick = quick_of(model, scale.ordinal)
     mesh, responses = responses_of(model, bench.X, given)
     whose, found = leverages_of(quick, bench)
     return CalibrationMaterial(
@@ -226,16 +228,21 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
             yield replace(found, behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples))
 
 
-def quick_of(model: JudgedEstimator) -> JudgedEstimator:
+def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     """The model that is fitted many times: the heaviest member of one that has several, another for a slow one.
 
     Of several, those that look at the main question alone, or at no text, have nothing to say of the other questions.
+
+    Args:
+        ordinal: Whether the main question is; if not, no quick model looks at the texts.
     """
     members, weights = getattr(model, "members_", (model,)), getattr(model, "weights_", np.ones(1))
     quick = [place for place, member in enumerate(members) if name_of(member) not in SLOW]
-    telling = [place for place in quick if name_of(members[place]) not in BLIND] if len(members) > 1 else quick
+    telling = [place for place in quick if name_of(members[place]) not in BLIND]
+    if len(members) == 1 or not ordinal:
+        telling = quick
     if not telling:
-        return model_named(STAND_IN)()
+        return model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     made: JudgedEstimator = clone(members[max(telling, key=lambda place: float(weights[place]))])
     return made
 

@@ -31,3 +31,15 @@ def test_the_heaviest_member_that_looks_at_every_question_stands_for_a_mixture(
 @pytest.mark.parametrize(("name", "stands"), [("ridge", "ridge"), ("isotonic", "isotonic"), ("network", "ordinal")])
 def test_a_model_stands_for_itself_unless_it_is_slow(name: str, stands: str) -> None:
     assert name_of(quick_of(model_named(name)())) == stands
+
+
+@pytest.mark.parametrize(
+    ("members", "stands"), [({"constant": 0.4, "judge_mean": 0.6}, "judge_mean"), ({"network": 1.0}, "judge_mean")]
+)
+def test_where_the_main_question_has_no_order_no_model_that_needs_one_stands_in(
+    members: dict[str, float], stands: str
+) -> None:
+    model = model_named("calibrator")()
+    model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
+    model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
+    assert name_of(quick_of(model, ordinal=False)) == stands
