@@ -30,6 +30,16 @@ LIKERT = tuple(
 )
 """The five options of RUBICON with their values. Source: Biyani et al. 2024, the evaluation prompt."""
 
+NUMERIC = tuple(Option(text=str(grade), value=(grade - 1) / 9 * 10) for grade in range(1, 11))
+"""Grades from 1 to 10, spread over the same 0 to 10. Source: Biyani et al. 2024, the evaluators that it compares."""
+
+ScaleName = Literal["likert-domain", "likert", "numeric"]
+
+SCALES: dict[ScaleName, tuple[Option, ...]] = {"likert-domain": LIKERT, "likert": LIKERT, "numeric": NUMERIC}
+"""How rubrics may be asked. Only with the first the judge is told what is expected in the domain."""
+
+_BY_LENGTH = {len(options): options for options in SCALES.values()}
+
 
 class Question(BaseModel):
     """What a judge is asked about a conversation.
@@ -47,9 +57,9 @@ class Question(BaseModel):
     rubric: Rubric | None = None
 
     @classmethod
-    def about(cls, rubric: Rubric) -> Question:
-        """The rubric as a question with the five Likert options."""
-        return cls(id=rubric.id, text=rubric.text, rubric=rubric)
+    def about(cls, rubric: Rubric, scale: ScaleName = "likert-domain") -> Question:
+        """The rubric as a question with the options of a scale."""
+        return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale])
 
 
 Source = Literal["embedded", "logprobs", "sampled", "point", "recorded"]
@@ -82,16 +92,22 @@ class Answer(BaseModel):
         """Z: the probability that fell on any of the options."""
         return sum(self.probabilities)
 
-    def expected(self, options: tuple[Option, ...] = LIKERT) -> float:
-        """Σ p·value / Z."""
+    @property
+    def scale(self) -> tuple[Option, ...]:
+        """The options that a rubric was asked with: its scales differ in their length."""
+        return _BY_LENGTH.get(len(self.probabilities), LIKERT)
+
+    def expected(self, options: tuple[Option, ...] | None = None) -> float:
+        """Σ p·value / Z; without options, those of a rubric."""
+        options = self.scale if options is None else options
         total = sum(p * option.value for p, option in zip(self.probabilities, options, strict=True))
         return total / self.mass
 
-    def mode(self, options: tuple[Option, ...] = LIKERT) -> float:
-        """The picked option's value."""
-        return options[self.chosen].value
+    def mode(self, options: tuple[Option, ...] | None = None) -> float:
+        """The picked option's value; without options, of those of a rubric."""
+        return (self.scale if options is None else options)[self.chosen].value
 
-    def value(self, options: tuple[Option, ...] = LIKERT) -> float:
+    def value(self, options: tuple[Option, ...] | None = None) -> float:
         """What NetSAT adds up: for a point mass the picked option's value (the paper's rule), else the expected one."""
         return self.mode(options) if self.source == "point" else self.expected(options)
 

@@ -55,6 +55,7 @@ DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")
 HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
 PLAIN = frozenset({"ds", "cdp"})
+SPUR = {"method": "spur"}
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,7 +80,9 @@ TECHNIQUES = (
     Technique("RUBICON", (27.4, 84, 76, 68.6, 96, 80.0)),
     Technique("generic (BING)", (11.0, 58, 70, 64.7, 88, 74.6), rubrics="generic"),
     Technique("generic, adapted", (11.3, 64, 76, 70.9, 88, 78.6), rubrics="generic_debugging"),
-    Technique("SPUR", (3.0, 28, 58, 55.9, 76, 64.4), PLAIN, {"method": "spur"}),
+    Technique("SPUR, numeric", (3.0, 28, 58, 55.9, 76, 64.4), PLAIN, SPUR, options={"scale": "numeric"}),
+    Technique("SPUR, Likert", (14.5, 48, 70, 67.9, 76, 71.7), PLAIN, SPUR, options={"scale": "likert"}),
+    Technique("SPUR, Likert, domain", (16.1, 58, 80, 77.8, 84, 80.8), PLAIN, SPUR),
     Technique("−CDP", (23.7, 72, 64, 58.5, 96, 72.7), frozenset({"cdp"})),
     Technique("−DS", (17.9, 66, 52, 51.0, 100, 67.6), frozenset({"ds"})),
     Technique("−CDP −DS", (15.7, 62, 50, 50.0, 100, 66.7), PLAIN),

@@ -19,7 +19,7 @@ from pollex.calibration.models.weighed_sum import WeighedSum
 from pollex.calibration.questionnaire import Bools, Floats, Questionnaire, Scale
 
 THUMB = "thumb"
-LIKERT = (0.0, 2.5, 5.0, 7.5, 10.0)
+LIKERT = 5
 
 SHRUNK = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
@@ -131,13 +131,14 @@ def fitted(
         judges: Who gave them `[row]`.
         rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
     """
-    questions = questionnaire(rubrics or [str(number) for number in range(len(signs))])
+    questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
     return candidates(signs)[name].fit(flat(answers), positive.astype(np.float64), judges, questions)
 
 
-def questionnaire(rubrics: Sequence[str]) -> Questionnaire:
-    """Rubrics with the five Likert options, which are asked, and the thumb, which only people give."""
-    asked = tuple(Scale(rubric, LIKERT) for rubric in rubrics)
+def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:
+    """Rubrics with so many options, evenly from 0 to 10, which are asked, and the thumb, which only people give."""
+    values = tuple(np.linspace(0.0, 10.0, options).tolist())
+    asked = tuple(Scale(rubric, values) for rubric in rubrics)
     return Questionnaire((*asked, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
 
 

@@ -35,18 +35,20 @@ class ThumbModel:
     Args:
         rubrics: Ids, in the order in which it wants the answers.
         model: Fitted.
+        options: Of each rubric.
     """
 
-    def __init__(self, rubrics: Sequence[str], model: JudgedEstimator) -> None:
+    def __init__(self, rubrics: Sequence[str], model: JudgedEstimator, options: int = len(LIKERT)) -> None:
         self.rubrics = tuple(rubrics)
         self.model = model
+        self.options = options
 
     def rows(self, answers: Sequence[Sequence[Answer | Unanswered]]) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
-        missing = (np.nan,) * len(LIKERT)
+        missing = (np.nan,) * self.options
         given = [{one.question_id: one.probabilities for one in each if isinstance(one, Answer)} for each in answers]
         rows = [[each.get(id_, missing) for id_ in self.rubrics] for each in given]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), len(LIKERT))
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), self.options)
 
     def probability(self, answers: Floats, judge: str | None = None) -> Floats:
         """P(thumb up) `[conversation]`; None: of somebody unknown.
@@ -152,7 +154,7 @@ def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Se
     signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     ids = [rubric.id for rubric in rubrics]
-    return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids))
+    return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids), answers.shape[2])
 
 
 def stored(found: Contest | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from pollex.agents.answers import Question
+from pollex.agents.answers import SCALES, Question, ScaleName
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
 from pollex.errors import BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
@@ -156,6 +156,12 @@ class JudgeRecord(Record):
     value: Literal["auto", "expected", "mode"] = "auto"
     options: dict[str, Any] = Field(default_factory=dict)
     learned: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def scale(self) -> ScaleName:
+        """How rubrics are asked; sets of before there was a choice don't say."""
+        found: ScaleName = self.options.get("scale", "likert-domain")
+        return found
 
 
 class DataRecord(Record):
@@ -370,9 +376,10 @@ class RubricSet(Record):
         from pollex.calibration.thumbs import questionnaire
 
         require_arrays(self._arrays, record.facts, "rubric set")
-        facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics))}
+        options = len(SCALES[self.judge.scale])
+        facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}
         try:
-            return ThumbModel(record.rubrics, unpacked(facts, self._arrays))
+            return ThumbModel(record.rubrics, unpacked(facts, self._arrays), options)
         except BadCalibrator as error:
             raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
 
@@ -386,7 +393,7 @@ class RubricSet(Record):
     @property
     def questions(self) -> list[Question]:
         """The rubrics as questions to a judge, in their order."""
-        return [Question.about(rubric) for rubric in self.rubrics]
+        return [Question.about(rubric, self.judge.scale) for rubric in self.rubrics]
 
     @property
     def edited(self) -> bool:

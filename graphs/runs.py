@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from langgraph.graph.state import CompiledStateGraph
 
-from pollex.agents.answers import Unanswered, mendable
+from pollex.agents.answers import SCALES, Unanswered, mendable
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.logs import Logs
@@ -166,6 +166,7 @@ async def _learn(
     sides = split(learnable, settings.test_fraction, settings.seed)
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        work.options = len(SCALES[judge_record.scale])
         work.extractions = extractions_of(setting.store, run.id)
         for id_, answers in answers_of(setting.store, run.id).items():
             work.take(id_, [answer for answer in answers.values() if not mendable(answer)], judge_record.value)

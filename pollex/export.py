@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from pollex.agents.answers import LIKERT, Answer, Unanswered
+from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.rubrics import Polarity
 from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
@@ -139,7 +139,7 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {
-        "option": LIKERT[answer.chosen].text,
+        "option": answer.scale[answer.chosen].text,
         "value": value_of(answer, rubrics.judge.value),
         "probabilities": list(answer.probabilities),
         "source": answer.source,

@@ -53,6 +53,19 @@ def plain(option: str) -> str:
     return option if written == f'"{option}"' and "," not in option else written
 
 
+def meaning(options: Sequence[str]) -> dict[str, str]:
+    """What a statement's options mean, for the gaps `ends` and `middle`: words speak for themselves, grades don't.
+
+    Args:
+        options: Of a rubric; none where something else is asked.
+    """
+    if not options or not all(option.isdecimal() for option in options):
+        return {"ends": "", "middle": "Neutral"}
+    low, high = options[0], options[-1]
+    ends = f", from {low}, not at all, to {high}, wholly"
+    return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
+
+
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
     """The schema of `count` answers with these options.
 

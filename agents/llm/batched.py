@@ -17,7 +17,7 @@ from pollex.agents.llm.straightness import suspect
 from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
-from pollex.prompts.judging import batch_schema, coded, listed, numbered
+from pollex.prompts.judging import batch_schema, coded, listed, meaning, numbered
 from pollex.prompts.prompt import load
 
 Answers = list[Answer | Unanswered]
@@ -87,11 +87,11 @@ class Batched:
         texts = [question.text for question in questions]
         if probe:
             texts.insert(probe.place - 1, probe.text)
-        labels = self._labels(questions)[0]
+        labels, spelled = self._labels(questions)[0], self._labels(questions)[-1]
         return self.asker.call(
             self.prompt,
             spoken(conversation),
-            {"items": numbered(texts), "options": listed(labels)},
+            {"items": numbered(texts), "options": listed(labels), **meaning(spelled if questions[0].rubric else ())},
             schema=batch_schema(self.prompt.schema, len(texts), labels),
             stage="judge",
             item=conversation.id,

@@ -23,7 +23,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed
 from pollex.prompts.envelope import escaped
-from pollex.prompts.judging import lettered
+from pollex.prompts.judging import lettered, meaning
 from pollex.prompts.prompt import load
 
 Answers = list[Answer | Unanswered]
@@ -86,10 +86,15 @@ class Independent:
     def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
         logprobs = self.asker.capabilities.logprobs
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
+        options = [option.text for option in question.options]
         return self.asker.call(
             self.prompt,
             spoken(conversation),
-            {"item": escaped(question.text), "options": lettered([option.text for option in question.options])},
+            {
+                "item": escaped(question.text),
+                "options": lettered(options),
+                **meaning(options if question.rubric else ()),
+            },
             without=frozenset() if question.rubric else frozenset({"statement"}),
             stage="judge",
             item=conversation.id,

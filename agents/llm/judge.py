@@ -22,7 +22,7 @@ from pollex.conversations.model import Conversation
 Answers = list[Answer | Unanswered]
 Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
-_SETTINGS = {"samples", "require", "temperature", "canary", "straight_lining", "batch"}
+_SETTINGS = {"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch"}
 
 
 class LlmJudge:

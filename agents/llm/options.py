@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pollex.agents.answers import ScaleName
 from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.probe import Capabilities
 from pollex.prompts.messages import Closing
@@ -20,6 +21,8 @@ class LlmOptions:
     Attributes:
         salt: Secret of the store, for the boundary code around data; see `prompts.envelope`.
         without: Parts of prompts to leave out: `ds` and `cdp` in generation, `domain` in judging.
+        scale: How rubrics are asked; see `agents.answers.SCALES`. Leaving the domain out of the prompts is up to
+            `without`.
         elicitation: `batched` (RUBICON: up to ten questions a call, justified) or `independent` (LLM-Rubric: one
             question, one token).
         samples: Calls for one distribution where the endpoint gives no log-probabilities; 1 makes point masses.
@@ -38,6 +41,7 @@ class LlmOptions:
 
     salt: bytes = field(repr=False)
     without: frozenset[str] = frozenset()
+    scale: ScaleName = "likert-domain"
     elicitation: Literal["batched", "independent"] = "batched"
     samples: int = 1
     require: Literal["logprobs"] | None = None

@@ -88,6 +88,7 @@ class Work:
     """What a run has come to so far. Filled from the store when a run is resumed, and written there as it grows.
 
     Attributes:
+        options: Of each rubric.
         answers: By conversation and rubric: value as NetSAT adds it up, without the sign; None where unanswered.
         distributions: Likewise: the probability of each option; none where unanswered.
         thumb_model: What gives probabilities; set by `calibrate`.
@@ -95,6 +96,7 @@ class Work:
         failures: First reason why a conversation has no answer to any rubric.
     """
 
+    options: int = len(LIKERT)
     extractions: dict[str, Extraction | Unanswered] = field(default_factory=dict)
     pool: dict[Polarity, tuple[Rubric, ...]] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
@@ -155,9 +157,9 @@ class Work:
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
     ) -> npt.NDArray[np.float64]:
         """Probability of each option `[conversation, rubric, option]`; NaN where unanswered."""
-        missing = (np.nan,) * len(LIKERT)
+        missing = (np.nan,) * self.options
         rows = [[self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics] for c in conversations]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(rubrics), len(LIKERT))
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(rubrics), self.options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +192,7 @@ class LearnContext(Context):
 
     def questions(self, stage: Stage) -> list[Question]:
         """The stage's rubrics as questions."""
-        return [Question.about(rubric) for rubric in self.rubrics_asked(stage)]
+        return [Question.about(rubric, self.judge_record.scale) for rubric in self.rubrics_asked(stage)]
 
 
 def positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:

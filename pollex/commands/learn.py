@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     default="rubicon",
     show_default=True,
     help="A growing pool to choose from, or one small set that a model keeps revising.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["likert-domain", "likert", "numeric"]),
+    default="likert-domain",
+    show_default=True,
+    help="How a model is asked rubrics: in five words, told of the domain or not, or in grades from 1 to 10.",
 )
 @click.option("--rubrics-from", metavar="FILE", help="Learn none: fit those of a TOML file, or a bundled set's name.")
 @click.option(
@@ -60,4 +68,4 @@ def command(
     """
     from pollex.learning import learn_command  # what learns is not needed for --help
 
-    return learn_command(logs, out, reading, run, model, **given)
+    return learn_command(logs, out, reading, run, replace(model, scale=given.pop("scale")), **given)

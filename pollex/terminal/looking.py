@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from pollex.agents.answers import LIKERT, Unanswered
+from pollex.agents.answers import Unanswered
 from pollex.agents.rubrics import Reason
 from pollex.conversations.display import printable
 from pollex.conversations.model import Conversation
@@ -134,7 +134,8 @@ def show_findings(console: Console, trace: ConversationTrace) -> None:
         if isinstance(answer, Unanswered):
             line(console, f"  {question}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red")
         else:
-            option = LIKERT[answer.chosen].text if len(answer.probabilities) == len(LIKERT) else str(answer.chosen)
+            known = len(answer.probabilities) == len(answer.scale)
+            option = answer.scale[answer.chosen].text if known else str(answer.chosen)
             line(console, f"  {question}  {text}  {option} ({answer.source}); {answer.justification}")
     if (score := trace.score) and score.netsat is not None:
         sure = "confident" if score.confident else "in the uncertainty window"

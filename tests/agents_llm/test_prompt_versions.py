@@ -30,3 +30,8 @@ def test_every_prompt_of_a_role_is_in_its_fingerprint() -> None:
     extractor, other = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
     other.prompts["sat"] = replace(other.prompts["sat"], version="another")
     assert extractor.fingerprint != other.fingerprint
+
+
+def test_a_judge_on_another_scale_is_another_judge() -> None:
+    fingerprints = {LlmJudge(asker(Scripted(), scale=scale)).fingerprint for scale in ("likert", "numeric")}
+    assert len(fingerprints) == 2

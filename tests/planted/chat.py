@@ -9,15 +9,21 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
+from pydantic import Field
 
 from planted.model import Reader
 
 
 class PlantedChat(BaseChatModel):
-    """Answers as `reader` does; what isn't a prompt of pollex's gets an empty object."""
+    """Answers as `reader` does; what isn't a prompt of pollex's gets an empty object.
+
+    Attributes:
+        heard: What it was asked, each call its messages in one text.
+    """
 
     model_name: str = "planted"
     reader: Reader = Reader()
+    heard: list[str] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -39,6 +45,7 @@ class PlantedChat(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         said = [{"role": message.type, "content": message.content} for message in messages]
+        self.heard.append("\n".join(str(message.content) for message in messages))
         text = self.reader.reply(said) or "{}"
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
 

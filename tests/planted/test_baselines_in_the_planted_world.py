@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from protocol_server import SubprocessServer
 from small_runs import Pollex
 
+from planted.chat import PlantedChat
 from planted.world import World
+from pollex import learn
 from pollex.agents.rubric_lists import read_rubrics
 from pollex.graphs.rubric_set import RubricSet
 from pollex.store.store import Store
@@ -105,3 +107,58 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
     assert planned["judge"]["calls"] == told["usage"]["judge"]["calls"]
     with Store.open(tmp_path / ".pollex", read_only=True) as store:
         assert store.rows("SELECT count(*) AS n FROM reasons")[0]["n"] == 0
+
+
+def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--scale", "numeric")
+    assert ended.code == 2
+    assert "numeric takes a model" in ended.err
+
+
+def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server)]
+    ended = pollex(*arguments)
+    assert ended.code == 0, ended.err
+    rubrics = RubricSet.load(tmp_path / "rubrics.json")
+    assert rubrics.judge.options["scale"] == "numeric"
+    assert [len(question.options) for question in rubrics.questions] == [10] * 20
+    again = ["--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
+    scored = pollex("score", log, "--out", "scores.jsonl", *again)
+    assert scored.code == 0, scored.err
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    answers = [answer for row in rows for answer in row["answers"]]
+    assert {answer["option"] for answer in answers} <= {str(grade) for grade in range(1, 11)}
+    assert all(answer["value"] == pytest.approx((int(answer["option"]) - 1) / 9 * 10) for answer in answers)
+    signed = [sum(a["value"] * (1 if a["polarity"] == "sat" else -1) for a in row["answers"]) for row in rows]
+    assert [row["netsat"] for row in rows] == pytest.approx(signed)
+    assert all(0 < row["probability"] < 1 for row in rows)
+
+
+@pytest.mark.parametrize(("scale", "told"), [("likert", False), ("likert-domain", True)])
+def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str, told: bool) -> None:
+    chat = PlantedChat()
+    found = learn(World(0).conversations(24), model=chat, rubrics="generic", scale=scale, store=tmp_path)
+    judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
+    assert {"Roughly ideal:" in prompt for prompt in judging} == {told}
+    assert found.judge.scale == scale
+
+
+@pytest.mark.parametrize(
+    ("without", "ds", "cdp"),
+    [((), True, True), (("ds",), False, True), (("cdp",), True, False), (("ds", "cdp"), False, False)],
+)
+def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
+    tmp_path: Path, without: tuple[str, ...], ds: bool, cdp: bool
+) -> None:
+    chat, off = PlantedChat(), frozenset(without)
+    found = learn(World(0).conversations(24), model=chat, budget=2, without=off, store=tmp_path)
+    for task in ("1. `summary`:", "1. `covered`:"):
+        prompts = [prompt for prompt in chat.heard if task in prompt]
+        assert prompts
+        assert {"\nThe domain\n" in prompt for prompt in prompts} == {ds}
+        assert {"Both parties answer for the progress" in prompt for prompt in prompts} == {cdp}
+    judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
+    assert all("Roughly ideal:" in prompt for prompt in judging)
+    assert found.judge.options["without"] == sorted(without)

@@ -21,7 +21,7 @@ from pollex.agents.rubric_checks import refusal
 from pollex.conversations.model import Conversation
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.envelope import seal
-from pollex.prompts.judging import listed, numbered
+from pollex.prompts.judging import listed, meaning, numbered
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
@@ -41,7 +41,9 @@ def turns_of(conversation: Conversation) -> list[dict[str, object]]:
 
 def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: str) -> list[int]:
     options = [option.text for option in LIKERT]
-    prompt = asked("judge_batch", turns_of(conversation), *off, items=numbered(texts), options=listed(options))
+    prompt = asked(
+        "judge_batch", turns_of(conversation), *off, items=numbered(texts), options=listed(options), **meaning(options)
+    )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]
 

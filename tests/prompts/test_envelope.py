@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.prompts.envelope import boundary, conversation, enclose, escaped, seal, unseal, written
-from pollex.prompts.judging import numbered
+from pollex.prompts.judging import meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
@@ -55,7 +55,7 @@ def attack(family: str, language: str, place: str) -> str:
 
 
 def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -> list[dict[str, str]]:
-    values = DomainProfile.neutral().values() | {"items": numbered(rubrics), "options": "Yes, No"}
+    values = DomainProfile.neutral().values() | {"items": numbered(rubrics), "options": "Yes, No", **meaning(())}
     return messages(load("judge_batch"), values, conversation(turns), Layout(SALT, closing))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.prompts.envelope import conversation
-from pollex.prompts.judging import batch_schema, coded, lettered, listed, numbered
+from pollex.prompts.judging import batch_schema, coded, lettered, listed, meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load, names
@@ -25,6 +25,7 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "items": numbered(RUBRICS),
     "item": RUBRICS[0],
     "options": listed(LIKERT),
+    **meaning(LIKERT),
     "question": '"Was the task completed?"',
     "instructions": "Answer yes where the user got what was asked for.",
 }
@@ -87,7 +88,7 @@ def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
     schema = batch_schema(prompt.schema, len(rubrics), coded(LIKERT))
-    values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT))}
+    values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT)), **meaning(LIKERT)}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
     characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
     assert 2 * characters / 4 <= 1200, characters
