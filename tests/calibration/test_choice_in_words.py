@@ -35,6 +35,14 @@ def test_those_averaged_stand_beside_the_best_and_the_first_that_was_left_out() 
     assert said.endswith("next ordinal shared=100.0 with 0.015 ± 0.020 more")
 
 
+def test_those_weighed_stand_beside_the_best_alone_and_its_loss() -> None:
+    said = Choice("leaving out one of 5 groups in turn", "stacked", 2, TRIALS, {0: 0.2, 2: 0.8}).sentence()
+    assert said == (
+        "2 together (constant, ordinal shared=30.0), weighed; the best alone ordinal shared=30.0 by leaving out one of "
+        "5 groups in turn: log-loss 1.000 ± 0.050 on 90 judgments, next ridge with 0.010 ± 0.020 more"
+    )
+
+
 def test_of_many_their_kinds_are_counted() -> None:
     said = Choice("5-fold cross-validation", "average", 2, TRIALS, dict.fromkeys((1, 2, 3, 4), 0.25)).sentence()
     assert said.startswith("4 together (ridge, 3 of ordinal), which")
