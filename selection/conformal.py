@@ -15,6 +15,7 @@ Source: Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test", arXiv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -100,6 +101,7 @@ def guaranteed_window(
     )
 
 
+@lru_cache
 def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
     """How many labels beyond a threshold it takes to reject with so many wrong: 29 with none at P = 0.9, δ = 0.05."""
     from scipy.stats import binom  # a second to import
