@@ -54,6 +54,7 @@ from pollex.workers import ModelOptions, dismissed, hire
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")
 HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
+PLANTED = "the planted ones"
 PLAIN = frozenset({"ds", "cdp"})
 SPUR = {"method": "spur"}
 
@@ -188,7 +189,7 @@ def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     """Ways to choose 6 + 6 of 28 rubrics on answers with the noise, each against the default in the same world."""
     print(f"answers drawn at agreement {agreement:g}, {len(worlds)} worlds, {count // 2} training conversations\n")
     print("policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's")
-    names = [DEFAULT, *(name for name in POLICIES if name != DEFAULT), "the planted ones"]
+    names = [DEFAULT, *(name for name in POLICIES if name != DEFAULT), PLANTED]
     scores = {name: np.array([chosen_by(name, world, count, agreement) for world in worlds]) for name in names}
     for name, rows in scores.items():
         gaps = ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
@@ -202,7 +203,7 @@ def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[
     positive, happens = world.happenings(count // 2 + 2_000)
     values = answers(happens, agreement, np.random.default_rng([world.seed, 3])) * np.where(sat, 1, -1)
     train, unseen = slice(None, count // 2), slice(count // 2, None)
-    if policy == "the planted ones":
+    if policy == PLANTED:
         chosen = np.flatnonzero(cause)
     else:
         ids = [f"{place:02d}" for place in range(len(sat))]
