@@ -27,7 +27,7 @@ class Information:
 
     Attributes:
         blocks: Of nobody known, then of each judge, about the shared terms (cuts, slopes) and the judge's own
-            (intercept, scale, slopes), in that order `[1 + judge, local, local]`.
+            (intercept, scale, and slopes unless these are held), in that order `[1 + judge, local, local]`.
     """
 
     blocks: Floats
@@ -50,20 +50,23 @@ class Information:
         """
         count = int(free.sum())
         place = np.where(free, np.cumsum(free) - 1, count)
-        where = np.append(place, count)[_places(shape)]
+        where = np.append(place, count)[_places(shape)[:, : self.blocks.shape[1]]]
         out = np.zeros((count + 1, count + 1))
         np.add.at(out, (where[:, :, None], where[:, None, :]), self.blocks)
         return out[:count, :count]
 
 
-def information(terms: Terms, F: Floats, judges: Ints) -> Information:
+def information(terms: Terms, F: Floats, judges: Ints, own_slopes: bool = True) -> Information:
     """Σ over judgments and options of ∂p ∂pᵀ / p: what is to be expected whatever was answered.
 
     Args:
         F: Inputs of the judgments `[judgment, input]`.
         judges: Their codes `[judgment]`, −1 for nobody known.
+        own_slopes: False where judges' slopes are held: then they take no place, which many judges would need much of.
     """
     below, slopes = _bounds(terms, F, judges)
+    if not own_slopes:
+        slopes = slopes[:, :, : slopes.shape[2] - F.shape[1]]
     edge = np.zeros((len(F), 1, slopes.shape[2]))
     proba = np.diff(np.concatenate([edge[:, :, 0], below, edge[:, :, 0] + 1], axis=1), axis=1)
     rises = np.diff(np.concatenate([edge, slopes, edge], axis=1), axis=1)

@@ -74,7 +74,7 @@ class OrdinalMixedEffects(JudgedEstimator):
             centre = self._centre(own.answer, question)
             terms = learnt(F[own.row], own.judge, own.answer, centre, self._precision(centre))
             self.terms_[question] = terms
-            self.information_[question] = information(terms, F[own.row], own.judge)
+            self.information_[question] = self._told(terms, F[own.row], own.judge)
 
     def _only(self) -> Sequence[str] | None:
         return self.only
@@ -106,7 +106,10 @@ class OrdinalMixedEffects(JudgedEstimator):
             after = relearnt(F[own.row], own.judge, own.answer, start, covariance, free)
             self.terms_[question] = after
             # What drifted is not taken off again: a domain that comes after this one drifts anew.
-            self.information_[question] = told.and_of(information(after, F[own.row], own.judge))
+            self.information_[question] = told.and_of(self._told(after, F[own.row], own.judge))
+
+    def _told(self, terms: Terms, F: Floats, judges: Ints) -> Information:
+        return information(terms, F, judges, own_slopes=self.slopes is not None)
 
     def _unsure(self, terms: Terms, told: Information) -> tuple[Floats, Bools]:
         """Covariance of the free terms in another domain `[free, free]`, and which are free `[term]`.

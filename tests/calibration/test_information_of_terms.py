@@ -73,6 +73,14 @@ def test_terms_that_are_held_are_left_out() -> None:
     np.testing.assert_allclose(told.dense(terms(), free), full[np.ix_(free, free)])
 
 
+def test_slopes_of_judges_that_are_held_take_no_place() -> None:
+    free = np.arange(13) < 9
+    wanted = information(terms(), inputs(), JUDGES).dense(terms(), free)
+    lean = information(terms(), inputs(), JUDGES, own_slopes=False)
+    assert lean.blocks.shape == (3, 7, 7)
+    np.testing.assert_allclose(lean.dense(terms(), free), wanted)
+
+
 def test_of_new_judges_nothing_is_known() -> None:
     told = information(terms(), inputs(), JUDGES)
     more = told.with_judges(3)
