@@ -82,7 +82,8 @@ def leverages(
 def per_text(main: Floats, other: Floats) -> Floats:
     """(∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients `[row, column]`; NaN where ŷi doesn't depend on x."""
     norm = (other**2).sum(axis=1)
-    return np.divide((main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0)
+    found: Floats = np.divide((main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0)
+    return found
 
 
 def gradient(
