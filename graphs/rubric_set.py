@@ -257,6 +257,7 @@ class RubricSet(Record):
     """Rubrics with provenance, and everything that turns answers into scores.
 
     Attributes:
+        policy: What chose the rubrics, and whose α it is; sets of before there was a choice don't say.
         guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Who did which work, by role: `embedded`, or a model's name.
@@ -275,6 +276,7 @@ class RubricSet(Record):
     window: WindowRecord
     guaranteed: GuaranteeRecord | None = None
     calibration: CalibrationRecord
+    policy: str = "greedy"
     alpha: float | None
     alphas: tuple[AlphaRow, ...] = ()
     judge: JudgeRecord

@@ -102,6 +102,7 @@ async def refit(
     kept_settings = LearnSettings(
         test_fraction=settings.test_fraction,
         alpha=rubric_set.alpha,
+        policy=rubric_set.policy,
         seed=settings.seed,
         minimum=settings.minimum,
     )

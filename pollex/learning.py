@@ -218,6 +218,7 @@ def learned_json(learned: Learned, out: Path, report: Path, left_out: Sequence[S
         "theta": rubrics.theta,
         "window": [rubrics.window.lower, rubrics.window.upper],
         "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
+        "policy": rubrics.policy,
         "alpha": rubrics.alpha,
         "training": figures_json(rubrics.training),
         "held_out": figures_json(rubrics.held_out) or None,

@@ -10,13 +10,18 @@ are the choices that fill them. Each is written again where the code makes it.
     precision       with no conversation on its side it carries the last defined value; before the first, the base rate.
     targets         `b + (1 − b)·(1 + tanh(±(θ − θ_c)/s))/2`: from the base rate b of the curve's own class up to 1.
                     s is the pooled standard deviation of the two classes' scores (n − 2 degrees of freedom).
-    greedy          runs until both budgets are used, also where the next rubric makes the loss worse: the budget is the
-                    user's. Losses within 1e-9 are ties, and the smaller id wins.
+    separation      the default: greedy on LC / s^α, with s of the set so far and covariances shrunk by a fifth. α in
+                    0.25 … 0.75: at 1 the noise of a small log's covariances is taken for structure. On 20 splits of
+                    two real logs it is ahead of the paper's policies (benchmarks/rubicon_tables.py).
+    greedy          the paper's. All run until both budgets are used, also where the next rubric makes the loss worse:
+                    the budget is the user's. Losses within 1e-9 are ties, and the smaller id wins.
     α               the one with the best mean held-out AUC over the folds; the smaller one of equals.
     bandit, brute   their reward, "the rubric's summed score", is taken literally: no label enters. With labels' signs
                     it would rank as LC does, and the paper's brute force is not its correctness-only.
     window          lower = the highest threshold up to θ with Prec− ≥ P, upper = the lowest from θ on with Prec+ ≥ P.
                     A confident score so never contradicts its label; a side that never reaches P is None.
+    guarantee       a second window, by exact binomial tests from the strictest threshold inwards, on scores by rubrics
+                    chosen without the conversation: precision ≥ P on both sides with probability 0.9.
     intervals       95 % percentile bootstrap, 2,000 resamples, each class resampled by itself.
 
 Values are `[conversation, rubric]`, signed so that larger is better; `positive` is the thumb of each conversation.

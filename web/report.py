@@ -124,8 +124,8 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
         Section(
             "alpha",
             "How much sharpness weighs",
-            "α weighs the sharpness of the precision curves against the distance of the classes. It was chosen by "
-            "cross-validation on training conversations.",
+            f"Rubrics were chosen by {rubrics.policy}. Its α weighs how sharply scores turn from bad to good against "
+            "the distance of the classes; it was chosen by cross-validation on training conversations.",
             _table(alphas_table(rubrics)),
         ),
     ]

@@ -229,6 +229,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
         guaranteed=guarantee(selection, positive, theta, tested, truth),
         calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
+        policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
         judge=judge_record(context),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
+import click
 import pytest
 from small_log import row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.commands.learn import command
+from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.store.resume import runs
 from pollex.store.store import Store
 
@@ -88,6 +92,13 @@ def test_a_bad_row_stops_the_run_until_it_is_put_up_with(pollex: Pollex, tmp_pat
     assert f"{log}:49" in ended.err
 
 
+def test_help_lists_every_policy() -> None:
+    told = next(option for option in command.params if option.name == "policy")
+    assert isinstance(told, click.Option)
+    assert set(re.findall(r"[a-z_]+", told.help or "")) >= POLICIES.keys()
+    assert told.default == DEFAULT
+
+
 def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     told = learnt.ended.last
     assert len(learnt.ended.out.splitlines()) == 1
@@ -99,6 +110,11 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
         sum(rubric["polarity"] == kind for rubric in written["rubrics"]) for kind in ("sat", "dsat")
     )
     assert 1 <= told["sat"] <= 10
+    assert told["policy"] == written["policy"] == "separation"
+    assert told["guaranteed_window"] == written["guaranteed"]
+    assert written["guaranteed"]["n"] == told["training"]["n"]
+    assert written["guaranteed"]["upper"]["threshold"] is None  # it takes 46 labels on a side, and there are 24 in all
+    assert "With a guarantee" in Path(told["report"]).read_text(encoding="utf-8")
     assert told["held_out"]["n"] == told["training"]["n"] == 24
     reasons = {reason["id"]: reason for reason in written["reasons"]}
     turns = {one["id"]: [turn["content"] for turn in one["messages"]] for one in small_log()}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.graphs.guarantees import GuaranteeRecord, SideRecord, in_words
+from pollex.selection.conformal import guaranteed_window
+
+
+def record(lower: SideRecord, upper: SideRecord, **held_out: int) -> GuaranteeRecord:
+    return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **held_out)
+
+
+def test_sides_without_a_threshold_say_what_it_takes() -> None:
+    words = in_words(
+        record(
+            SideRecord(threshold=None, confident=0, wrong=0),
+            SideRecord(threshold=None, confident=0, wrong=0, needed=812),
+        )
+    )
+    assert "it would take about 812 labels in place of 207" in words
+    assert "no threshold is right often enough" in words
+    assert "Held out" not in words
+
+
+def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
+    upper = SideRecord(threshold=13.27, confident=57, wrong=1)
+    words = in_words(
+        record(SideRecord(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
+    )
+    assert "positive over 13.3 (57 conversations, 1 of them wrong)" in words
+    assert "with probability 90%" in words
+    assert "73 of 205 outside this window, 68 of them right" in words
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_the_record_counts_held_out_scores_outside_and_those_labelled_right(flipped: bool) -> None:
+    # θ = 99.5 keeps both promises: 100 on either side, all right. Of four held-out scores all are outside, one wrong.
+    scores, sign = np.arange(200.0), -1.0 if flipped else 1.0
+    found = (
+        guaranteed_window(sign * scores, scores > 99.5, 99.5)
+        if not flipped
+        else guaranteed_window(sign * scores, scores <= 99.5, -99.5)
+    )
+    theta = sign * 99.5
+    tested, truth = np.array([150.0, 120, 50, 20]), np.array([True, False, False, False])
+    kept = GuaranteeRecord.of(found, theta, sign * tested, ~truth if flipped else truth)
+    assert (kept.held_out, kept.outside, kept.right) == (4, 4, 3)
+    assert (kept.window.lower, kept.window.upper) == (theta, theta)
+    assert GuaranteeRecord.model_validate(kept.model_dump()) == kept
