@@ -32,13 +32,14 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
     variances = np.diag(covariance)
 
     def costs(chosen: frozenset[int]) -> Floats:
-        candidates, inside = pool.open(chosen), sorted(chosen)
+        candidates, inside = pool.open(chosen), np.array(sorted(chosen), dtype=np.intp)
         correctness = gaps[inside].sum() + gaps[candidates]
         shared = covariance[np.ix_(inside, candidates)].sum(0)
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]
         spread = np.sqrt(np.maximum(variance, FLOOR**2)) ** alpha
         # Where the wrong class scores higher, less of it is better, and so is less spread.
-        return -np.where(correctness > 0, correctness / spread, correctness * spread)
+        worth: Floats = np.where(correctness > 0, correctness / spread, correctness * spread)
+        return -worth
 
     return walk(pool, costs)
 
@@ -47,5 +48,6 @@ def within(pool: Pool) -> Floats:
     """Covariances of evals within the classes, pooled and shrunk `[rubric, rubric]`."""
     centred = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
-    covariance = sum((one @ one.T for one in centred), np.zeros((len(pool.sat),) * 2)) / freedom
-    return (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
+    covariance: Floats = (centred[0] @ centred[0].T + centred[1] @ centred[1].T) / freedom
+    shrunk: Floats = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
+    return shrunk
