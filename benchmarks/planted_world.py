@@ -125,7 +125,7 @@ def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -
                 pool = [*chosen, *(rubric.text for rubric in found.dropped)]
                 right = np.mean([world.recovered([text]) > 0 for text in chosen])
                 rows.append([world.recovered(pool), world.recovered(chosen), float(right), value(found, "auc")])
-            cells = " | ".join(interval(column) for column in np.array(rows).T)
+            cells = " | ".join(interval(column, most=1) for column in np.array(rows).T)
             print(f"{agreement:.2f} | {budget} + {budget} | {cells}", flush=True)
 
 
@@ -182,7 +182,7 @@ def tables(worlds: Sequence[World], count: int, agreement: float, options: Model
         reference = cells[:, -1] if reference is None else reference
         gap = interval(cells[:, -1] - reference) if how is not TECHNIQUES[0] else "–"
         shown = [spread(column, p) for column, p in zip(cells.T, (*how.paper, None), strict=True)]
-        print(" | ".join([how.name, *shown, interval(np.array(back)), gap]), flush=True)
+        print(" | ".join([how.name, *shown, interval(back, most=1), gap]), flush=True)
 
 
 def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
@@ -193,7 +193,7 @@ def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     scores = {name: np.array([chosen_by(name, world, count, agreement) for world in worlds]) for name in names}
     for name, rows in scores.items():
         gaps = ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
-        print(" | ".join([name, *(interval(column) for column in rows.T), *gaps]), flush=True)
+        print(" | ".join([name, *(interval(column, most=1) for column in rows.T), *gaps]), flush=True)
 
 
 def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[float, float]:
@@ -227,14 +227,14 @@ def answers(happens: npt.NDArray[np.bool_], agreement: float, rng: np.random.Gen
     return options
 
 
-def interval(column: Sequence[float] | Floats) -> str:
-    """Mean and 95 % interval over worlds."""
+def interval(column: Sequence[float] | Floats, most: float = np.inf) -> str:
+    """Mean and 95 % interval over worlds; that of a share ends at 1, its `most`."""
     known = np.asarray(column, float)
     known = known[~np.isnan(known)]
     if len(known) < 2:
         return " ".join(f"{x:.3f}" for x in known) or "undefined"
     half = student.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
-    return f"{known.mean():.3f} [{known.mean() - half:.3f}, {known.mean() + half:.3f}]"
+    return f"{known.mean():.3f} [{known.mean() - half:.3f}, {min(known.mean() + half, most):.3f}]"
 
 
 def spread(column: Floats, published: float | None) -> str:

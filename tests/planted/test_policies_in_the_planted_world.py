@@ -70,6 +70,7 @@ def test_drawn_answers_are_on_the_true_side_as_often_as_told() -> None:
 def test_an_interval_over_worlds_is_students() -> None:
     # mean 2, sd 1, n = 3: t(0.975, 2) = 4.3027, half = 4.3027/√3 = 2.484
     assert interval([1.0, 2.0, 3.0, float("nan")]) == "2.000 [-0.484, 4.484]"
+    assert interval([0.8, 1.0], most=1) == "0.900 [-0.371, 1.000]"
     assert interval([1.0]) == "1.000"
     assert interval([float("nan")]) == "undefined"
     assert spread(np.array([1.0, 3.0]), 27.4) == "2.0 ± 1.4 (27.4)"
