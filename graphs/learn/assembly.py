@@ -205,7 +205,8 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     kept, _ = judged_rubrics(context)
     training = judged_conversations(context, context.training, kept)
     held_out = judged_conversations(context, context.held_out, work.chosen)
-    scores, tested = (work.matrix(side, work.chosen)[0].sum(axis=1) for side in (training, held_out))
+    # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
+    scores, tested = (work.matrix(side, work.chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
     positive, truth = positives(training), positives(held_out)
     theta = theta_c(scores, positive)
     window = fit_window(scores, positive, theta)
