@@ -57,6 +57,7 @@ HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
 PLANTED = "the planted ones"
 PLAIN = frozenset({"ds", "cdp"})
 SPUR = {"method": "spur"}
+UNPUBLISHED = (None,) * 6
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +71,7 @@ class Technique:
     """
 
     name: str
-    paper: tuple[float, ...]
+    paper: tuple[float | None, ...]
     without: frozenset[str] = frozenset()
     settings: Mapping[str, Any] = field(default_factory=dict)
     rubrics: str = ""
@@ -84,6 +85,7 @@ TECHNIQUES = (
     Technique("SPUR, numeric", (3.0, 28, 58, 55.9, 76, 64.4), PLAIN, SPUR, options={"scale": "numeric"}),
     Technique("SPUR, Likert", (14.5, 48, 70, 67.9, 76, 71.7), PLAIN, SPUR, options={"scale": "likert"}),
     Technique("SPUR, Likert, domain", (16.1, 58, 80, 77.8, 84, 80.8), PLAIN, SPUR),
+    Technique("SPUR with DS and CDP", UNPUBLISHED, settings=SPUR),
     Technique("−CDP", (23.7, 72, 64, 58.5, 96, 72.7), frozenset({"cdp"})),
     Technique("−DS", (17.9, 66, 52, 51.0, 100, 67.6), frozenset({"ds"})),
     Technique("−CDP −DS", (15.7, 62, 50, 50.0, 100, 66.7), PLAIN),
@@ -181,7 +183,8 @@ def tables(worlds: Sequence[World], count: int, agreement: float, options: Model
         back = [world.recovered(r.text for r in one.rubrics) for world, one in zip(worlds, found, strict=True)]
         reference = cells[:, -1] if reference is None else reference
         gap = interval(cells[:, -1] - reference) if how is not TECHNIQUES[0] else "–"
-        shown = [spread(column, p) for column, p in zip(cells.T, (*how.paper, None), strict=True)]
+        shown = [spread(column, p, 1) for column, p in zip(cells.T, how.paper, strict=False)]
+        shown.append(spread(cells[:, -1], None, 3))
         print(" | ".join([how.name, *shown, interval(back, most=1), gap]), flush=True)
 
 
@@ -237,9 +240,8 @@ def interval(column: Sequence[float] | Floats, most: float = np.inf) -> str:
     return f"{known.mean():.3f} [{known.mean() - half:.3f}, {min(known.mean() + half, most):.3f}]"
 
 
-def spread(column: Floats, published: float | None) -> str:
+def spread(column: Floats, published: float | None, digits: int = 1) -> str:
     """Mean ± standard deviation, and the paper's figure."""
-    digits = 1 if published is not None else 3
     known = column[~np.isnan(column)]
     deviation = f" ± {known.std(ddof=1):.{digits}f}" if len(known) > 1 else ""
     said = f"{known.mean():.{digits}f}{deviation}" if len(known) else "undefined"
