@@ -151,6 +151,8 @@ def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Rep
     if isinstance(status, int):
         headers: Mapping[str, str] = getattr(response, "headers", None) or {}
         return Reply(status=status, body=words, headers=headers, seconds=seconds)
+    if isinstance(error, NotImplementedError):
+        return Reply(status=400, body=words, seconds=seconds)  # a model that can't call tools: it is asked otherwise
     if isinstance(error, ValueError | TypeError | LookupError):
         return Reply(status=200, body=words, seconds=seconds)  # a body that the package could not read
     return Reply(problem="connection", detail=words, seconds=seconds)
