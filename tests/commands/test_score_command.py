@@ -164,8 +164,8 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     with duckdb.connect(str(learnt.store / "store.duckdb"), read_only=True) as database:
-        side = dict(database.execute("SELECT id, side FROM conversations").fetchall())
-    log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if side[one["id"]] == "test"])
+        held_out = {id_ for (id_,) in database.execute("SELECT id FROM conversations WHERE side = 'test'").fetchall()}
+    log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if one["id"] in held_out])
     ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert ended.code == 0
     told, rubrics = ended.last, json.loads(learnt.rubrics.read_text(encoding="utf-8"))
