@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -23,6 +22,7 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.files import write_whole
 from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
@@ -128,8 +128,8 @@ def save(model: JudgedEstimator, folder: Path) -> Path:
     text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / arrays, pack.arrays)
-        _write(folder / JSON_NAME, f"{text}\n".encode())
+        write_whole(folder / arrays, pack.arrays)
+        write_whole(folder / JSON_NAME, f"{text}\n".encode())
         for other in folder.glob("calibrator-*.safetensors"):
             if other.name != arrays:
                 other.unlink(missing_ok=True)
@@ -174,19 +174,6 @@ def _facts(file: Path) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
     return facts
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _scales(facts: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -189,13 +188,7 @@ async def _judge(
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
     work = Work(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
     context = JudgeContext(
-        store=store,
-        run=run.id,
-        tracer=setting.tracer(run.id),
-        secrets=setting.secrets,
-        progress=setting.progress,
-        wave=setting.wave,
-        gate=asyncio.Semaphore(setting.at_once),
+        **setting.of_run(run.id),
         shelf=shelf,
         pending=[id_ for id_ in shelf if id_ not in tallies],
         ensemble=ensemble,

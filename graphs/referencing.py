@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -116,13 +115,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
         done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in MENDABLE | {MISSING}}
         context = AnswerContext(
-            store=store,
-            run=run.id,
-            tracer=setting.tracer(run.id),
-            secrets=setting.secrets,
-            progress=setting.progress,
-            wave=setting.wave,
-            gate=asyncio.Semaphore(setting.at_once),
+            **setting.of_run(run.id),
             profile=profile,
             cases={case.id: case for case in cases},
             pending=[case.id for case in cases if case.id not in done],
@@ -179,13 +172,7 @@ async def grade(
         await _keep_cases(store, run.id, cases)
         known = answers_of(store, run.id)
         context = ReferenceContext(
-            store=store,
-            run=run.id,
-            tracer=setting.tracer(run.id),
-            secrets=setting.secrets,
-            progress=setting.progress,
-            wave=setting.wave,
-            gate=asyncio.Semaphore(setting.at_once),
+            **setting.of_run(run.id),
             profile=profile,
             cases={case.id: case for case in cases},
             pending=[case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain)],

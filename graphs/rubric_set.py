@@ -12,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 
 from pollex.agents.answers import SCALES, Question, ScaleName
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id
+from pollex.calibration.files import write_whole
 from pollex.errors import BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.netsat import NetSat
-from pollex.graphs.rubric_arrays import AGAIN, arrays_beside, place_of, remove_others, require_arrays, write_whole
+from pollex.graphs.rubric_arrays import AGAIN, arrays_beside, place_of, remove_others, require_arrays
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.probability import Calibration
 from pollex.selection.threshold import Window

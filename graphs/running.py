@@ -52,6 +52,18 @@ class Setting:
         self.traced(tracer)
         return tracer
 
+    def of_run(self, run: str) -> dict[str, Any]:
+        """The fields that every graph's `Context` has, for a run."""
+        return {
+            "store": self.store,
+            "run": run,
+            "tracer": self.tracer(run),
+            "secrets": self.secrets,
+            "progress": self.progress,
+            "wave": self.wave,
+            "gate": asyncio.Semaphore(self.at_once),
+        }
+
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
         """A setting without progress and arguments, for use from Python."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -172,13 +171,7 @@ async def _learn(
         for id_, answers in answers_of(setting.store, run.id).items():
             work.take(id_, [answer for answer in answers.values() if not mendable(answer)], judge_record.value)
         context = LearnContext(
-            store=setting.store,
-            run=run.id,
-            tracer=setting.tracer(run.id),
-            secrets=setting.secrets,
-            progress=setting.progress,
-            wave=setting.wave,
-            gate=asyncio.Semaphore(setting.at_once),
+            **setting.of_run(run.id),
             logs=logs,
             training=sides.train,
             held_out=sides.test,
@@ -223,13 +216,7 @@ async def score(
             await store.write(conversation_rows(run.id, new))
         shelf, done = Shelf(conversations), scored_ids(store, run.id)
         context = ScoreContext(
-            store=store,
-            run=run.id,
-            tracer=setting.tracer(run.id),
-            secrets=setting.secrets,
-            progress=setting.progress,
-            wave=setting.wave,
-            gate=asyncio.Semaphore(setting.at_once),
+            **setting.of_run(run.id),
             shelf=shelf,
             pending=[id_ for id_ in shelf if id_ not in done],
             judge=judge,

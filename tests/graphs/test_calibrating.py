@@ -12,13 +12,14 @@ from known_judges import with_judges
 from small_runs import Learnt
 
 from pollex.agents.answers import Answer, Unanswered
+from pollex.calibration.files import write_whole
 from pollex.calibration.models.weighed_sum import WeighedSum
 from pollex.calibration.thumbs import candidates
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.calibrating import ThumbModel, judges_wanted, stored
 from pollex.graphs.figures import probability_figures
 from pollex.graphs.netsat import entropy
-from pollex.graphs.rubric_arrays import place_of, write_whole
+from pollex.graphs.rubric_arrays import place_of
 from pollex.graphs.rubric_set import RubricSet
 
 
