@@ -30,7 +30,7 @@ demo: $(installed)
 	$(venv)/bin/pollex demo
 
 test: $(installed)
-	$(python) -m pytest
+	$(python) -m pytest --numprocesses auto --dist loadfile
 
 check: format lint types test
 

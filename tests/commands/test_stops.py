@@ -124,10 +124,10 @@ def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes
     log = write_log(tmp_path / "many.jsonl", rows)
     arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
     done: set[str] = set()
-    number, seconds = 0, 0.4
+    number, seconds = 0, 1.0
     while not done:  # later and later, until a kill comes after the first of five waves
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
-            number, seconds = number + 1, seconds * 1.25
+            number, seconds = number + 1, seconds * 1.6
             assert when(process, in_journal(store, '"status":"unfinished"', number))
             time.sleep(seconds)
             kill(process)
