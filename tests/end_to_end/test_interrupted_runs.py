@@ -9,6 +9,8 @@ import pytest
 from benches import ATTENTIVE, PROBE, Bench, until
 
 SLOW = [ATTENTIVE | {"match": "Problem", "latency": 1.5}, ATTENTIVE]
+SLOWER = [ATTENTIVE | {"match": "Problem", "latency": 12}, ATTENTIVE]
+"""A second command starts and asks for the store well before the first one has its answers."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -112,7 +114,7 @@ def test_resume_with_no_run_to_resume_is_wrong_use(bench: Bench) -> None:
 
 def test_two_runs_at_once_on_one_store_are_one_too_many(bench: Bench) -> None:
     bench.log(10)
-    bench.server.script(SLOW)
+    bench.server.script(SLOWER)
     first = bench.start(bench.scoring())
     until(lambda: bench.judged >= 10)
     second = bench.run(bench.scoring())
