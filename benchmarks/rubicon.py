@@ -38,7 +38,8 @@ from pollex.graphs import running, runs
 from pollex.graphs.figures import figures
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
-from pollex.graphs.rubric_set import Figures, RubricSet
+from pollex.graphs.rubric_records import Figures
+from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.metrics import assess, auc
 from pollex.selection.threshold import Window
@@ -267,14 +268,14 @@ ROWS = {
 }
 
 
-def spread(values: Sequence[float | None]) -> str:
+def spread(values: Sequence[float | None], digits: int = 3) -> str:
     """Mean ± standard deviation; undefined ones are left out and counted."""
     defined = np.array([value for value in values if value is not None])
     if not len(defined):
         return "undefined"
-    deviation = f" ± {defined.std(ddof=1):.3f}" if len(defined) > 1 else ""
+    deviation = f" ± {defined.std(ddof=1):.{digits}f}" if len(defined) > 1 else ""
     missing = f" ({len(values) - len(defined)} undef.)" if len(defined) < len(values) else ""
-    return f"{defined.mean():.3f}{deviation}{missing}"
+    return f"{defined.mean():.{digits}f}{deviation}{missing}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pollex.graphs.rubric_set import Figure, Figures, ProbabilityFigures
+from pollex.graphs.rubric_records import Figure, Figures, ProbabilityFigures
 from pollex.selection.losses import Bools, Floats
 from pollex.selection.metrics import Assessment, Metric
 

@@ -31,7 +31,8 @@ from pollex.graphs.results import (
     outcome_counts,
     scored_ids,
 )
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting, config, digest, fingerprint_of, running
 from pollex.graphs.runtime import Roles, Shelf
 from pollex.graphs.score import ScoreContext, ScoreState

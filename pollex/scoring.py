@@ -17,7 +17,8 @@ from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.figures import figures, probability_figures
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
-from pollex.graphs.rubric_set import ProbabilityFigures, RubricSet
+from pollex.graphs.rubric_records import ProbabilityFigures
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
 from pollex.selection.metrics import Assessment, assess
 from pollex.selection.threshold import Window

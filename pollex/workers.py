@@ -20,7 +20,8 @@ from pollex.agents.roles import Judge
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.limits import Budget, Limits
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runtime import WAVE, Roles
 from pollex.prompts.messages import Closing
 from pollex.prompts.profile import DomainProfile

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pollex.graphs.rubric_set import Figure, RubricSet
+from pollex.graphs.rubric_records import Figure
+from pollex.graphs.rubric_set import RubricSet
 from pollex.selection.curves import precision_plot
 from pollex.selection.losses import Floats
 from pollex.selection.probability import Calibration

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from pollex.conversations.display import printable
 from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_set import DataRecord, RubricSet
+from pollex.graphs.rubric_records import DataRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.web.markup import Markup, escape, tag
 from pollex.web.material import Skipped, has_score
 from pollex.web.rubric_list import NAME

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pollex.graphs.rubric_set import Figure, Figures, RubricSet
+from pollex.graphs.rubric_records import Figure, Figures
+from pollex.graphs.rubric_set import RubricSet
 from pollex.web.charts import spark_axis, whiskers
 from pollex.web.headline import CHANCE
 from pollex.web.markup import Child, Markup, join, tag

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from pollex.agents.rubrics import Quote, Reason
-from pollex.graphs.rubric_set import ChosenRubric, DroppedRubric, RubricSet
+from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
+from pollex.graphs.rubric_set import RubricSet
 from pollex.web.charts import mean_answers, share_bar
 from pollex.web.markup import Child, Markup, escape, tag
 from pollex.web.material import MeanAnswer

@@ -19,7 +19,7 @@ from pollex.graphs.calibrating import compared, stored
 from pollex.graphs.figures import figure, figures, probability_figures
 from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.learn.state import LearnContext, positives
-from pollex.graphs.rubric_set import (
+from pollex.graphs.rubric_records import (
     AlphaRow,
     Baseline,
     CalibrationRecord,
@@ -29,10 +29,9 @@ from pollex.graphs.rubric_set import (
     ChosenRubric,
     DataRecord,
     DroppedRubric,
-    RubricSet,
     WindowRecord,
-    digest_of,
 )
+from pollex.graphs.rubric_set import RubricSet, digest_of
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.conformal import guaranteed_window
 from pollex.selection.losses import theta_c

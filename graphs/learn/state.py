@@ -19,7 +19,8 @@ from pollex.conversations.model import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.netsat import value_of
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runtime import Context, Roles
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.policies import DEFAULT, policy_named

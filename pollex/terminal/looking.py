@@ -15,7 +15,8 @@ from pollex.agents.rubrics import Reason
 from pollex.conversations.display import printable
 from pollex.conversations.model import Conversation
 from pollex.errors import BadRubrics, PollexError
-from pollex.graphs.rubric_set import ChosenRubric, DroppedRubric, RubricSet
+from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
+from pollex.graphs.rubric_set import RubricSet
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.store import Store
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, run_tree

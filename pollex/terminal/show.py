@@ -14,7 +14,8 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.gateway.limits import Price
 from pollex.gateway.usage import StageUsage, UsageTable
-from pollex.graphs.rubric_set import CalibratorRecord, Figure, Figures, ProbabilityFigures, RubricSet
+from pollex.graphs.rubric_records import CalibratorRecord, Figure, Figures, ProbabilityFigures
+from pollex.graphs.rubric_set import RubricSet
 from pollex.terminal.session import Session
 from pollex.workers import Workers
 

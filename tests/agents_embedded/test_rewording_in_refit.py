@@ -17,7 +17,8 @@ from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Label
 from pollex.graphs import running, runs
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runtime import Roles
 from pollex.prompts.profile import DomainProfile
 from pollex.store.store import Store

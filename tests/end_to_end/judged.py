@@ -9,17 +9,16 @@ from typing import Any
 
 from pollex.agents.rubrics import Polarity
 from pollex.conversations.model import Conversation, Label, Turn
-from pollex.graphs.rubric_set import (
+from pollex.graphs.rubric_records import (
     CalibrationRecord,
     ChosenRubric,
     DataRecord,
     Figure,
     Figures,
     JudgeRecord,
-    RubricSet,
     WindowRecord,
-    digest_of,
 )
+from pollex.graphs.rubric_set import RubricSet, digest_of
 from pollex.prompts.profile import DomainProfile
 
 MODEL = "fake-model"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.graphs.rubric_set import JudgeRecord
+from pollex.graphs.rubric_records import JudgeRecord
 from pollex.workers import JUDGING, ModelOptions, confirmed, seed_of
 
 

@@ -25,7 +25,8 @@ from pollex.graphs import results, runs
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
 from pollex.graphs.results import Learned, outcome_counts, scores_of
-from pollex.graphs.rubric_set import JudgeRecord, RubricSet
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting
 from pollex.graphs.runtime import Roles
 from pollex.prompts.profile import DomainProfile

@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.agents.rubrics import Quote, Reason
 from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_set import (
+from pollex.graphs.rubric_records import (
     AlphaRow,
     Baseline,
     CalibrationRecord,
@@ -20,10 +20,9 @@ from pollex.graphs.rubric_set import (
     Figure,
     Figures,
     JudgeRecord,
-    RubricSet,
     WindowRecord,
-    digest_of,
 )
+from pollex.graphs.rubric_set import RubricSet, digest_of
 from pollex.prompts.profile import DomainProfile
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report

@@ -10,7 +10,8 @@ import pytest
 from material_for_reports import figure, rubric_set, scores
 
 from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_set import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures, RubricSet
+from pollex.graphs.rubric_records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
+from pollex.graphs.rubric_set import RubricSet
 from pollex.web.report import render_report
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
 from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_set import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.graphs.rubric_records import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
 
