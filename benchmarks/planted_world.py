@@ -22,14 +22,13 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
+from techniques import RUBICON, TABLES, Technique, learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from planted.chat import PlantedChat
@@ -37,59 +36,23 @@ from planted.model import Reader
 from planted.world import World, signals
 
 from pollex.agents.answers import LIKERT
-from pollex.agents.rubric_lists import read_rubrics
 from pollex.conversations.logs import logs_of
 from pollex.gateway.chat_models import ChatModel
-from pollex.graphs import runs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.running import Setting
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.metrics import auc
 from pollex.selection.policies import DEFAULT, POLICIES, select
 from pollex.store.store import Store
-from pollex.workers import ModelOptions, dismissed, hire
+from pollex.workers import ModelOptions
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")
 HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
 PLANTED = "the planted ones"
-PLAIN = frozenset({"ds", "cdp"})
-SPUR = {"method": "spur"}
 UNPUBLISHED = (None,) * 6
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Technique:
-    """A row of a table: how rubrics come about and are judged.
-
-    Attributes:
-        paper: The published ΔNetSAT, YR@90, accuracy, precision, recall and F1.
-    """
-
-    name: str
-    paper: tuple[float | None, ...]
-    without: frozenset[str] = frozenset()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    rubrics: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-TECHNIQUES = (
-    Technique("RUBICON", (27.4, 84, 76, 68.6, 96, 80.0)),
-    Technique("generic (BING)", (11.0, 58, 70, 64.7, 88, 74.6), rubrics="generic"),
-    Technique("generic, adapted", (11.3, 64, 76, 70.9, 88, 78.6), rubrics="generic_debugging"),
-    Technique("SPUR, numeric", (3.0, 28, 58, 55.9, 76, 64.4), PLAIN, SPUR, options={"scale": "numeric"}),
-    Technique("SPUR, Likert", (14.5, 48, 70, 67.9, 76, 71.7), PLAIN, SPUR, options={"scale": "likert"}),
-    Technique("SPUR, Likert, domain", (16.1, 58, 80, 77.8, 84, 80.8), PLAIN, SPUR),
-    Technique("SPUR with DS and CDP", UNPUBLISHED, settings=SPUR),
-    Technique("−CDP", (23.7, 72, 64, 58.5, 96, 72.7), frozenset({"cdp"})),
-    Technique("−DS", (17.9, 66, 52, 51.0, 100, 67.6), frozenset({"ds"})),
-    Technique("−CDP −DS", (15.7, 62, 50, 50.0, 100, 66.7), PLAIN),
-)
 
 
 def main() -> None:
@@ -122,7 +85,7 @@ def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -
         for budget in (6, 10):
             rows = []
             for world in worlds:
-                found = learnt(world, count, Technique("RUBICON", ()), Reader(agreement, seed=world.seed), budget)
+                found = in_world(world, count, Technique(RUBICON), Reader(agreement, seed=world.seed), budget)
                 chosen = [rubric.text for rubric in found.rubrics]
                 pool = [*chosen, *(rubric.text for rubric in found.dropped)]
                 right = np.mean([world.recovered([text]) > 0 for text in chosen])
@@ -131,35 +94,19 @@ def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -
             print(f"{agreement:.2f} | {budget} + {budget} | {cells}", flush=True)
 
 
-def learnt(
-    world: World, count: int, how: Technique, reader: Reader, budget: int = 10, options: ModelOptions | None = None
+def in_world(
+    world: World,
+    count: int,
+    how: Technique,
+    reader: Reader,
+    budget: int = 10,
+    model: ModelOptions | None = None,
 ) -> RubricSet:
-    """The rubric set of one world, in a store of its own; stability, which no figure here needs, is left out."""
-    given = read_rubrics(how.rubrics) if how.rubrics else ()
-    options = options or ModelOptions()
-    chat = None if options.model else ChatModel(PlantedChat(reader=reader))
-    settings = LearnSettings(budget=(budget, budget), resamples=0, **how.settings)
-    profile = DomainProfile.load(DEBUGGING)
-    asked = ModelOptions(
-        model=options.model, base_url=options.base_url, limits=options.limits, without=how.without, **how.options
-    )
-
-    async def work(store: Store) -> RubricSet:
-        async with dismissed(await hire(asked, profile, store, 0, chat)) as staff:
-            learned = await runs.learn(
-                logs_of(world.conversations(count)),
-                roles=staff.for_method(settings.method),
-                judge_record=staff.record,
-                profile=profile,
-                settings=settings,
-                setting=Setting.of(store, at_once=staff.at_once),
-                prompts=staff.prompts,
-                rubrics=given,
-            )
-        return learned.rubric_set
-
+    """The rubric set of one world, in a store of its own; by a simulated model where none is named."""
+    chat = None if model and model.model else ChatModel(PlantedChat(reader=reader))
+    logs, profile = logs_of(world.conversations(count)), DomainProfile.load(DEBUGGING)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        return asyncio.run(work(store))
+        return asyncio.run(learnt(how, logs, profile, store, budget=(budget, budget), model=model, chat=chat))[0]
 
 
 def value(found: RubricSet, figure: str) -> float:
@@ -170,22 +117,24 @@ def value(found: RubricSet, figure: str) -> float:
 
 
 def tables(worlds: Sequence[World], count: int, agreement: float, options: ModelOptions) -> None:
-    """The rows of the paper's tables that take a model."""
+    """The rows of the paper's tables that take a model; what stands in two tables once, and RUBICON first."""
     who = f"model {options.model}" if options.model else f"SIMULATED model, agreement {agreement:g}"
     print(f"{who}; {len(worlds)} worlds, {count} conversations each, half held out; mean ± sd over worlds, in brackets")
     print("the paper's, of other conversations and GPT-4; last, AUC less that of RUBICON in the same world\n")
     print(" | ".join(["technique", *HEADINGS, "planted, chosen", "AUC − RUBICON's"]))
+    rows = {how.options: how for techniques in TABLES.values() for how in techniques}
     reference: Floats | None = None
-    for how in TECHNIQUES:
-        found = [learnt(world, count, how, Reader(agreement, seed=world.seed), options=options) for world in worlds]
+    for how in sorted(rows.values(), key=lambda how: how.name != RUBICON):
+        found = [in_world(world, count, how, Reader(agreement, seed=world.seed), model=options) for world in worlds]
         cells = np.array([[value(one, figure) for figure in FIGURES] for one in found])
         cells[:, 1:6] *= 100
         back = [world.recovered(r.text for r in one.rubrics) for world, one in zip(worlds, found, strict=True)]
         reference = cells[:, -1] if reference is None else reference
-        gap = interval(cells[:, -1] - reference) if how is not TECHNIQUES[0] else "–"
-        shown = [spread(column, p, 1) for column, p in zip(cells.T, how.paper, strict=False)]
+        gap = interval(cells[:, -1] - reference) if how.name != RUBICON else "–"
+        published = how.published or UNPUBLISHED
+        shown = [spread(column, p, 1) for column, p in zip(cells.T, published, strict=False)]
         shown.append(spread(cells[:, -1], None, 3))
-        print(" | ".join([how.name, *shown, interval(back, most=1), gap]), flush=True)
+        print(" | ".join([f"{how.name}: {how.options}", *shown, interval(back, most=1), gap]), flush=True)
 
 
 def policies(worlds: Sequence[World], count: int, agreement: float) -> None:

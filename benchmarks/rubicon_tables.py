@@ -1,13 +1,16 @@
 """RUBICON's Tables 1–4 with our figures beside the published ones.
 
     python benchmarks/rubicon_tables.py --data LOG [LOG …] [--splits 20] [--seed 0] [--pools FOLDER] [--json]
-    python benchmarks/rubicon_tables.py --data LOG --model M [--base-url U] [--domain PROFILE] [--adapted RUBRICS]
+    python benchmarks/rubicon_tables.py --data LOG --model M [--base-url U] [--domain PROFILE] [--store FOLDER]
 
 Table 3, the policies, runs on the embedded pool of each log: 10 + 10 rubrics, stratified 50:50 splits (each split's
 seed is its number), α by cross-validation on the training half, every figure on the other half. Policies that draw are
-the mean of 20 draws a split. Tables 1, 2 and 4 need a model: each row is `pollex learn` with the options of
-`TECHNIQUES`. Without `--model` they are left out, and `benchmarks/planted_world.py` has them against a simulated model.
-The last column, accuracy outside the window, says what a yield is worth.
+the mean of 20 draws a split. The last column, accuracy outside the window, says what a yield is worth.
+
+Tables 1, 2 and 4 need a model: each row is what `pollex learn` comes to with the options that stand at its end.
+Without `--model` they are left out, and `benchmarks/planted_world.py` has them against a simulated one. All rows and
+splits share one store, so that no call is paid for twice; `--store` keeps it for another run, or to go on after one
+that was stopped. What a row sent is what none before it had asked; a few tiny calls that probe the endpoint come to it.
 
 Differences are paired by split. Two errors stand beside each: the standard error over splits, which is too small as
 splits share conversations, and the t-interval corrected for that (Nadeau and Bengio 2003, doi:10.1023/A:1024068626366).
@@ -17,11 +20,11 @@ The published figures are of 100 conversations with a C# debugging assistant and
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +32,12 @@ import numpy as np
 import numpy.typing as npt
 from embedded_pools import JudgedPool, judged_pool
 from rubicon import resampled_interval, spread
+from techniques import ADAPTED, PUBLISHED, RUBICON, TABLES, Technique, learnt
 
-from pollex.conversations.logs import read_logs
+from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.splits import split
+from pollex.errors import Interrupted, PollexError
+from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
@@ -38,6 +45,8 @@ from pollex.selection.metrics import assess
 from pollex.selection.policies import ALPHAS, DEFAULT, POLICIES
 from pollex.selection.pool import Pool
 from pollex.selection.threshold import fit_window
+from pollex.store.store import Store
+from pollex.workers import ModelOptions
 
 BUDGET = (10, 10)
 DRAWS = 20
@@ -55,54 +64,14 @@ SHOWN = {
 }
 PERCENT = ("yield_at_90", "accuracy", "precision", "recall", "f1", "confident_accuracy")
 
-PUBLISHED = {
-    "BING": (11.0, 58, 70, 64.7, 88, 74.6),
-    "BING adapted": (11.3, 64, 76, 70.9, 88, 78.6),
-    "SPUR": (3.0, 28, 58, 55.9, 76, 64.4),
-    "RUBICON": (27.4, 84, 76, 68.6, 96, 80.0),
-    "−CDP": (23.7, 72, 64, 58.5, 96, 72.7),
-    "−DS": (17.9, 66, 52, 51.0, 100, 67.6),
-    "−CDP −DS": (15.7, 62, 50, 50.0, 100, 66.7),
-    "UCB": (23.6, 68, 72, 65.7, 92, 76.7),
-    "brute force": (24.2, 74, 74, 67.7, 92, 78.0),
-    "correctness only": (29.7, 74, 76, 69.7, 92, 79.3),
-    "SPUR, numeric scale": (3.0, 28, 58, 55.9, 76, 64.4),
-    "SPUR, Likert": (14.5, 48, 70, 67.9, 76, 71.7),
-    "SPUR, Likert, domain-adapted": (16.1, 58, 80, 77.8, 84, 80.8),
-}
-"""By technique: ΔNetSAT; YR@90, accuracy, P, R and F1 in percent. Source: Biyani et al. 2024, Tables 1–4."""
-
 SAME = {"greedy": "RUBICON", "ucb": "UCB", "brute_force": "brute force", "correctness": "correctness only"}
 """Our policies by the paper's names."""
-
-TECHNIQUES: dict[str, dict[str, tuple[str, ...]]] = {
-    "Table 1, rubric sets": {
-        "BING": ("--rubrics-from", "generic"),
-        "BING adapted": ("--rubrics-from", "ADAPTED"),
-        "SPUR": ("--method", "spur"),
-        "RUBICON": ("--policy", "greedy"),
-    },
-    "Table 2, ablations": {
-        "−CDP": ("--policy", "greedy", "--without", "cdp"),
-        "−DS": ("--policy", "greedy", "--without", "ds"),
-        "−CDP −DS": ("--policy", "greedy", "--without", "cdp,ds"),
-    },
-    "Table 4, evaluators": {
-        "SPUR, numeric scale": ("--method", "spur", "--scale", "numeric"),
-        "SPUR, Likert": ("--method", "spur", "--scale", "likert"),
-        "SPUR, Likert, domain-adapted": ("--method", "spur", "--scale", "likert-domain"),
-    },
-}
-"""What `pollex learn` is told for each row that needs a model. BING's published set is not ours to ship: a generic set
-of our own stands in its place."""
-
-OURS = {"BING": "our generic set, in BING's place", "BING adapted": "our generic set, adapted", "RUBICON": "greedy"}
-"""What stands in a row of ours where it isn't what the paper's row is named after."""
 
 Values = dict[str, list[float | None]]
 """By metric: one value a split."""
 
-Floats = npt.NDArray[np.float64]
+USED = {"asked": "calls", "sent": "sent", "prompt": "tokens read", "completion": "written"}
+"""Of a row's usage, what is told."""
 
 
 def main() -> None:
@@ -110,23 +79,30 @@ def main() -> None:
     arguments = _arguments()
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
     seeds = range(arguments.seed, arguments.seed + arguments.splits)
+    say = _silent if arguments.json else print
     reports = []
     with tempfile.TemporaryDirectory() as scratch:
-        folders = Path(arguments.embeddings or scratch), arguments.pools
         for path in arguments.data:
-            report = policies(path, profile, seeds, *folders)
+            logs = read_logs(path)
+            report = policies(logs, profile, seeds, Path(arguments.embeddings or scratch), arguments.pools)
+            report["log"] = Path(path).name
+            say(in_words(report))
             if arguments.model:
-                report["techniques"] = {table: list(asked(path, table, arguments)) for table in TECHNIQUES}
+                with Store.open(arguments.store or Path(scratch) / "store") as store:
+                    report["techniques"] = list(tables(logs, profile, seeds, store, arguments, say))
+                report["behind"] = behind(report["techniques"], report["held_out"] / report["training"])
+                say(behind_in_words(report["behind"]))
             reports.append(report)
-            if not arguments.json:
-                print(in_words(report))
     over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT}
     if arguments.json:
         print(json.dumps({"logs": reports, "over_all": over_all}, ensure_ascii=False))
-    else:
-        print(all_in_words(over_all, len(reports)))
-        if not arguments.model:
-            print(needing_a_model())
+    say(all_in_words(over_all, len(reports)))
+    if not arguments.model:
+        say(needing_a_model())
+
+
+def _silent(_text: str) -> None:
+    """In place of `print` where one JSON object is all that is printed."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -140,15 +116,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pools", type=Path, help="folder in which judged pools are kept for another run")
     parser.add_argument("--model", help="for the rows that need one")
     parser.add_argument("--base-url", help="of the model's endpoint")
+    parser.add_argument("--store", type=Path, help="folder of the model's answers; a temporary one if left out")
     parser.add_argument("--json", action="store_true", help="one JSON object in place of the tables")
     return parser.parse_args()
 
 
 def policies(
-    path: str, profile: DomainProfile, seeds: Sequence[int], embeddings: Path, pools: Path | None
+    logs: Logs, profile: DomainProfile, seeds: Sequence[int], embeddings: Path, pools: Path | None
 ) -> dict[str, Any]:
     """Held-out figures of every policy on the same pools, and what the default is ahead by."""
-    logs = read_logs(path)
     values: dict[str, Values] = {name: {metric: [] for metric in SHOWN} for name in POLICIES}
     alphas: dict[str, list[float]] = {name: [] for name in POLICIES}
     for seed in seeds:
@@ -159,7 +135,6 @@ def policies(
                 values[name][metric].append(value)
     ratio = len(pool.truth) / len(pool.positive)
     return {
-        "log": Path(path).name,
         "training": len(pool.positive),
         "held_out": len(pool.truth),
         "splits": list(seeds),
@@ -208,8 +183,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def difference(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> dict[str, float]:
-    """Mean of the paired differences, its standard error over splits, and the corrected 95 % interval."""
-    differences = np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)
+    """Mean of paired differences where both are defined, its standard error over splits, the corrected interval."""
+    both = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine is not None and other is not None]
+    differences = np.array([mine - other for mine, other in both])
     low, high = resampled_interval(differences, ratio)
     error = float(differences.std(ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else float("nan")
     return {"mean": float(differences.mean()), "error": error, "low": low, "high": high}
@@ -222,42 +198,56 @@ def _mean_ahead(reports: Sequence[Mapping[str, Any]], name: str) -> dict[str, fl
     }
 
 
-def asked(path: str, table: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The rows of one table that need a model: `pollex learn` on the same splits."""
-    for technique, options in TECHNIQUES[table].items():
-        told = [arguments.adapted if option == "ADAPTED" else option for option in options]
-        values: Values = {metric: [] for metric in SHOWN}
-        failure = ""
-        for seed in range(arguments.seed, arguments.seed + arguments.splits):
-            found, failure = _learned(path, told, seed, arguments)
-            if failure:
-                break
-            for metric in SHOWN:
-                values[metric].append(found.get(metric))
-        yield {"technique": technique, "options": told, "values": values, "failure": failure}
+def tables(
+    logs: Logs,
+    profile: DomainProfile,
+    seeds: Sequence[int],
+    store: Store,
+    arguments: argparse.Namespace,
+    say: Callable[[str], None],
+) -> Iterator[dict[str, Any]]:
+    """The rows that take a model, each told as soon as it is there. What stands in two tables is learnt once."""
+    model = ModelOptions(model=arguments.model, base_url=arguments.base_url)
+    known: dict[str, dict[str, Any]] = {}
+    for table, techniques in TABLES.items():
+        say(_header(f"{table}: mean ± sd"))
+        for technique in techniques:
+            how = replace(technique, rubrics=arguments.adapted) if technique.rubrics == ADAPTED else technique
+            if how.options not in known:
+                known[how.options] = figures_of(how, logs, profile, seeds, store, model)
+            row = {"table": table, "technique": how.name, **known[how.options]}
+            say("\n".join(row_in_words(row, how)))
+            yield row
 
 
-def _learned(
-    path: str, options: Sequence[str], seed: int, arguments: argparse.Namespace
-) -> tuple[dict[str, float | None], str]:
-    """Held-out figures of one run, or why there are none. A store of its own: no run finds what another paid for."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            str(Path(sys.executable).with_name("pollex")),
-            "learn",
-            path,
-            "--json",
-            "--seed",
-            str(seed),
-            *options,
-        ]
-        command += ["--model", arguments.model, "--store", folder, "--out", f"{folder}/rubrics.json"]
-        command += ["--base-url", arguments.base_url] if arguments.base_url else []
-        command += ["--domain", arguments.domain] if arguments.domain else []
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if done.returncode not in (0, 3) or not done.stdout.strip():
-        return {}, (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    return json.loads(done.stdout.strip().splitlines()[-1])["held_out"] or {}, ""
+def figures_of(
+    how: Technique, logs: Logs, profile: DomainProfile, seeds: Sequence[int], store: Store, model: ModelOptions
+) -> dict[str, Any]:
+    """Held-out figures of a technique on the splits of the policies, and what it asked; or why there are none."""
+    values: Values = {metric: [] for metric in SHOWN}
+    used = dict.fromkeys(USED, 0)
+    row: dict[str, Any] = {"options": how.options, "values": values, "used": used, "unscored": 0, "failure": ""}
+    for seed in seeds:
+        try:
+            rubrics, usage = asyncio.run(learnt(how, logs, profile, store, split=seed, model=model))
+        except Interrupted:
+            raise
+        except PollexError as error:
+            return row | {"failure": f"split {seed}: {error}"}
+        assert rubrics.held_out is not None, "half is held out"
+        for metric in SHOWN:
+            values[metric].append(getattr(rubrics.held_out, metric).value)
+        for name in USED:
+            used[name] += getattr(usage, name)
+        row["unscored"] += len(split(logs.learnable, LearnSettings().test_fraction, seed).test) - rubrics.held_out.n
+    return row
+
+
+def behind(rows: Sequence[Mapping[str, Any]], ratio: float) -> dict[str, dict[str, float]]:
+    """AUC of each technique less that of RUBICON on the same splits; nothing where either failed."""
+    whole = {row["technique"]: row["values"]["auc"] for row in rows if not row["failure"]}
+    reference = whole.pop(RUBICON, None)
+    return {} if reference is None else {name: difference(auc, reference, ratio) for name, auc in whole.items()}
 
 
 def in_words(report: Mapping[str, Any]) -> str:
@@ -272,33 +262,48 @@ def in_words(report: Mapping[str, Any]) -> str:
         lines += [_published(SAME[name])] if name in SAME else []
     for name, ahead in report["ahead"].items():
         lines.append(f"{DEFAULT} less {name}: " + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items()))
-    for table, rows in report.get("techniques", {}).items():
-        lines.append(_header(f"{table}: mean ± sd"))
-        for row in rows:
-            name = OURS.get(row["technique"], row["technique"])
-            failed = f"{name:<40}failed: {row['failure']}"
-            lines += [failed if row["failure"] else _row(name, row["values"]), _published(row["technique"])]
     return "\n".join(lines)
 
 
+def row_in_words(row: Mapping[str, Any], how: Technique) -> Iterator[str]:
+    """One row of ours with what it was told and what it asked, and the paper's under it."""
+    asked = ", ".join(f"{row['used'][name]:,} {said}" for name, said in USED.items())
+    if row["failure"]:
+        yield f"{how.name:<40}failed: {row['failure']}"
+    else:
+        yield f"{_row(how.name, row['values'])}  {how.options} ({asked})"
+    if row["unscored"]:
+        yield f"  held-out conversations without a score, over all splits: {row['unscored']}"
+    if how.published:
+        yield _published(how.paper)
+
+
+def behind_in_words(gaps: Mapping[str, Mapping[str, float]]) -> str:
+    """The differences to RUBICON, a line a technique."""
+    return "\n".join(_told(f"{name} less {RUBICON}: AUC", one) for name, one in gaps.items())
+
+
 def _header(title: str) -> str:
-    return f"{title:<40}" + "".join(f"{name:>15}" for name in SHOWN.values())
+    return _line(title, SHOWN.values())
 
 
 def _row(name: str, values: Values) -> str:
-    return f"{name:<40}" + "".join(f"{_cell(metric, values[metric]):>15}" for metric in SHOWN)
+    return _line(name, [_cell(metric, values[metric]) for metric in SHOWN])
 
 
 def _cell(metric: str, values: Sequence[float | None]) -> str:
-    defined = [value * 100 if metric in PERCENT else value for value in values if value is not None]
     if metric == "auc":
         return spread(values)
-    return f"{np.mean(defined):.1f} ± {np.std(defined, ddof=1):.1f}" if len(defined) > 1 else spread(values)
+    scale = 100 if metric in PERCENT else 1
+    return spread([None if value is None else value * scale for value in values], digits=1)
 
 
 def _published(name: str) -> str:
-    cells = "".join(f"{value:>15}" for value in PUBLISHED[name])
-    return f"{'  published: ' + name:<40}" + cells + f"{'–':>15}" * 2
+    return _line(f"  published: {name}", [*map(str, PUBLISHED[name]), "–", "–"])
+
+
+def _line(name: str, cells: Iterable[str]) -> str:
+    return f"{name:<40}" + "".join(f" {cell:>15}" for cell in cells)
 
 
 def _told(title: str, one: Mapping[str, float]) -> str:
@@ -322,8 +327,8 @@ def needing_a_model() -> str:
         "\nTables 1, 2 and 4 need a model: give --model (and --base-url). benchmarks/planted_world.py has them against "
         "a simulated one. As published:"
     ]
-    for table, rows in TECHNIQUES.items():
-        lines += [_header(table), *(_published(name) for name in rows)]
+    for table, techniques in TABLES.items():
+        lines += [_header(table), *(_published(one.paper) for one in techniques if one.published)]
     return "\n".join(lines)
 
 
