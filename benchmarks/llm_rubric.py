@@ -10,10 +10,10 @@ choice looks at a real label: what is called chosen was chosen on synthetic ones
 row "chosen once" is what a single choice on all synthetic sheets reaches by the same cross-validation: a little too
 good, since its choice has seen what it is measured on, but what a table of models with the best one in bold says.
 
-Intervals are 95 % bootstrap intervals over dialogues of the mean over runs; "sd of P" is the deviation of Pearson's
-correlation over runs. p is that of a paired permutation test of squared errors, two-sided, against the expected LLM
-answer and against the chosen model (the oracle among the upper bounds); * is under 0.05, without correction for how
-many there are. The paper's RMSE can't be had together with its correlations; it stands there for completeness.
+± is the standard deviation over runs; intervals are 95 % bootstrap intervals over dialogues of the mean over runs. p is
+that of a paired permutation test of squared errors, two-sided, against the expected LLM answer and against the chosen
+model (the oracle among the upper bounds); * is under 0.05, without correction for how many there are. The paper's RMSE
+can't be had together with its correlations; it stands there for completeness.
 
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 """
@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,16 +62,13 @@ FEW_SHOT = ("judge", "ridge", ORDINAL, CHOSEN, CHOSEN_SHIFT)
 NESTED = (CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT)
 """Cross-validate to choose."""
 
-FEWER_SPLITS = 3
-"""For ablations and the learning curve."""
-
 
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--splits", type=int, default=10, help="of the folds; three for ablations and curve")
+    parser.add_argument("--splits", type=int, default=10, help="of the folds")
     parser.add_argument("--draws", type=int, default=40, help="of few-shot labels")
     parser.add_argument("--repeats", type=int, default=5, help="of the learning curve, in each split")
     parser.add_argument("--only", nargs="+", metavar="ROW", help=f"these rows alone: {', '.join(everything())}")
@@ -95,23 +93,23 @@ def planned(arguments: argparse.Namespace) -> list[Task]:
 
 def _tasks(seeds: int, splits: int, draws: int, repeats: int, quick: bool) -> Iterator[Task]:
     for key, method in (predictors() | bounds()).items():
-        runs = min(seeds if method.seeded else splits, method.runs.get(CV, seeds))
+        runs = seeds if method.seeded else splits
         if key != CHOSEN_SHIFT:
             yield from (Task(key, CV, seed=run if method.seeded else 0, split=run % splits) for run in range(runs))
         if key in predictors() and key not in NESTED:
             yield Task(key, SYSTEMS)
         # One judge a real dialogue: there are no others.
         if not key.startswith("others") and key != CHOSEN_ONCE:
-            runs = min(seeds, method.runs.get(REAL, seeds)) if method.seeded else 1
+            runs = seeds if method.seeded else 1
             yield from (Task(key, REAL, seed=seed) for seed in range(runs))
     for key in ablations(ORDINAL):
-        yield from (Task(key, CV, split=split) for split in range(min(splits, FEWER_SPLITS)))
+        yield from (Task(key, CV, split=split) for split in range(splits))
     if not quick:
-        yield from (Task(key, CV) for key in ablations(NETWORK))
+        yield from (
+            Task(key, CV, seed=seed, split=seed % splits) for key in ablations(NETWORK) for seed in range(seeds)
+        )
     yield from (Task(key, FEW, labels=LABELS, repeats=draws) for key in FEW_SHOT)
-    yield from (
-        Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(min(splits, FEWER_SPLITS))
-    )
+    yield from (Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(splits))
 
 
 def in_words(done: list[Done], material: Material) -> str:
@@ -142,12 +140,12 @@ def in_words(done: list[Done], material: Material) -> str:
 
 
 def _choices(rows: Rows) -> str:
-    return "\n".join(
-        f"{key}, {where}, seed {seed}: {note}"
-        for (key, where), row in rows.items()
-        for seed, note in enumerate(row.notes)
-        if note
-    )
+    """By what is learnt on all synthetic sheets; the choices within folds are alike, and fifty."""
+    lines = []
+    for (key, where), row in rows.items():
+        notes = Counter(note for note in row.notes if note) if where == REAL else {}
+        lines += [f"{key}, {count} of {len(row.notes)} runs: {note}" for note, count in notes.items()]
+    return "\n".join(lines)
 
 
 def _seconds(done: list[Done]) -> str:

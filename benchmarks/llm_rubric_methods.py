@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,6 @@ class Method:
         systems: Whether what belongs together is the dialogues of one system, and not the sheets of one dialogue.
         isotonic: Whether the prediction then goes through isotonic regression per judge, learnt from predictions of
             sheets that the estimator had not seen.
-        runs: By place, so many at most: it takes long.
     """
 
     title: str
@@ -72,7 +71,6 @@ class Method:
     view: View = lambda sheets: sheets
     systems: bool = False
     isotonic: bool = False
-    runs: Mapping[str, int] = field(default_factory=dict)
 
     def fitted(self, train: Sheets, seed: int) -> JudgedEstimator:
         """The estimator, after it has learnt from what it sees of the sheets."""
@@ -174,11 +172,11 @@ def predictors() -> dict[str, Method]:
         "judge": Method("judge's mean", kind("judge_mean")),
         "isotonic": Method("isotonic per judge", kind("isotonic")),
         "ridge": Method("ridge with judge", kind("ridge")),
-        "authors": Method("network, authors' recipe", kind("network", **AUTHORS), True, runs={CV: 3}),
+        "authors": Method("network, authors' recipe", kind("network", **AUTHORS), True),
         NETWORK: Method(
             "network (LLM-Rubric)", kind("network"), True, (0.396, 0.401, 0.398, 0.393), (0.422, 0.350, 0.347, 0.331)
         ),
-        "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True, runs={CV: 3, REAL: 3}),
+        "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True),
         "intercepts": Method("ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)),
         "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),

@@ -136,19 +136,24 @@ def ablation_table(rows: Rows, of: str, where: str) -> str:
     whole = rows.get((of, where))
     if whole is None:
         return ""
-    lines = [_line("", ("log-loss", "Pearson", "Δ log-loss, 95 % interval", "p"), ABLATION_WIDTHS)]
-    lines.append(_line("all of it", (_n(whole.mean("log_loss")), _n(whole.mean("pearson")), "", ""), ABLATION_WIDTHS))
+    lines = [_line("", ("log-loss", "Pearson", "Δ log-loss, 95 % interval", "p", "runs"), ABLATION_WIDTHS)]
+    cells = _over_runs(whole, "log_loss"), _over_runs(whole, "pearson"), "", "", str(len(whole.runs))
+    lines.append(_line("all of it", cells, ABLATION_WIDTHS))
     for key, method in ablations(of).items():
         if (row := rows.get((key, where))) is None:
             continue
         losses = [_losses(those.runs[: len(row.runs)]) for those in (row, whole)]
         cells = (
-            _n(row.mean("log_loss")), _n(row.mean("pearson")),
+            _over_runs(row, "log_loss"), _over_runs(row, "pearson"),
             _interval(_gap(losses[0] - losses[1], row.runs[0].text), signed=True),
-            _p(compared(losses[0], losses[1], row.runs[0].text)),
+            _p(compared(losses[0], losses[1], row.runs[0].text)), str(len(row.runs)),
         )  # fmt: skip
         lines.append(_line(method.title, cells, ABLATION_WIDTHS))
     return "\n".join(lines)
+
+
+def _over_runs(row: Row, measure: str) -> str:
+    return _spread([getattr(one, measure).value for one in row.each])
 
 
 def _losses(runs: Sequence[Predictions]) -> Floats:
@@ -209,25 +214,23 @@ def curve_table(done: Iterable[Done]) -> str:
     return "\n".join(lines)
 
 
-WIDTHS = (21, 21, 9, 9, 21, 8, 9, 9, 10, 28)
-ABLATION_WIDTHS = (10, 10, 28, 8)
+WIDTHS = (29, 29, 9, 9, 29, 8, 9, 10, 28)
+ABLATION_WIDTHS = (16, 16, 28, 8, 6)
 
 
 def _table(methods: Mapping[str, Method], rows: Rows, where: str, chosen: str | None) -> str:
     names = (
-        "RMSE", "Pearson", "Spearm.", "Kendall", "log-loss", "smECE", "sd of P", "p ≠ LLM", "p ≠ best",
-        "paper: RMSE P S K",
+        "RMSE", "Pearson", "Spearm.", "Kendall", "log-loss", "smECE", "p ≠ LLM", "p ≠ best", "paper: RMSE P S K",
     )  # fmt: skip
     lines = [_line("", names, WIDTHS)]
     baseline, best = rows.get((BASELINE, where)), rows.get((chosen or "", where))
     for key, method in methods.items():
         if (row := rows.get((key, where))) is None:
             continue
-        interval = {name: _interval(row.interval[name]) for name in WITH_INTERVAL}
+        interval = {name: _interval(row.interval[name], row.deviation(name)) for name in WITH_INTERVAL}
         cells = (
             interval["rmse"], interval["pearson"], _n(row.mean("spearman")), _n(row.mean("kendall")),
-            interval["log_loss"], _n(row.mean("smece")), _n(row.deviation("pearson")),
-            _p(row.against(baseline)), _p(row.against(best)),
+            interval["log_loss"], _n(row.mean("smece")), _p(row.against(baseline)), _p(row.against(best)),
             _published({CV: method.synthetic, REAL: method.real}.get(where)),
         )  # fmt: skip
         lines.append(_line(method.title, cells, WIDTHS))
@@ -242,12 +245,13 @@ def _n(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def _interval(figure: Measured, signed: bool = False) -> str:
+def _interval(figure: Measured, deviation: float | None = None, signed: bool = False) -> str:
     if figure.value is None:
         return NOTHING
     sign = "+" if signed else ""
+    over_runs = "" if deviation is None else f" ± {deviation:.3f}"
     ends = "" if figure.low is None else f" [{figure.low:{sign}.3f} {figure.high:{sign}.3f}]"
-    return f"{figure.value:{sign}.3f}{ends}"
+    return f"{figure.value:{sign}.3f}{over_runs}{ends}"
 
 
 def _spread(values: Sequence[float | None]) -> str:
