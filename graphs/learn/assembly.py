@@ -1,4 +1,4 @@
-"""From the judge's answers to a rubric set: what `select` and `assess` do, as plain functions of a run's work."""
+"""From chosen rubrics to a rubric set: what `calibrate` and `assess` do, as plain functions of a run's work."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pollex.agents.baseline import tfidf_scores
-from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation, Label
-from pollex.conversations.splits import folds
-from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.calibrating import compared, stored
 from pollex.graphs.figures import figure, figures, probability_figures
 from pollex.graphs.guarantees import GuaranteeRecord
+from pollex.graphs.learn.caveats import caveats, refusals
+from pollex.graphs.learn.choice import candidates, judged_conversations
+from pollex.graphs.learn.provenance import dropped_rubrics, reasons_of
 from pollex.graphs.learn.state import LearnContext, positives
 from pollex.graphs.rubric_records import (
     AlphaRow,
@@ -28,181 +27,38 @@ from pollex.graphs.rubric_records import (
     Choice,
     ChosenRubric,
     DataRecord,
-    DroppedRubric,
     WindowRecord,
 )
 from pollex.graphs.rubric_set import RubricSet, digest_of
-from pollex.selection.alpha import choose_alpha
 from pollex.selection.conformal import guaranteed_window
-from pollex.selection.losses import theta_c
+from pollex.selection.losses import Bools, Floats, theta_c
 from pollex.selection.metrics import assess, auc_difference
-from pollex.selection.policies import select
-from pollex.selection.pool import Selection
 from pollex.selection.probability import fit_calibration
-from pollex.selection.stability import stability
 from pollex.selection.threshold import Window, fit_window
-
-FOLDS = 5
-DEFAULT_ALPHA = 1.0
-LEAST_ANSWERED = 0.5
-SMALL = 50
-"""Held-out conversations of the smaller class below which a figure is called noisy."""
-
-Floats = npt.NDArray[np.float64]
-
-
-def choose(context: LearnContext) -> dict[str, Any]:
-    """Chooses rubrics on training conversations; all that `assemble` must know of it, as JSON values."""
-    kept, unjudged = judged_rubrics(context)
-    training = judged_conversations(context, context.training, kept)
-    values, answered = context.work.matrix(training, kept)
-    positive, sat, ids = positives(training), np.array([r.polarity == "sat" for r in kept]), [r.id for r in kept]
-    settings = context.settings
-    alpha, table, held_out_scores, notes = weigh(context, values, positive, sat, ids, training)
-    rng = np.random.default_rng(settings.seed)
-    chosen = select(values, positive, sat, ids, settings.budget, alpha, rng, settings.policy)
-    shares = stable_shares(context, values, positive, sat, ids, alpha)
-    if not answered.all():
-        notes.append(
-            f"{(~answered).sum()} of {answered.size} training answers are missing; each counts as its rubric's mean"
-        )
-    return {
-        "alpha": alpha,
-        "alphas": table,
-        "held_out_scores": held_out_scores,
-        "chosen": [ids[step.index] for step in chosen.steps],
-        "choices": choices(chosen, ids, shares),
-        "dropped": dropped(chosen, ids, shares) | unjudged,
-        "notes": notes,
-    }
-
-
-def judged_rubrics(context: LearnContext) -> tuple[list[Rubric], dict[str, Any]]:
-    """The rubrics that at least half of the training conversations were answered on, and why others are out."""
-    kept, unjudged = [], {}
-    _, answered = context.work.matrix(context.training, context.work.kept)
-    for rubric, share in zip(context.work.kept, answered.mean(axis=0), strict=True):
-        if share >= LEAST_ANSWERED:
-            kept.append(rubric)
-        else:
-            unjudged[rubric.id] = {"loss": None, "beaten_by": None, "stability": None, "answered": float(share)}
-    if not kept:
-        raise BadRubrics(
-            f"no rubric to choose from: of {len(context.work.kept)} written, none has answers for half of the log",
-            remedy="see `pollex trace` of this run for what went wrong",
-        )
-    return kept, unjudged
-
-
-def judged_conversations(
-    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
-) -> list[Conversation]:
-    """Those with an answer to any of the rubrics."""
-    _, answered = context.work.matrix(conversations, rubrics)
-    return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
-
-
-def weigh(
-    context: LearnContext,
-    values: Floats,
-    positive: npt.NDArray[np.bool_],
-    sat: npt.NDArray[np.bool_],
-    ids: Sequence[str],
-    training: Sequence[Conversation],
-) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
-    """α, its table, the scores of conversations by rubrics chosen without them, and notes."""
-    settings = context.settings
-    try:
-        dealt = folds(training, FOLDS, settings.seed)
-    except BadLabels as error:
-        alpha = DEFAULT_ALPHA if settings.alpha is None else settings.alpha
-        return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
-    grid = None if settings.alpha is None else (settings.alpha,)
-    choice = choose_alpha(values, positive, sat, ids, settings.budget, dealt, settings.policy, grid, settings.seed)
-    table = [
-        {"alpha": row.alpha, "mean_auc": row.mean, "deviation": row.deviation, "folds": row.folds}
-        for row in choice.table
-    ]
-    return choice.alpha, table, choice.held_out.tolist(), []
-
-
-def stable_shares(
-    context: LearnContext,
-    values: Floats,
-    positive: npt.NDArray[np.bool_],
-    sat: npt.NDArray[np.bool_],
-    ids: Sequence[str],
-    alpha: float,
-) -> Floats | None:
-    """How often each rubric is chosen in bootstrap resamples [rubric]; None where that was switched off."""
-    settings = context.settings
-    if not settings.resamples:
-        return None
-    context.progress.start("stability", settings.resamples)
-    return stability(
-        values,
-        positive,
-        sat,
-        ids,
-        settings.budget,
-        alpha,
-        np.random.default_rng([settings.seed, 1]),
-        policy=settings.policy,
-        resamples=settings.resamples,
-        progress=lambda _done, _wanted: context.progress.advance("stability"),
-    )
-
-
-def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """For each chosen rubric, the terms of the set when it came in."""
-    return {
-        ids[one.index]: {
-            "step": number,
-            "loss": one.loss,
-            "correctness": one.correctness,
-            "sharpness": one.sharpness,
-            "stability": None if shares is None else float(shares[one.index]),
-        }
-        for number, one in enumerate(chosen.steps, start=1)
-    }
-
-
-def dropped(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """For each rubric that was not chosen, its last loss and what was chosen in its place."""
-    return {
-        ids[one.index]: {
-            "loss": one.loss,
-            "beaten_by": None if one.beaten_by is None else ids[one.beaten_by],
-            "stability": None if shares is None else float(shares[one.index]),
-        }
-        for one in chosen.drops
-    }
 
 
 def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     """Which model gives probabilities, and what it says of training conversations that it did not see."""
     work, settings = context.work, context.settings
-    kept, _ = judged_rubrics(context)
-    training = judged_conversations(context, context.training, kept)
+    pool = candidates(context)
     found = compared(
-        work.matrix(training, kept)[0],
-        work.probabilities(training, kept),
-        kept,
-        training,
+        pool.values,
+        work.probabilities(pool.conversations, pool.rubrics),
+        pool.rubrics,
+        pool.conversations,
         settings.budget,
         selection["alpha"],
         settings.policy,
         settings.seed,
         progress=lambda: context.progress.advance("calibrate"),
     )
-    return stored(found) | {"conversations": [c.id for c in training]}
+    return stored(found) | {"conversations": [c.id for c in pool.conversations]}
 
 
 def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any]) -> RubricSet:
     """θ, window and probability from training scores alone, then the figures of both sides."""
     work, settings = context.work, context.settings
-    kept, _ = judged_rubrics(context)
-    training = judged_conversations(context, context.training, kept)
+    training = candidates(context).conversations
     held_out = judged_conversations(context, context.held_out, work.chosen)
     # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
     scores, tested = (work.matrix(side, work.chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
@@ -250,10 +106,10 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
 
 def guarantee(
     selection: dict[str, Any],
-    positive: npt.NDArray[np.bool_],
+    positive: Bools,
     theta: float,
     tested: Floats,
-    truth: npt.NDArray[np.bool_],
+    truth: Bools,
 ) -> GuaranteeRecord | None:
     """The window with a guarantee, which only scores by rubrics chosen without the conversation can give."""
     if selection["held_out_scores"] is None:
@@ -322,9 +178,9 @@ def data_record(
 
 def baselines(
     training: Sequence[Conversation],
-    positive: npt.NDArray[np.bool_],
+    positive: Bools,
     held_out: Sequence[Conversation],
-    truth: npt.NDArray[np.bool_],
+    truth: Bools,
     tested: Floats,
     rng: np.random.Generator,
 ) -> list[Baseline]:
@@ -344,78 +200,3 @@ def baselines(
         )
         for name, (seen, unseen) in simple.items()
     ]
-
-
-def caveats(context: LearnContext, truth: npt.NDArray[np.bool_]) -> list[str]:
-    """What keeps a reader from trusting the figures too far."""
-    notes = []
-    if not len(truth):
-        notes.append(
-            "Nothing was held out: there are no figures on conversations that the rubrics were not learnt from."
-        )
-    elif (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
-        notes.append(
-            f"The smaller class has {smaller} held-out conversations: figures differ a lot from split to split, "
-            "so read the intervals, not the figures."
-        )
-    n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
-    if (n_sat, n_dsat) != context.settings.budget:
-        notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
-    if failed := len(context.work.failures):
-        notes.append(f"{failed} conversations lack an answer; `pollex trace` of this run says why.")
-    if silent := len(context.work.unextracted):
-        notes.append(f"{silent} training conversations gave no reasons; `pollex trace` of this run says why.")
-    return notes
-
-
-def refusals(refused: dict[str, int]) -> list[str]:
-    """One line a cause for rubrics that were written and not taken."""
-    return [f"{count} rubric texts were refused: {cause}" for cause, count in sorted(refused.items())]
-
-
-def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[DroppedRubric]:
-    """Every rubric of the pool that is not in the set, duplicates first."""
-    work = context.work
-    texts = {rubric.id: rubric.text for rubrics in work.pool.values() for rubric in rubrics}
-    texts |= {rubric.id: rubric.text for rubric in work.kept}
-    pool = {rubric.id: rubric for rubrics in work.pool.values() for rubric in rubrics}
-    duplicates = [
-        DroppedRubric(
-            id=id_,
-            text=texts[id_],
-            polarity=pool[id_].polarity,
-            support=len(pool[id_].reason_ids),
-            reason=f"says the same as “{texts[into]}”",
-            duplicate_of=into,
-        )
-        for id_, into in work.merged.items()
-    ]
-    kept = {rubric.id: rubric for rubric in work.kept}
-    return duplicates + [
-        DroppedRubric(
-            id=id_,
-            text=texts[id_],
-            polarity=kept[id_].polarity,
-            support=len(kept[id_].reason_ids),
-            reason=why_dropped(drop, texts),
-            loss=drop["loss"],
-            stability=drop["stability"],
-        )
-        for id_, drop in selection["dropped"].items()
-    ]
-
-
-def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
-    """In words."""
-    if "answered" in drop:
-        return f"answered on only {drop['answered']:.0%} of the training conversations"
-    if drop["beaten_by"] is None:
-        return "the budget of its kind is 0"
-    return f"the set was better with “{texts[drop['beaten_by']]}”"
-
-
-def reasons_of(context: LearnContext) -> tuple[Any, ...]:
-    """The reasons behind the chosen rubrics."""
-    wanted = {id_ for rubric in context.work.chosen for id_ in rubric.reason_ids}
-    every = [*context.work.reasons(context.training, "sat"), *context.work.reasons(context.training, "dsat")]
-    return tuple(reason for reason in every if reason.id in wanted)

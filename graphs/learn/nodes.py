@@ -17,7 +17,8 @@ from pollex.agents.answers import Unanswered
 from pollex.agents.rubrics import Polarity, Rubric, with_reasons
 from pollex.graphs.asking import ask, extract_from, sides
 from pollex.graphs.calibrating import FOLDS, model_of
-from pollex.graphs.learn.assembly import assemble, choose, compare, judged_conversations, judged_rubrics
+from pollex.graphs.learn.assembly import assemble, compare
+from pollex.graphs.learn.choice import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.store.resume import step
 from pollex.store.rows import RubricSetRow, packed, rubric_rows
@@ -220,7 +221,7 @@ async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
         await context.store.write_step(context.run, "calibrate", found)
     if found["held_out"] is not None:
         work.crossfitted = dict(zip(found["conversations"], found["held_out"], strict=True))
-    training = judged_conversations(context, context.training, judged_rubrics(context)[0])
+    training = candidates(context).conversations
     answers = work.probabilities(training, work.chosen)
     work.thumb_model = await asyncio.to_thread(model_of, found["chosen"], answers, work.chosen, training)
     return {}

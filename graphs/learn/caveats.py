@@ -1,0 +1,36 @@
+"""What a reader of a rubric set must know before trusting its figures."""
+
+from __future__ import annotations
+
+from pollex.graphs.learn.state import LearnContext
+from pollex.selection.losses import Bools
+
+SMALL = 50
+"""Held-out conversations of the smaller class below which a figure is called noisy."""
+
+
+def caveats(context: LearnContext, truth: Bools) -> list[str]:
+    """What keeps a reader from trusting the figures too far."""
+    notes = []
+    if not len(truth):
+        notes.append(
+            "Nothing was held out: there are no figures on conversations that the rubrics were not learnt from."
+        )
+    elif (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
+        notes.append(
+            f"The smaller class has {smaller} held-out conversations: figures differ a lot from split to split, "
+            "so read the intervals, not the figures."
+        )
+    n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
+    if (n_sat, n_dsat) != context.settings.budget:
+        notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
+    if failed := len(context.work.failures):
+        notes.append(f"{failed} conversations lack an answer; `pollex trace` of this run says why.")
+    if silent := len(context.work.unextracted):
+        notes.append(f"{silent} training conversations gave no reasons; `pollex trace` of this run says why.")
+    return notes
+
+
+def refusals(refused: dict[str, int]) -> list[str]:
+    """One line a cause for rubrics that were written and not taken."""
+    return [f"{count} rubric texts were refused: {cause}" for cause, count in sorted(refused.items())]
