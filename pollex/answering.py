@@ -18,11 +18,12 @@ from pollex.graphs.referencing import Ended, Response, answer, responses_of
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.referencing.profile import DEFAULT, ReferencingProfile
 from pollex.row_files import require_format, write_rows
+from pollex.salt import salt_of
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import list_some, show_outcomes, show_usage, usage_json
-from pollex.workers import ModelOptions, Workers, dismissed, hire, llm_options, salt_of
+from pollex.workers import ModelOptions, Workers, dismissed, hire, llm_options
 
 DONE, PARTLY = 0, 3
 

@@ -24,10 +24,10 @@ from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.running import Setting
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.profile import DomainProfile, profile_at
+from pollex.rehiring import embedded_judge, hire_judge
 from pollex.store.store import DEFAULT, Store
-from pollex.workers import ModelOptions, dismissed, embedded_judge, hire, hire_judge, profile_at
+from pollex.workers import ModelOptions, dismissed, hire
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -103,14 +103,7 @@ def learn(
                 judge_record=staff.record,
                 profile=profile,
                 settings=settings,
-                setting=Setting.of(
-                    opened,
-                    resume=resume,
-                    arguments={"api": "learn"},
-                    secrets=staff.secrets,
-                    traced=staff.traced,
-                    at_once=staff.at_once,
-                ),
+                setting=staff.setting(opened, resume=resume, arguments={"api": "learn"}),
                 prompts=staff.prompts,
                 rubrics=given,
             )

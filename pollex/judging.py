@@ -20,7 +20,7 @@ from pollex.graphs.judging import Judged, People, Task, answered_by_people, judg
 from pollex.graphs.running import Setting
 from pollex.interview import people_now
 from pollex.judge_options import JudgeOptions
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.row_files import require_format, write_rows
 from pollex.store.resume import conversations_of
 from pollex.store.spans import Tracer
@@ -28,7 +28,7 @@ from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import list_some, show_logs, show_outcomes, show_usage, usage_json
 from pollex.verdict_files import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row, write_lines
-from pollex.workers import ModelOptions, Workers, embedded_workers, embedder_for, profile_at, workers
+from pollex.workers import ModelOptions, Workers, embedded_workers, embedder_for, workers
 
 DONE, PARTLY = 0, 3
 ENOUGH_LABELS = 50

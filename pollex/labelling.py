@@ -36,11 +36,12 @@ from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
+from pollex.rehiring import judging
 from pollex.scoring import DONE, exit_code, support_json
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import cell, show_logs, show_outcomes, show_usage, table, usage_json
-from pollex.workers import ModelOptions, Workers, judging
+from pollex.workers import ModelOptions, Workers
 
 Row = dict[str, Any]
 

@@ -19,7 +19,8 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import learn, refit
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.profile import DomainProfile, profile_at
+from pollex.rehiring import judging
 from pollex.selection.policies import DEFAULT
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
@@ -37,7 +38,7 @@ from pollex.terminal.show import (
 )
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
-from pollex.workers import ModelOptions, Workers, judging, profile_at, workers
+from pollex.workers import ModelOptions, Workers, workers
 
 REPORT = "report.html"
 DONE, PARTLY = 0, 3

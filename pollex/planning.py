@@ -38,11 +38,13 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
+from pollex.rehiring import confirmed, seed_of
+from pollex.salt import kept_salt
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import print_json
 from pollex.terminal.show import usage_table, usage_values
-from pollex.workers import ModelOptions, confirmed, kept_salt, llm_options, seed_of
+from pollex.workers import ModelOptions, llm_options
 
 EXACT, AT_MOST = "planned", "at most"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,13 +15,16 @@ from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels
 from pollex.export import exporter_for
 from pollex.graphs.calibrating import judges_wanted
-from pollex.graphs.figures import figures, probability_figures
+from pollex.graphs.figures import figure, figures, probability_figures
+from pollex.graphs.guarantees import promise
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
 from pollex.graphs.rubric_records import ProbabilityFigures
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
-from pollex.selection.metrics import Assessment, assess
+from pollex.rehiring import judging
+from pollex.selection.losses import Bools, Floats
+from pollex.selection.metrics import Assessment, Beyond, Metric, assess, beyond
 from pollex.selection.threshold import Window
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
@@ -35,7 +39,7 @@ from pollex.terminal.show import (
     truth_json,
     usage_json,
 )
-from pollex.workers import ModelOptions, Workers, judging
+from pollex.workers import ModelOptions, Workers
 
 DONE, PARTLY = 0, 3
 
@@ -99,7 +103,9 @@ def evaluate_command(
         scored, staff = opened.run(_score(opened, kept, rubric_set, model, arguments, "evaluate"))
         scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
         measured, truth = figures(measure(rubric_set, labelled, scores)), likelihoods(rubric_set, labelled, scores)
+        promised = kept_promise(rubric_set, labelled, scores)
         show_figures(opened, {f"{len(labelled)} labelled": measured})
+        show_promise(opened, rubric_set, promised)
         show_truth(opened, rubric_set, truth)
         show_outcomes(opened, scored.counts)
         show_usage(opened, staff)
@@ -111,6 +117,7 @@ def evaluate_command(
             )
         if run.as_json:
             limits = {"theta": rubric_set.theta, "window": [rubric_set.window.lower, rubric_set.window.upper]}
+            limits |= {"guaranteed_window": promise_json(rubric_set, promised)}
             about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts, "learnt_from": seen}
             probability = {"probability": truth_json(truth)} | support_json(rubric_set)
             print_json(figures_json(measured) | probability | limits | about | usage_json(staff))
@@ -119,12 +126,24 @@ def evaluate_command(
 
 def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Assessment:
     """The metrics of those conversations that have a score."""
+    netsat, positive = scored_and_labelled(labelled, scores)
+    window = Window(**rubric_set.window.model_dump())
+    return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0))
+
+
+def kept_promise(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Beyond | None:
+    """What the window with a guarantee does to them; None where the set has no such window."""
+    if rubric_set.guaranteed is None:
+        return None
+    return beyond(rubric_set.guaranteed.window, *scored_and_labelled(labelled, scores))
+
+
+def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score]) -> tuple[Floats, Bools]:
+    """NetSAT and label of those conversations that have a score, each `[conversation]`."""
     pairs = [
         (s.netsat, c.label is Label.POSITIVE) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None
     ]
-    netsat, positive = np.array([n for n, _ in pairs], float), np.array([p for _, p in pairs], bool)
-    window = Window(**rubric_set.window.model_dump())
-    return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0))
+    return np.array([n for n, _ in pairs], float), np.array([p for _, p in pairs], bool)
 
 
 def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
@@ -137,6 +156,35 @@ def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores:
     probability, positive = np.array([p for p, _ in pairs], float), np.array([up for _, up in pairs], bool)
     share = rubric_set.training.positives / rubric_set.training.n
     return probability_figures(probability, positive, share, np.random.default_rng(0), smooth=True)
+
+
+def show_promise(opened: Session, rubric_set: RubricSet, found: Beyond | None) -> None:
+    """The yield and the precisions of the window with a guarantee, beside what it promises."""
+    if (record := rubric_set.guaranteed) is None or found is None:
+        return
+    opened.say(
+        f"Window with a guarantee ({promise(record)}): yield {counted(found.yield_rate)}; right {counted(found.accuracy)}"
+    )
+    for side, label, place, precision in (
+        (record.upper, "positive", "over", found.positive),
+        (record.lower, "negative", "at most", found.negative),
+    ):
+        if side.threshold is not None:
+            opened.say(f"  {label} {place} {side.threshold:.1f}: right {counted(precision)}")
+
+
+def counted(metric: Metric) -> str:
+    """A share with its interval, and what it is of."""
+    said = told(figure(metric))
+    return said if metric.value is None else f"{said} of {metric.n}"
+
+
+def promise_json(rubric_set: RubricSet, found: Beyond | None) -> dict[str, Any] | None:
+    """The same for scripts; null where the set has no such window."""
+    if (record := rubric_set.guaranteed) is None or found is None:
+        return None
+    sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
+    return sides | {"precision": record.precision, "delta": record.delta, "fitted_on": record.n} | asdict(found)
 
 
 def show_truth(opened: Session, rubric_set: RubricSet, found: ProbabilityFigures) -> None:

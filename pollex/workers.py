@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.answers import ScaleName
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
@@ -16,15 +15,15 @@ from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
-from pollex.agents.roles import Judge
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.limits import Budget, Limits
 from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.running import Setting
 from pollex.graphs.runtime import WAVE, Roles
 from pollex.prompts.messages import Closing
 from pollex.prompts.profile import DomainProfile
+from pollex.salt import salt_of
 
 if TYPE_CHECKING:
     from pollex.agents.llm.options import LlmOptions
@@ -36,10 +35,6 @@ if TYPE_CHECKING:
 
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
-
-SALT = "salt"
-"""File of a store's secret. Boundaries around data are made from it: they are part of what a paid call is known by."""
-
 
 JUDGING = ("scale", "elicitation", "samples", "canary", "straight_lining", "closing")
 """What a rubric set remembers of how its judge was asked, and asks again."""
@@ -53,7 +48,7 @@ class ModelOptions:
         model: None for the embedded roles.
         scale: How rubrics are asked; all but `likert-domain` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
-        value: What NetSAT adds up; see `graphs.rubric_set.JudgeRecord`.
+        value: What NetSAT adds up; see `graphs.rubric_records.JudgeRecord`.
     """
 
     model: str | None = None
@@ -103,6 +98,10 @@ class Workers:
     def at_once(self) -> int:
         """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
         return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
+
+    def setting(self, store: Store, **rest: Any) -> Setting:
+        """The setting of a run that they work in; `rest` as of `Setting.of`."""
+        return Setting.of(store, secrets=self.secrets, traced=self.traced, at_once=self.at_once, **rest)
 
     def for_method(self, method: str) -> Roles:
         """The roles with all that a way to learn needs.
@@ -254,23 +253,6 @@ def prompt_versions() -> dict[str, str]:
     return {name: load(name).version for name in names()}
 
 
-def kept_salt(folder: Path) -> bytes | None:
-    """The store's secret; None where there is none yet."""
-    path = folder / SALT
-    return path.read_bytes() if path.exists() else None
-
-
-def salt_of(folder: Path) -> bytes:
-    """The store's secret, made when it is first needed."""
-    path = folder / SALT
-    if not path.exists():
-        draft = path.with_name(f".{SALT}.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_bytes(secrets.token_bytes(32))
-        draft.replace(path)
-    return path.read_bytes()
-
-
 def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Roles:
     """All four roles without an LLM."""
     return Roles(
@@ -289,88 +271,3 @@ def embedded_record(embedder: Embedder) -> JudgeRecord:
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
     """The embedding model with the store's cache."""
     return Embedder(model, None if store is None else store / EMBEDDINGS)
-
-
-def embedded_judge(rubric_set: RubricSet, store: Path | None) -> Judge:
-    """The embedded judge as the rubric set remembers it."""
-    record = rubric_set.judge
-    if record.kind != "embedded":
-        raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of the embedded judge",
-            remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
-        )
-    return EmbeddedJudge(embedder_for(store, model_of(record.options)), record.learned)
-
-
-@asynccontextmanager
-async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
-    """`hire_judge`, with a model's connections closed at the end."""
-    async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
-        yield staff
-
-
-async def hire_judge(
-    options: ModelOptions, rubric_set: RubricSet, store: Store, chat: ChatModel | None = None
-) -> Workers:
-    """Workers whose judge is the one that θ was fitted to.
-
-    Raises:
-        WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
-    """
-    record = rubric_set.judge
-    if record.kind == "llm":
-        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
-        hired.notes += changed(record, hired.capabilities)
-        return hired
-    if asked := options.model or (chat and chat.model):
-        raise WrongUse(
-            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
-            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
-        )
-    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
-    staff.roles = replace(staff.roles, judge=embedded_judge(rubric_set, store.folder))
-    staff.record = record
-    return staff
-
-
-def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> ModelOptions:
-    """The options with which the set's judge answers as it did.
-
-    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
-    """
-    asked = chat.model if chat else options.model
-    if asked not in (None, record.name):
-        raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of {asked}",
-            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
-        )
-    place = record.options.get("place")
-    if chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
-    known = {name: record.options[name] for name in JUDGING if name in record.options}
-    without = frozenset(record.options.get("without", ()))
-    return replace(options, model=record.name, value=record.value, without=without, **known)
-
-
-def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
-    """What a reader of scores must know where the endpoint can't do, or can do more than, what θ was fitted with."""
-    before = record.options.get("capabilities")
-    if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
-        return []
-    gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
-    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
-
-
-def seed_of(record: JudgeRecord) -> int:
-    """The seed that a judge's calls were sent with."""
-    return int(record.options.get("seed", 0))
-
-
-def model_of(options: Mapping[str, object]) -> str:
-    """The embedding model that a judge was made with."""
-    return str(options.get("embedding_model", DEFAULT_MODEL))
-
-
-def profile_at(path: Path | None) -> DomainProfile:
-    """The domain profile of a file, or the neutral one."""
-    return DomainProfile.neutral() if path is None else DomainProfile.load(path)

@@ -86,6 +86,11 @@ class DomainProfile(BaseModel):
         return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
 
 
+def profile_at(path: Path | None) -> DomainProfile:
+    """The domain profile of a file, or the neutral one."""
+    return DomainProfile.neutral() if path is None else DomainProfile.load(path)
+
+
 def complaint(error: ValidationError) -> str:
     """All that is missing or wrong, in one clause a field."""
     faults = error.errors(include_url=False, include_input=False)

@@ -51,15 +51,7 @@ class Session:
 
     def setting(self, arguments: dict[str, Any], staff: Workers) -> Setting:
         """The setting of a run that this session makes."""
-        return Setting(
-            store=self.store,
-            progress=self.bars,
-            arguments=arguments,
-            resume=self.options.resume,
-            secrets=staff.secrets,
-            traced=staff.traced,
-            at_once=staff.at_once,
-        )
+        return staff.setting(self.store, progress=self.bars, arguments=arguments, resume=self.options.resume)
 
     def meet(self, staff: Workers) -> None:
         """Says who works, what their endpoint can't do, and lets Ctrl-C reach them."""

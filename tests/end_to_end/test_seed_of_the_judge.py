@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pollex.graphs.rubric_records import JudgeRecord
-from pollex.workers import JUDGING, ModelOptions, confirmed, seed_of
+from pollex.rehiring import confirmed, seed_of
+from pollex.workers import JUDGING, ModelOptions
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:

@@ -1,0 +1,103 @@
+"""The judge of a rubric set, hired again: θ holds for its answers alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.roles import Judge
+from pollex.errors import WrongUse
+from pollex.gateway.endpoint import Endpoint
+from pollex.graphs.rubric_records import JudgeRecord
+from pollex.graphs.rubric_set import RubricSet
+from pollex.workers import JUDGING, ModelOptions, Workers, dismissed, embedded_workers, embedder_for, hire
+
+if TYPE_CHECKING:
+    from pollex.gateway.chat_models import ChatModel
+    from pollex.gateway.probe import Capabilities
+    from pollex.store.store import Store
+
+
+def embedded_judge(rubric_set: RubricSet, store: Path | None) -> Judge:
+    """The embedded judge as the rubric set remembers it."""
+    record = rubric_set.judge
+    if record.kind != "embedded":
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of the embedded judge",
+            remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
+        )
+    return EmbeddedJudge(embedder_for(store, model_of(record.options)), record.learned)
+
+
+@asynccontextmanager
+async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
+    """`hire_judge`, with a model's connections closed at the end."""
+    async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
+        yield staff
+
+
+async def hire_judge(
+    options: ModelOptions, rubric_set: RubricSet, store: Store, chat: ChatModel | None = None
+) -> Workers:
+    """Workers whose judge is the one that θ was fitted to.
+
+    Raises:
+        WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
+    """
+    record = rubric_set.judge
+    if record.kind == "llm":
+        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
+        hired.notes += changed(record, hired.capabilities)
+        return hired
+    if asked := options.model or (chat and chat.model):
+        raise WrongUse(
+            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
+            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
+        )
+    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
+    staff.roles = replace(staff.roles, judge=embedded_judge(rubric_set, store.folder))
+    staff.record = record
+    return staff
+
+
+def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> ModelOptions:
+    """The options with which the set's judge answers as it did.
+
+    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
+    """
+    asked = chat.model if chat else options.model
+    if asked not in (None, record.name):
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of {asked}",
+            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
+        )
+    place = record.options.get("place")
+    if chat is None and options.base_url is None and place != Endpoint(record.name).place:
+        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
+    known = {name: record.options[name] for name in JUDGING if name in record.options}
+    without = frozenset(record.options.get("without", ()))
+    return replace(options, model=record.name, value=record.value, without=without, **known)
+
+
+def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+    """What a reader of scores must know where the endpoint can't do, or can do more than, what θ was fitted with."""
+    before = record.options.get("capabilities")
+    if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
+        return []
+    gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
+    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
+
+
+def seed_of(record: JudgeRecord) -> int:
+    """The seed that a judge's calls were sent with."""
+    return int(record.options.get("seed", 0))
+
+
+def model_of(options: Mapping[str, object]) -> str:
+    """The embedding model that a judge was made with."""
+    return str(options.get("embedding_model", DEFAULT_MODEL))
