@@ -6,6 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from pollex.selection.agreement import share_interval
 from pollex.selection.conformal import GuaranteedWindow, Side
 from pollex.selection.losses import Bools, Floats
 from pollex.selection.threshold import Window
@@ -70,15 +71,34 @@ class GuaranteeRecord(BaseModel):
 
 
 def in_words(record: GuaranteeRecord) -> str:
-    """What it promises, for people."""
-    said = (
-        f"Right at least {record.precision:.0%} of the time on each side, with probability {1 - record.delta:.0%}, on "
-        f"conversations like the {record.n} that it was fitted on: {_side(record.upper, 'positive', 'over', record)}; "
+    """What it promises and did, for people."""
+    said = promise(record)
+    promised = (
+        f"{said[0].upper()}{said[1:]}: {_side(record.upper, 'positive', 'over', record)}; "
         f"{_side(record.lower, 'negative', 'at most', record)}."
     )
-    if not record.outside:
-        return said
-    return f"{said} Held out: {record.outside} of {record.held_out} outside this window, {record.right} of them right."
+    return f"{promised} {_held_out(record)}".rstrip()
+
+
+def promise(record: GuaranteeRecord) -> str:
+    """What holds on each side."""
+    return (
+        f"right at least {record.precision:.0%} of the time on each side, with probability {1 - record.delta:.0%}, on "
+        f"conversations like the {record.n} that it was fitted on"
+    )
+
+
+def _held_out(record: GuaranteeRecord) -> str:
+    if not record.held_out:
+        return ""
+    outside = f"Held out: {_counted(record.outside, record.held_out)} outside this window"
+    return f"{outside}, {_counted(record.right, record.outside)} right." if record.outside else f"{outside}."
+
+
+def _counted(hits: int, n: int) -> str:
+    """A count with its share and the exact 95 % interval of that."""
+    low, high = share_interval(hits, n)
+    return f"{hits} of {n} ({hits / n:.0%}, 95 % interval {low:.0%} to {high:.0%})"
 
 
 def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:

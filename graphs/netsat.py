@@ -22,9 +22,10 @@ class Score(BaseModel):
     """What a conversation came to.
 
     Attributes:
-        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the four below.
+        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the five below.
         label: `positive` where NetSAT is over θ.
         confident: Whether NetSAT lies outside the uncertainty window.
+        guaranteed: Whether it lies outside the window with a guarantee; None where the set has no such window, too.
         probability: P(positive), of somebody unknown.
         entropy: Of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
         judges: P(positive) of each judge that was asked for.
@@ -38,6 +39,7 @@ class Score(BaseModel):
     netsat: float | None = None
     label: Literal["positive", "negative"] | None = None
     confident: bool | None = None
+    guaranteed: bool | None = None
     probability: float | None = None
     entropy: float | None = None
     judges: dict[str, float] = {}
@@ -50,6 +52,7 @@ class NetSat(BaseModel):
 
     Attributes:
         signs: +1 for SAT and −1 for DSAT rubrics, by id.
+        guaranteed: The window with a guarantee; None where the set has none.
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None in sets of before there was one.
     """
@@ -61,6 +64,7 @@ class NetSat(BaseModel):
     window: Window
     calibration: Calibration
     thumb_model: ThumbModel | None = None
+    guaranteed: Window | None = None
     value: Literal["auto", "expected", "mode"] = "auto"
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
@@ -115,6 +119,7 @@ class NetSat(BaseModel):
             netsat=netsat,
             label="positive" if netsat > self.theta else "negative",
             confident=bool(self.window.confident(scores)[0]),
+            guaranteed=None if self.guaranteed is None else bool(self.guaranteed.confident(scores)[0]),
             probability=probability,
             entropy=entropy(probability),
         )

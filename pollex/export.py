@@ -33,13 +33,15 @@ full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 """Nothing in it can be run; an id such as -2 stays what it is."""
 
-FIELDS = ("id", "netsat", "label", "confident", "probability", "entropy", "outcome", "judge", "answers")
+FIELDS = ("id", "netsat", "label", "confident", "probability", "entropy", "outcome", "judge", "answers", "guaranteed")
+"""New ones come last, so that no column moves."""
 
 PARQUET_COLUMNS = """
     id: 'VARCHAR', netsat: 'DOUBLE', label: 'VARCHAR', confident: 'BOOLEAN', probability: 'DOUBLE', entropy: 'DOUBLE',
     outcome: 'VARCHAR', judge: 'VARCHAR',
     answers: 'STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
-              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]'"""
+              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]',
+    guaranteed: 'BOOLEAN'"""
 
 
 def exporter_for(path: Path) -> Export:
@@ -129,6 +131,7 @@ def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()
             "outcome": score.outcome,
             "judge": rubrics.judge.name,
             "answers": [answer_row(answer, polarities[answer.question_id], rubrics) for answer in score.answers],
+            "guaranteed": score.guaranteed,
             **{column_of(judge): score.judges.get(judge) for judge in judges},
         }
 

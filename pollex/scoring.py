@@ -162,9 +162,8 @@ def show_promise(opened: Session, rubric_set: RubricSet, found: Beyond | None) -
     """The yield and the precisions of the window with a guarantee, beside what it promises."""
     if (record := rubric_set.guaranteed) is None or found is None:
         return
-    opened.say(
-        f"Window with a guarantee ({promise(record)}): yield {counted(found.yield_rate)}; right {counted(found.accuracy)}"
-    )
+    kept = f"yield {counted(found.yield_rate)}; right outside it {counted(found.accuracy)}"
+    opened.say(f"Window with a guarantee ({promise(record)}): {kept}")
     for side, label, place, precision in (
         (record.upper, "positive", "over", found.positive),
         (record.lower, "negative", "at most", found.negative),

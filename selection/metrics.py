@@ -1,6 +1,7 @@
 """How well scores tell good conversations from bad, each figure with its 95 % bootstrap interval.
 
 Sources: Biyani et al. 2024 for ΔNetSAT and YieldRate; Efron and Tibshirani 1993, chapter 13, for percentile intervals.
+What lies beyond a window's sides, often a few, has exact intervals: to a bootstrap 9 right of 9 are beyond doubt.
 
 Each class is resampled by itself: splits are stratified, so how many of each class there are is no chance, and every
 resample has both. A resample is its weights, how often each conversation is in it; most figures are then ratios of
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pollex.selection.agreement import share_interval
 from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
 from pollex.selection.threshold import Window
 
@@ -69,6 +71,23 @@ class Assessment:
     confident_accuracy: Metric
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """What a window does to labelled conversations, with exact 95 % intervals.
+
+    Attributes:
+        yield_rate: Share outside the window.
+        accuracy: Labelled right, of those.
+        positive: Truly positive, of those over the upper side.
+        negative: Truly negative, of those at or under the lower side.
+    """
+
+    yield_rate: Metric
+    accuracy: Metric
+    positive: Metric
+    negative: Metric
+
+
 Statistic = Callable[[Floats], Floats]
 """Weights `[resample, conversation]`, positives first, to figures `[resample]`; NaN where there is none."""
 
@@ -118,6 +137,31 @@ def assess(
     }
     metrics = _measured(measures, sizes, rng, resamples)
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
+
+
+def beyond(window: Window, scores: Floats, positive: Bools) -> Beyond:
+    """What lies outside a window, and how often it is right there.
+
+    Args:
+        scores: NetSAT `[conversation]`.
+        positive: Labels `[conversation]`.
+    """
+    over, under = window.over(scores), window.under(scores)
+    hits = int((over & positive).sum()), int((under & ~positive).sum())
+    beyond_it, sizes = "nothing is outside the window", (int(over.sum()), int(under.sum()))
+    return Beyond(
+        yield_rate=_exact(sum(sizes), len(scores), "no conversations"),
+        accuracy=_exact(sum(hits), sum(sizes), beyond_it),
+        positive=_exact(hits[0], sizes[0], f"{beyond_it} on this side"),
+        negative=_exact(hits[1], sizes[1], f"{beyond_it} on this side"),
+    )
+
+
+def _exact(hits: int, n: int, empty: str) -> Metric:
+    if not n:
+        return Metric(None, None, None, 0, empty)
+    low, high = share_interval(hits, n)
+    return Metric(hits / n, low, high, n)
 
 
 def auc(scores: Floats, positive: Bools) -> float:

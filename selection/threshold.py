@@ -31,10 +31,17 @@ class Window:
 
     def confident(self, scores: Floats) -> Bools:
         """Which scores lie outside the window: `[conversation]` to `[conversation]`."""
+        return self.under(scores) | self.over(scores)
+
+    def under(self, scores: Floats) -> Bools:
+        """Which scores are confidently negative: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
-        below = np.zeros(scores.shape, bool) if self.lower is None else scores <= self.lower
-        above = np.zeros(scores.shape, bool) if self.upper is None else scores > self.upper
-        return below | above
+        return np.zeros(scores.shape, bool) if self.lower is None else scores <= self.lower
+
+    def over(self, scores: Floats) -> Bools:
+        """Which scores are confidently positive: `[conversation]` to `[conversation]`."""
+        scores = np.asarray(scores, float)
+        return np.zeros(scores.shape, bool) if self.upper is None else scores > self.upper
 
 
 def fit_window(scores: Floats, positive: Bools, theta: float, precision: float = PRECISION) -> Window:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions) -> int:
     """Measure a rubric set on labelled conversations, with 95 % intervals.
 
+    Both windows are measured: the uncertainty window, and the one with a guarantee where the set has one.
+
     \b
     Examples
       pollex evaluate labelled.jsonl --rubrics rubrics.json

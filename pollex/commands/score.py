@@ -46,8 +46,8 @@ def command(
     """Score conversations with a rubric set, one row a conversation.
 
     A row has id, netsat, label, confident (outside the uncertainty window), probability of a thumb up with its entropy,
-    and the answers. A conversation that could not be scored has its outcome in place of figures, and the exit code
-    is 3.
+    the answers, and guaranteed: whether it is outside the window with a guarantee as well; empty where the set has no
+    such window. A conversation that could not be scored has its outcome in place of figures, and the exit code is 3.
 
     \b
     Examples

@@ -30,7 +30,21 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
     )
     assert "positive over 13.3 (57 conversations, 1 of them wrong)" in words
     assert "with probability 90%" in words
-    assert "73 of 205 outside this window, 68 of them right" in words
+    # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
+    assert "73 of 205 (36%, 95 % interval 29% to 43%) outside this window" in words
+    assert "68 of 73 (93%, 95 % interval 85% to 98%) right" in words
+
+
+def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
+    words = in_words(
+        record(
+            SideRecord(threshold=None, confident=0, wrong=0),
+            SideRecord(threshold=9, confident=57, wrong=1),
+            held_out=30,
+        )
+    )
+    assert "0 of 30 (0%, 95 % interval 0% to 12%) outside this window." in words
+    assert "right." not in words
 
 
 @pytest.mark.parametrize("flipped", [False, True])

@@ -39,6 +39,14 @@ def test_a_score_is_the_signed_sum_of_expected_values() -> None:
     assert (score.label, score.confident, score.probability) == ("positive", False, 0.5)
 
 
+def test_a_score_outside_one_window_may_lie_in_the_one_with_a_guarantee() -> None:
+    both = NETSAT.model_copy(update={"window": Window(0.0, 4.0), "guaranteed": Window(None, 6.0)})
+    found = [both.read("c", netsat) for netsat in (7.0, 5.0, 3.0, -1.0)]
+    assert [score.confident for score in found] == [True, True, False, True]
+    assert [score.guaranteed for score in found] == [True, False, False, False]
+    assert NETSAT.read("c", 7.0).guaranteed is None
+
+
 def test_a_point_mass_counts_with_its_option_and_rules_can_be_set() -> None:
     point = answer("s1", 0.0, 0.3, 0.7, 0.0, 0.0, source="point")
     assert value_of(point) == 5.0

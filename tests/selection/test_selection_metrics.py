@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from pollex.errors import BadLabels
-from pollex.selection.metrics import Assessment, Metric, _drawn, assess, auc, auc_difference, auc_statistic
+from pollex.selection.metrics import Assessment, Metric, _drawn, assess, auc, auc_difference, auc_statistic, beyond
 from pollex.selection.threshold import Window
 
 NOTHING_CERTAIN = Window(None, None)
@@ -162,3 +163,27 @@ def test_a_difference_of_aucs_is_measured_on_the_same_resamples() -> None:
 def test_a_difference_with_one_class_is_undefined() -> None:
     metric = auc_difference(np.zeros(3), np.ones(3), np.ones(3, bool), np.random.default_rng(0))
     assert metric == Metric(None, None, None, 3, "only positive conversations")
+
+
+def test_what_lies_beyond_a_window_by_hand() -> None:
+    # Over 8 are 9 and 10, both positive; at most 3 are 1, 2 and 3, of which 2 is positive. 5 of 10 lie outside.
+    scores = np.arange(1.0, 11.0)
+    positive = np.isin(scores, [2, 7, 9, 10])
+    found = beyond(Window(lower=3.0, upper=8.0), scores, positive)
+    assert [one.value for one in (found.yield_rate, found.accuracy)] == [5 / 10, 4 / 5]
+    assert [(one.value, one.n) for one in (found.positive, found.negative)] == [(1.0, 2), (2 / 3, 3)]
+    assert found.positive.low == pytest.approx(0.025 ** (1 / 2))  # exact: p² = 0.025
+    assert found.positive.high == 1.0
+    assert found.negative.low == pytest.approx(binomtest(2, 3).proportion_ci().low)
+    assert found.negative.high == pytest.approx(binomtest(2, 3).proportion_ci().high)
+
+
+def test_beyond_a_side_without_a_threshold_nothing_is_measured() -> None:
+    scores, positive = np.arange(4.0), np.array([False, False, True, True])
+    found = beyond(Window(lower=None, upper=1.5), scores, positive)
+    assert found.negative == Metric(None, None, None, 0, "nothing is outside the window on this side")
+    assert (found.positive.value, found.positive.n, found.accuracy.n) == (1.0, 2, 2)
+    nothing = beyond(NOTHING_CERTAIN, scores, positive)
+    assert (nothing.yield_rate.value, nothing.yield_rate.n) == (0.0, 4)
+    assert nothing.accuracy.undefined == "nothing is outside the window"
+    assert beyond(NOTHING_CERTAIN, np.zeros(0), np.zeros(0, bool)).yield_rate.undefined == "no conversations"
