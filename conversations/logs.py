@@ -120,23 +120,6 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     return logs
 
 
-def iter_logs(
-    sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None
-) -> Iterator[Conversation | BadRow]:
-    """Conversations and bad rows as they are read, none of them kept; duplicates aren't looked for.
-
-    Raises:
-        BadInput: A file can't be read.
-        WrongUse: As for `read_logs`.
-    """
-    options = options or ReadOptions()
-    for item in _items(sources, Picker(options), options):
-        if isinstance(item, Placed):
-            yield item.conversation
-        elif isinstance(item, BadRow):
-            yield item
-
-
 def logs_of(conversations: Iterable[Conversation]) -> Logs:
     """Conversations that are there already, as logs; for the Python API.
 

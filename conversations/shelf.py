@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import IO, overload
 
 from pollex.conversations.model import Conversation
@@ -81,11 +81,3 @@ class Shelf(Sequence[Conversation]):
             file.seek(place)
             content = file.read(length)
         return Conversation.model_validate(json.loads(content))
-
-
-def shelved(conversations: Iterable[Conversation], memory: int = MEMORY) -> Shelf:
-    """A shelf with these on it."""
-    shelf = Shelf(memory)
-    for conversation in conversations:
-        shelf.append(conversation)
-    return shelf

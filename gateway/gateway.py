@@ -145,12 +145,6 @@ class Gateway:
             elif not loop.is_closed():
                 loop.call_soon_threadsafe(session.limiter.close, self._error)
 
-    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Stops, and waits up to `seconds` for calls that are out on this event loop to come back and be recorded."""
-        self.stop()
-        if (session := self._sessions.get(asyncio.get_running_loop())) is not None:
-            await session.land(seconds)
-
     async def close(self) -> None:
         """Waits for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
         session = self._sessions.pop(asyncio.get_running_loop(), None)

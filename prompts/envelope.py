@@ -73,13 +73,6 @@ def seal(items: Sequence[Item], salt: bytes) -> str:
     return enclose(data, boundary(data, salt))
 
 
-def unseal(message: str) -> list[Item]:
-    """The items of a sealed message, whatever stands below them."""
-    line, _, rest = message.partition("\n")
-    items: list[Item] = json.loads(rest.partition(f"\n{line}")[0])
-    return items
-
-
 def _escape(match: re.Match[str]) -> str:
     """The JSON escape of one character; a pair of escapes beyond the basic plane."""
     units = match.group().encode("utf-16-be", "surrogatepass").hex()

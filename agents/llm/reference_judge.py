@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from pollex.agents.answers import Answer, Option, Question, Unanswered
 from pollex.agents.llm.asking import Asker
@@ -26,7 +26,6 @@ EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
 """What may be answered to whether a reference agrees with its evidence."""
 
 PLAIN, TYPE = "plain", "type"
-Mode = Literal["rules", "plain"]
 _SETTINGS = {"samples", "require", "temperature"}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sealed import unseal
+
 from pollex.agents.answers import Question
 from pollex.agents.llm.asking import Asker
 from pollex.agents.llm.options import LlmOptions
@@ -16,7 +18,6 @@ from pollex.conversations.model import Conversation, Label, Turn
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.gateway.probe import Capabilities
-from pollex.prompts.envelope import unseal
 from pollex.prompts.profile import DomainProfile
 
 Reply = Callable[[Call], Outcome] | Outcome | str

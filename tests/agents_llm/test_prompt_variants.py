@@ -6,6 +6,7 @@ import json
 
 import pytest
 from scripted import ABLE, TALK, Scripted, asker
+from sealed import unseal
 
 from pollex.agents.answers import Answer, Option, Question, Unanswered
 from pollex.agents.ensemble import Ensemble
@@ -15,7 +16,6 @@ from pollex.conversations.model import Conversation, Turn
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Failed, Outcome, Refused
-from pollex.prompts.envelope import unseal
 
 QUESTION = Question(
     id="q", text='Was it "done"?\nSay yes.', options=(Option(text="yes", value=1), Option(text="no", value=0))

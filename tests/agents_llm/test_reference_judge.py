@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from scripted import ABLE, LISTING, Scripted, asker
+from sealed import unseal
 
 from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.llm.asking import Asker
@@ -32,7 +33,6 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
 from pollex.gateway.probe import Capabilities, probe
-from pollex.prompts.envelope import unseal
 from pollex.prompts.referencing.profile import ReferencingProfile
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from scripted import Scripted, asker, rubric
+from sealed import unseal
 
 from pollex.agents.answers import Unanswered
 from pollex.agents.llm.updater import LlmUpdater
 from pollex.agents.roles import Revision
 from pollex.agents.rubrics import Quote, Reason, with_reasons
-from pollex.prompts.envelope import unseal
 
 
 def reason(number: int, text: str = "The user confirms the fix.") -> Reason:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pollex.conversations.assembly import Placed
-from pollex.conversations.logs import Logs, Tally, iter_logs, logs_of, read_logs
+from pollex.conversations.logs import Logs, Tally, logs_of, read_logs
 from pollex.conversations.model import Conversation, Label, Turn
 from pollex.conversations.options import ReadOptions
-from pollex.conversations.rows import BadRow
-from pollex.conversations.shelf import shelved
+from pollex.conversations.shelf import MEMORY, Shelf
 from pollex.errors import BadInput, WrongUse
 
 ROLES = ("user", "assistant")
@@ -192,6 +192,13 @@ def conversation(number: int, size: int = 10) -> Conversation:
     return Conversation(id=str(number), turns=turns, metadata={"n": [number, None, {"x": 1.5}]}, flags=("nul",))
 
 
+def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> Shelf:
+    shelf = Shelf(memory)
+    for one in conversations:
+        shelf.append(one)
+    return shelf
+
+
 def test_a_shelf_reads_the_same_from_memory_and_from_disk() -> None:
     many = [conversation(n) for n in range(50)]
     in_memory, on_disk = shelved(many), shelved(many, memory=20_000)
@@ -221,11 +228,6 @@ def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path
     large = tally.logs(logs.notes)
     assert not isinstance(large.conversations, tuple)
     assert (large.fingerprint, large.counts, list(large)) == (logs.fingerprint, logs.counts, list(logs))
-
-
-def test_iterating_gives_conversations_and_bad_rows_as_they_come(tmp_path: Path) -> None:
-    found = iter_logs(write(tmp_path, row("a"), "{", row("a")))
-    assert [item.line if isinstance(item, BadRow) else item.id for item in found] == ["a", 2, "a"]
 
 
 def test_errors_show_hostile_field_names_and_values_as_escapes(tmp_path: Path) -> None:

@@ -428,7 +428,7 @@ async def test_stopping_sends_nothing_more_and_keeps_what_is_in_flight() -> None
         async with gateway(server.url, ledger, concurrency=8) as door:
             asking = asyncio.ensure_future(ask_all(door, calls))
             await received(server, 16)
-            await door.drain()
+            door.stop()
             results = await asking
             stored = len(ledger.calls)
             with pytest.raises(Interrupted):

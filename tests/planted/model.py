@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sealed import unseal
+
 from planted.world import Signal, signal_of, signals
 
 Message = Mapping[str, Any]
@@ -173,10 +175,9 @@ class Reader:
 
 
 def unsealed(message: str) -> Items:
-    """The items between the boundary lines."""
-    line, _, rest = message.partition("\n")
+    """The items between the boundary lines; none where it isn't one of pollex's prompts."""
     try:
-        items = json.loads(rest.partition(f"\n{line}")[0])
+        items = unseal(message)
     except json.JSONDecodeError:
         return []
     return items if isinstance(items, list) else []

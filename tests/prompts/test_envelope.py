@@ -9,8 +9,9 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sealed import unseal
 
-from pollex.prompts.envelope import boundary, conversation, enclose, escaped, seal, unseal, written
+from pollex.prompts.envelope import boundary, conversation, enclose, escaped, seal, written
 from pollex.prompts.judging import meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.profile import DomainProfile
