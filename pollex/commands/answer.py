@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.terminal.options import RunOptions, with_endpoint, with_questions, with_run
+from pollex.terminal.options import RunOptions, out_option, with_endpoint, with_questions, with_run
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("answer")
 @click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS…")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("answers.jsonl"),
-    show_default=True,
-    help="Ends in .jsonl, .csv or .parquet.",
-)
+@out_option("answers.jsonl", "Ends in .jsonl, .csv or .parquet.")
 @click.option(
     "--profile",
     default="chinese",

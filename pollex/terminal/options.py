@@ -209,6 +209,11 @@ def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Cal
     return decorated  # type: ignore[return-value]
 
 
+def out_option(default: str, said: str) -> Callable[[Any], Any]:
+    """Where a verb writes what it makes; it arrives as `out: Path`."""
+    return click.option("--out", type=click.Path(path_type=Path), default=Path(default), show_default=True, help=said)
+
+
 logs_argument = click.argument("logs", nargs=-1, required=True, metavar="LOGS…")
 rubrics_option = click.option(
     "--rubrics", type=click.Path(path_type=Path), required=True, help="A rubric set that `pollex learn` wrote."
