@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -132,9 +133,10 @@ def refit_command(
     """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code.
 
     The split is the one that the set was learnt with, unless told otherwise: another one would hold out conversations
-    that the rubrics came from.
+    that the rubrics came from. The scale is the set's, too, whoever judges.
     """
     rubric_set = RubricSet.load(rubrics, arrays=False)  # a new calibrator is fitted
+    model = replace(model, scale=rubric_set.judge.scale)
     require_writable(out or rubrics)
     logs = read_logs(sources, options=reading)
     settings = LearnSettings(

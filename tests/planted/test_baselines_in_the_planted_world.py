@@ -136,6 +136,22 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     assert all(0 < row["probability"] < 1 for row in rows)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_refit_asks_on_the_scale_of_the_set_also_where_the_model_is_named(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path, named: bool
+) -> None:
+    pollex("learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server))
+    again = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
+    again += ["--model", "planted"] if named else []
+    planned = pollex(*again, "--dry-run", "--store", tmp_path / "none").last["plan"]
+    ended = pollex(*again)
+    assert ended.code == 0, ended.err
+    refitted = RubricSet.load(tmp_path / "rubrics.json")
+    assert refitted.judge.scale == "numeric"
+    assert [len(question.options) for question in refitted.questions] == [10] * 20
+    assert planned["judge"]["calls"] == ended.last["usage"]["judge"]["calls"]
+
+
 @pytest.mark.parametrize(("scale", "told"), [("likert", False), ("likert-domain", True)])
 def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str, told: bool) -> None:
     chat = PlantedChat()
