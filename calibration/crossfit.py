@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.estimator import JudgedEstimator, OneAnswer
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
 from pollex.errors import WrongUse
@@ -68,6 +69,9 @@ def crossfit(
         # Without their texts, too: X alone moves a model that standardises it.
         others = np.setdiff1d(np.arange(len(X)), rows)
         own = None if groups is None else groups[others].tolist()
-        fitted = clone(model).fit(*alone(X, y, others), questions=questions, groups=own)
+        with warnings.catch_warnings():
+            # Alike in one fold's training is no fault of the data.
+            warnings.simplefilter("ignore", OneAnswer)
+            fitted = clone(model).fit(*alone(X, y, others), questions=questions, groups=own)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out])
     return out

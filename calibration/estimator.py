@@ -1,12 +1,15 @@
 """What every calibrator has in common: checked input, judges by name, decoding, aggregation, a state to keep.
 
-An estimator in `models/` has an `__init__` that only stores, and overrides `_learn`, `_distribution`, `_state` and
-`_restore` (and `_adapt`, if it can learn from a few judgments of another domain); all else comes from here.
+An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/` also have `_state` and
+`_restore`, so that they can be kept (and `_adapt`, if they can learn from a few judgments of another domain). All else
+comes from here.
 """
 
 from __future__ import annotations
 
 import copy
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -23,6 +26,10 @@ Aggregate = Literal["mean", "max"] | float
 """How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
 
 
+class OneAnswer(UserWarning):
+    """All judgments of the main question are alike: what is learnt from them tells no text from another."""
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """All that a fitted estimator has learnt.
@@ -36,7 +43,7 @@ class State:
     arrays: dict[str, np.ndarray[Any, Any]]
 
 
-class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
+class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Predicts how judges answer, from the answer distributions of an LLM or of any other source.
 
     Attributes:
@@ -69,15 +76,14 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             WrongUse: X or y can't be read, or there is no judgment of the main question.
+
+        Warns:
+            OneAnswer: All judgments of the main question are alike.
         """
         self.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
         checked = self.questionnaire_.checked(X)
         found = judgments(y, judges, self.questionnaire_, len(checked))
-        if not len(found.of_question(self.questionnaire_.index())):
-            raise WrongUse(
-                f"no judgment of the main question {self.questionnaire_.main!r}",
-                remedy="name another main question, or add judgments of this one",
-            )
+        _require_answers(found, self.questionnaire_)
         seen = sorted({found.judges[code] for code in found.judge if code != NOBODY})
         self.judges_ = tuple(seen)
         grouped = np.arange(len(checked)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
@@ -174,13 +180,13 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         made._restore(state)
         return made
 
+    @abstractmethod
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         """Learns from checked arrays; judges are coded by `self.judges_`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         """Probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
-        raise NotImplementedError
 
     def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002 (for those that can)
         """Learns more, as a shallow copy whose `judges_` may have grown at the end: binds anew what it changes."""
@@ -190,10 +196,28 @@ class JudgedEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def _state(self) -> State:
-        raise NotImplementedError
+        """What was learnt, but for the judges' names."""
+        raise self._not_kept()
 
-    def _restore(self, state: State) -> None:
-        raise NotImplementedError
+    def _restore(self, state: State) -> None:  # noqa: ARG002 (for those that can)
+        """Binds what `_state` gave; questionnaire and judges are there already."""
+        raise self._not_kept()
+
+    def _not_kept(self) -> WrongUse:
+        return WrongUse(f"{type(self).__name__} can't be kept", remedy="keep a model of those in `calibration/models`")
+
+
+def _require_answers(found: Judgments, questions: Questionnaire) -> None:
+    own = found.of_question(questions.index())
+    if not len(own):
+        raise WrongUse(
+            f"no judgment of the main question {questions.main!r}",
+            remedy="name another main question, or add judgments of this one",
+        )
+    if len(np.unique(own.answer)) == 1:
+        value = questions.scale().values[int(own.answer[0])]
+        what = f"all {len(own)} judgments of the main question {questions.main!r} are {value:g}"
+        warnings.warn(f"{what} → add judgments that differ, or name another main question", OneAnswer, stacklevel=3)
 
 
 def aggregated(values: Floats, aggregate: Aggregate) -> Floats:

@@ -1,13 +1,14 @@
 """Random search over the paper's grid, within a time that a user waits.
 
 Every draw is a shape, batch and rate; its 36 pairs of epochs come almost for nothing (see `sweep`). The best is that of
-the highest held-out log-likelihood of the main question.
+the highest held-out log-likelihood of the main question, if it is higher than that of the settings that were there
+before the search.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.sheets import Sheets
 from pollex.calibration.stack import Penalty, Stack, without_bias_unit
 from pollex.calibration.sweep import Family, Recipe, Sweep, weights_of
-from pollex.calibration.training import Heads, Lesson
+from pollex.calibration.training import Heads, Lesson, one_thread
 from pollex.calibration.weights import Weights
 from pollex.errors import WrongUse
 
@@ -49,29 +50,39 @@ class Found:
     """What a search found.
 
     Attributes:
-        best: The setting with the highest held-out log-likelihood.
+        given: Held-out log-likelihood of the settings that were given; see `Trial`.
         trials: All, in the order that they were tried.
         passed_over: How many draws would have taken longer than the time left.
         seconds: What the search took.
     """
 
-    best: Trial
+    given: float
     trials: tuple[Trial, ...]
     passed_over: int
     seconds: float
 
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the highest log-likelihood; None where none is better than the settings that were given."""
+        better = [trial for trial in self.trials if trial.log_likelihood > self.given]
+        return max(better, key=lambda trial: trial.log_likelihood, default=None)
+
+    def sentence(self) -> str:
+        """What was tried and taken, for people."""
+        least = f"log-loss {-self.given:.3f}"
+        taken = f"none better than those given, {least}"
+        if self.best is not None:
+            taken = f"{self.best.family.name}, log-loss {-self.best.log_likelihood:.3f}, those given {least}"
+        late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
+        return f"{taken}; by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
+
 
 def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
-    """Shapes, batches and rates of the grid by lot, none twice, with all numbers of epochs.
+    """Shapes, batches and rates of the grid by lot, none twice, with all numbers of epochs; no batch beyond the sheets.
 
-    Raises:
-        WrongUse: There are fewer sheets than the smallest batch has.
+    None where there are fewer sheets than the smallest batch has.
     """
     sizes = [batch for batch in BATCHES if batch <= sheets]
-    if not sizes:
-        raise WrongUse(
-            f"{sheets} filled-in sheets are too few to search with", remedy=f"give {BATCHES[0]}, or no search"
-        )
     axes = (UNITS, UNITS, sizes, RATES)
     every = np.stack(np.meshgrid(*map(np.arange, map(len, axes)), indexing="ij"), axis=-1).reshape(-1, len(axes))
     chosen = every[rng.permutation(len(every))[:count]].tolist()
@@ -79,9 +90,16 @@ def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
 
 
 def folds_of(sheets: Sheets, groups: Ints, rng: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
-    """Numbers of the sheets to train on and of those held out, a fold each; groups `[row]` stay together."""
+    """Numbers of the sheets to train on and of those held out, a fold each; groups `[row]` stay together.
+
+    Raises:
+        WrongUse: There is one group only.
+    """
     own = groups[sheets.row]
-    test = dealt(own, min(FOLDS, len(np.unique(own))), rng)
+    present = len(np.unique(own))
+    if present < 2:
+        raise WrongUse("one group of texts only to search by", remedy="give more conversations, or search nothing")
+    test = dealt(own, min(FOLDS, present), rng)
     return [np.setdiff1d(np.arange(len(sheets)), rows) for rows in test], test
 
 
@@ -100,18 +118,25 @@ class Limits:
     final: float
 
 
-def random_search(sweep: Sweep, answers: Ints, limits: Limits, rng: np.random.Generator) -> Found:
-    """Tries settings until there were `count` draws or the time is over; at least one is tried.
+Given = Callable[[Ints, Ints], Floats]
+"""Fits one network with the settings that were given to some sheets, and predicts the main answer of others: numbers of
+the former and the latter to `[sheet, option]`."""
+
+
+def random_search(sweep: Sweep, answers: Ints, given: Given, limits: Limits, rng: np.random.Generator) -> Found:
+    """Tries the settings given, then others until there were `draws` or the time is over; at least one is tried.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
 
     Args:
         sweep: Has the folds.
         answers: To the main question `[sheet]`, −1: none.
+        given: Settings to begin with.
         limits: When to stop.
         rng: For the draws.
     """
     begun, pace, reserve, passed_over = time.monotonic(), 1.0, 0.0, 0
+    before_search = _as_given(sweep, answers, given)
     trials: list[Trial] = []
     # Those that are surely short come first, so that the pace is known before one that is not.
     long = limits.seconds / 10
@@ -125,8 +150,22 @@ def random_search(sweep: Sweep, answers: Ints, limits: Limits, rng: np.random.Ge
         trials += tried(sweep, answers, family)
         pace = max((time.monotonic() - before) / guess, 0.1)
         reserve = max(reserve, limits.final * guess)
-    best = max(trials, key=lambda trial: trial.log_likelihood)
-    return Found(best, tuple(trials), passed_over, time.monotonic() - begun)
+    return Found(before_search, tuple(trials), passed_over, time.monotonic() - begun)
+
+
+def _as_given(sweep: Sweep, answers: Ints, given: Given) -> float:
+    """Held-out log-likelihood of the settings given, with one network a fold, as each draw has."""
+    logs = []
+    for train, test in zip(sweep.train, sweep.test, strict=True):
+        answered = test[answers[test] >= 0]
+        # Copies with questions hidden are the search's own way to thin.
+        proba = given(train[train < sweep.epoch], answered)
+        logs.append(_logs(proba[np.arange(len(answered)), answers[answered]]))
+    return float(np.concatenate(logs).mean())
+
+
+def _logs(chosen: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(chosen, np.finfo(float).tiny)))
 
 
 def tried(sweep: Sweep, answers: Ints, family: Family) -> Iterator[Trial]:
@@ -136,7 +175,7 @@ def tried(sweep: Sweep, answers: Ints, family: Family) -> Iterator[Trial]:
         answered = test[answers[test] >= 0]
         own = proba[..., np.isin(test, answered), :]
         chosen: Floats = own[..., np.arange(len(answered)), answers[answered]]
-        total = total + np.log(np.maximum(chosen, np.finfo(float).tiny)).sum(axis=-1)
+        total = total + _logs(chosen).sum(axis=-1)
         count += len(answered)
     for (rate, pre, fine), value in np.ndenumerate(total / count):
         one = replace(
@@ -192,23 +231,29 @@ class Problem:
         return Sweep(table, self.main, own, test, count, seed, recipe)
 
 
-def searched(problem: Problem, groups: Ints, limits: Limits, seeds: int, seed: int) -> tuple[Found, Weights, Weights]:
-    """Searches, then trains networks with what was found on everything: their weights after each phase.
+@one_thread()
+def searched(problem: Problem, groups: Ints, given: Given, limits: Limits, seed: int) -> Found:
+    """Searches in folds of the problem's sheets.
 
     Args:
         problem: What to learn.
         groups: Of each row `[row]`.
-        limits: Of the search.
-        seeds: Networks to train in the end.
+        given: Settings to begin with.
+        limits: When to stop.
         seed: Of all that is random.
     """
     rng = np.random.default_rng(seed)
     train, test = folds_of(problem.lesson.sheets, groups, rng)
     answers = problem.lesson.sheets.answer[:, problem.main]
-    found = random_search(problem.sweep(train, test, seed), answers, limits, rng)
+    return random_search(problem.sweep(train, test, seed), answers, given, limits, rng)
+
+
+@one_thread()
+def trained_with(problem: Problem, family: Family, seeds: int, seed: int) -> tuple[Weights, Weights]:
+    """Weights after each phase of networks that are trained on everything with a family's one setting."""
     every = np.arange(len(problem.lesson.sheets))
-    general, tuned = problem.sweep([every], [every[:0]], seed).trained(found.best.family, seeds)
-    return found, _kept(general, problem, slice(None)), _kept(tuned, problem, slice(problem.main, problem.main + 1))
+    general, tuned = problem.sweep([every], [every[:0]], seed).trained(family, seeds)
+    return _kept(general, problem, slice(None)), _kept(tuned, problem, slice(problem.main, problem.main + 1))
 
 
 def thinned(lesson: Lesson, dropout: float, rng: np.random.Generator) -> Floats:

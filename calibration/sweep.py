@@ -44,6 +44,13 @@ class Family:
     pretraining: tuple[int, ...]
     finetuning: tuple[int, ...]
 
+    @property
+    def name(self) -> str:
+        """On one line."""
+        lists = {"rate": self.rates, "pretraining": self.pretraining, "finetuning": self.finetuning}
+        ranges = [f"{what}={','.join(f'{value:g}' for value in values)}" for what, values in lists.items()]
+        return " ".join([f"h1={self.h1} h2={self.h2} batch={self.batch}", *ranges])
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -6,7 +6,8 @@ judge's weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,6 +168,22 @@ def heads_of(sheets: Sheets, options: Ints, ordinal: Bools) -> Heads:
     return Heads(options, ordinal, shares)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread inside, and on as many as before afterwards.
+
+    Products of matrices as small as these are done before a second thread has begun. Where others work on the same
+    cores, waiting for it in every one of thousands of products made training ten times as long.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@one_thread()
 def trained(weights: Weights, lesson: Lesson, plan: Plan, seed: int) -> Weights:
     """Weights after training on a lesson, as the plan says; the ones given stay as they are."""
     random = torch.Generator().manual_seed(seed)

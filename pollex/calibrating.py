@@ -42,17 +42,19 @@ def fit_command(
     options: Sequence[str],
     shift: str | None,
     model: str,
+    network: bool,
     seed: int,
     as_json: bool,
 ) -> int:
     """Reads both tables, fits, keeps, tells; the exit code."""
     console = Console(stderr=as_json)
     kind = model_named(model)
+    settings = settings_for(kind, seed, shift, network=network)
     table = read_answers(answers, options=dict(map(_options, options)), nominal=[])
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     faults = (*table.faults, *judged.faults)
     tell_tables(console, table, judged)
-    made = kind(**_settings(kind, seed, shift))
+    made = kind(**settings)
     with console.status(f"Fitting: {kind.title or model}"):
         fitted = _fitted(made, table, judged, shift)
     path = save(fitted, out)
@@ -130,11 +132,20 @@ def _options(said: str) -> tuple[str, tuple[float, ...]]:
     return question, found
 
 
-def _settings(kind: type[JudgedEstimator], seed: int, shift: str | None) -> dict[str, Any]:
+def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool) -> dict[str, Any]:
+    """Settings that the command gives a model; a network's own are searched for.
+
+    Raises:
+        WrongUse: The model doesn't choose among others, and something is said of how.
+    """
     known = kind._get_param_names()
-    if shift is not None and "shift" not in known:
-        raise WrongUse(f"{kind.title} chooses nothing, so there is no --shift", remedy="leave out --shift or --model")
-    return {"seed": seed} if "seed" in known else {}
+    given = {"seed": seed, "search": "random"}
+    for name, said in {"shift": shift is not None, "network": network}.items():
+        if said and name not in known:
+            raise WrongUse(
+                f"{kind.title} chooses nothing, so there is no --{name}", remedy=f"leave out --{name} or --model"
+            )
+    return {name: value for name, value in given.items() if name in known} | ({"network": True} if network else {})
 
 
 def _fitted(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable, shift: str | None) -> JudgedEstimator:
@@ -203,9 +214,10 @@ def tell_faults(console: Console, faults: Iterable[Fault]) -> None:
 
 
 def told_choice(model: JudgedEstimator) -> list[str]:
-    """What a model that chooses among others chose, and by how much."""
-    choice = choice_of(model)
-    return [] if choice is None else [f"Chosen: {choice.sentence()}"]
+    """What a model that chooses among others or among settings chose, and by how much."""
+    choice, search = choice_of(model), getattr(model, "search_", None)
+    said = [] if choice is None else [f"Chosen: {choice.sentence()}"]
+    return said if search is None else [*said, f"Chosen: {search.sentence()}"]
 
 
 def choice_of(model: JudgedEstimator) -> Choice | None:

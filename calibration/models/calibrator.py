@@ -62,14 +62,14 @@ class Calibrator(JudgedEstimator):
 
     Args:
         candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer where judges are
-            unknown or have few labels.
+            unknown or have few labels; where the main question has no order, the network, which alone needs none.
         folds: Of the cross-validation, which keeps groups together.
         shift: Whether the texts to be predicted come from elsewhere than the training texts. Then each fold is one
             group (a system, a domain), so that a candidate is asked about a group that it never saw.
         rule: How to choose; None: `stacked` under shift, else `average`. In nested cross-validation on the released
             synthetic dialogues an average of what can't be told from the best did a little better than the best alone,
             and as well as stacking; in nested leaving out of systems stacking did best.
-        network: Whether the calibration network is among the candidates: better mixtures, many times slower.
+        network: Whether the calibration network is among the candidates in any case: better mixtures, slower.
         mixture: Whether the rule `best` may take a mixture of candidates where that predicts better, in folds that the
             mixture's weights have not seen.
         seed: Of the folds.
@@ -145,7 +145,8 @@ class Calibrator(JudgedEstimator):
         main = y.of_question(self.questionnaire_.index())
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
         known = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
-        return [*BASELINES, *(ORDINAL if known else PLAIN), *(NETWORK if self.network else ())]
+        network = self.network or not self.questionnaire_.scale().ordinal
+        return [*BASELINES, *(ORDINAL if known else PLAIN), *(NETWORK if network else ())]
 
     def _parts(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
         """Rows of each fold, and how they came about in words."""

@@ -14,7 +14,7 @@ from pollex.calibration.weights import Array, Weights, joined
 from pollex.errors import WrongUse
 
 if TYPE_CHECKING:
-    from pollex.calibration.search import Found
+    from pollex.calibration.search import Found, Given
     from pollex.calibration.training import Heads, Lesson, Plan
 
 Personal = Literal["all", "heads", "none"]
@@ -49,9 +49,9 @@ class CalibrationNetwork(JudgedEstimator):
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
         adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
-        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and chosen by the
-            log-likelihood of the main question that is held out, in folds that keep groups together; the recipe is
-            `shrunk` in mini-batches. None: they are as given.
+        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried beside
+            those given; the best by the log-likelihood of the main question that is held out, in folds that keep groups
+            together, is taken. The recipe of those drawn is `shrunk` in mini-batches. None: they are as given.
         draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
         search_seconds: What would make the search and the training after it longer than this is passed over.
         seeds: How many networks are averaged.
@@ -147,16 +147,16 @@ class CalibrationNetwork(JudgedEstimator):
             self.general_ = self._by_the_authors(inputs, sheets)
             self.tuned_ = self.general_.only(self._main())
         else:
-            self.general_, self.tuned_ = self._shrunk(inputs, sheets)
+            self.general_, self.tuned_ = self._shrunk(inputs, sheets, self.seeds)
 
-    def _shrunk(self, inputs: Floats, sheets: Sheets) -> tuple[Weights, Weights]:
+    def _shrunk(self, inputs: Floats, sheets: Sheets, seeds: int) -> tuple[Weights, Weights]:
         """Weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration import training
 
         heads: Heads = training.heads_of(sheets, self._options(), self._ordinal())
         judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
-        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
+        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, seeds, self.seed)
         lesson = self._lesson(inputs, sheets)
         general = training.trained(first, lesson, self._plan(self.pretraining, self.rate), self.seed + 1)
         plan = self._plan(self.finetuning, self.finetuning_rate)
@@ -176,8 +176,17 @@ class CalibrationNetwork(JudgedEstimator):
             len(self.judges_), self._main(), self.decay, self.shrinkage, self.dropout,
         )  # fmt: skip
         limits = search.Limits(self.draws, self.search_seconds, self.seeds / 15)
-        self.search_, general, tuned = search.searched(problem, groups, limits, self.seeds, self.seed)
-        return general, tuned
+        self.search_ = search.searched(problem, groups, self._one_as_given(inputs, sheets), limits, self.seed)
+        if self.search_.best is None:
+            return self._shrunk(inputs, sheets, self.seeds)
+        return search.trained_with(problem, self.search_.best.family, self.seeds, self.seed)
+
+    def _one_as_given(self, inputs: Floats, sheets: Sheets) -> Given:
+        def proba(train: Ints, test: Ints) -> Floats:
+            _, tuned = self._shrunk(inputs[train], sheets.where(train), 1)
+            return tuned.proba(inputs[test], sheets.judge[test], 0)
+
+        return proba
 
     def _by_the_authors(self, inputs: Floats, sheets: Sheets) -> Weights:
         from pollex.calibration import authors

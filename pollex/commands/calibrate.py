@@ -45,6 +45,7 @@ def command() -> None:
 @click.option("--options", multiple=True, metavar="QUESTION=1,2,3", help="All options of a question. Repeatable.")
 @click.option("--shift", metavar="COLUMN", help="Choose the model by leaving one of its groups out: new data differs.")
 @click.option("--model", default="calibrator", show_default=True, help="Or one model of those it chooses among.")
+@click.option("--network", is_flag=True, help="The calibration network is among those it chooses among: slower.")
 @SEED
 @AS_JSON
 def fit(answers: str, judgments: str, **given: Any) -> int:
@@ -56,6 +57,7 @@ def fit(answers: str, judgments: str, **given: Any) -> int:
       pollex calibrate fit answers.parquet judgments.parquet --out calibrator --main overall --nominal length
       pollex calibrate fit answers.csv thumbs.csv --out calibrator --main thumb
       pollex calibrate fit synthetic-llm.tsv synthetic-human.tsv --out calibrator --shift system
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --network
       pollex calibrate fit answers.csv judgments.csv --out calibrator --model ordinal
     """
     from pollex.calibrating import fit_command  # NumPy and scikit-learn are not needed for --help

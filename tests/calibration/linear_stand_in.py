@@ -54,12 +54,12 @@ SHEET = Questionnaire(
 
 
 def fitted(weights: dict[str, list[float]], sheet: Questionnaire = SHEET, **changes: Any) -> Linear:
-    """The model, with whatever it takes to be fitted: one judgment, by each judge that has a shift."""
+    """The model, with whatever it takes to be fitted: a judgment of each kind, by each judge that has a shift."""
     settings = {"usual": [0.5] * sheet.width, "shifts": {}} | changes
     judges = list(settings["shifts"]) or [None]
     X = np.full((len(judges), sheet.width), 1 / max(len(scale.values) for scale in sheet.asked))
     return Linear(weights, **settings).fit(
-        X, [(row, sheet.main, judge, 1.0) for row, judge in enumerate(judges)], questions=sheet
+        X, [(row, sheet.main, judge, each) for row, judge in enumerate(judges) for each in (0.0, 1.0)], questions=sheet
     )
 
 

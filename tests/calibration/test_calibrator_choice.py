@@ -196,6 +196,19 @@ def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
 
 
+def test_a_main_question_without_order_is_learnt_by_the_network() -> None:
+    rng = np.random.default_rng(5)
+    values = (1.0, 2.0, 3.0)
+    asked = Questionnaire((Scale("clear", values), Scale("kind", values, ordinal=False, asked=False)), "kind")
+    X = rng.dirichlet(np.full(3, 0.3), 150)
+    y = np.array([2.0, 3.0, 1.0])[X.argmax(axis=1)]
+    model = Calibrator(folds=3).fit(X, y, questions=asked)
+    assert {model.choice_.trials[place].model for place in model.choice_.weights} == {"network"}
+    assert (model.predict_proba(X).argmax(axis=1) + 1 == y).mean() > 0.9
+    ordinal = Calibrator(folds=3).fit(X, y, questions=RATING).choice_
+    assert "network" not in {trial.model for trial in ordinal.trials}
+
+
 def test_stacked_shares_are_those_of_the_likeliest_mixture_without_the_tiny_ones() -> None:
     X, y, judges = world(200)
     model = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(X, y, judges, RATING)

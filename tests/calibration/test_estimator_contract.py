@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from linear_stand_in import fitted as fitted_by_hand
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.estimator import JudgedEstimator, OneAnswer
 from pollex.calibration.kept import packed, unpacked
 from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.models.calibrator import Calibrator
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -201,7 +203,9 @@ def test_a_judge_with_one_label_and_an_answer_that_never_comes_are_no_obstacle(n
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_that_was_always_answered_alike_is_predicted_so(name: str) -> None:
     X, _, judges = world()
-    proba = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS).predict_proba(X, judges)
+    with pytest.warns(OneAnswer, match="all 60 judgments of the main question 'overall' are 3"):
+        model = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS)
+    proba = model.predict_proba(X, judges)
     assert np.isfinite(proba).all()
     if name not in {"as_is", "argmax"}:
         assert proba.mean(axis=0).argmax() == 2
@@ -217,6 +221,25 @@ def test_what_is_given_stays_as_it_is(name: str) -> None:
     np.testing.assert_array_equal(X, given[0])
     np.testing.assert_array_equal(y, given[1])
     assert judges == given[2]
+
+
+@pytest.mark.filterwarnings("error")
+def test_answers_that_are_alike_in_one_fold_only_are_not_warned_of() -> None:
+    X, y, _ = world(4)
+    y[:] = [1, 2, 2, 2]
+    model = Calibrator([("constant", {})], folds=4).fit(X, y, questions=QUESTIONS)
+    assert model.choice_.trials[0].n == 4
+
+
+def test_an_estimator_without_its_own_learning_can_not_be_made() -> None:
+    with pytest.raises(TypeError, match=r"_distribution.*_learn"):
+        JudgedEstimator()  # type: ignore[abstract]
+
+
+def test_an_estimator_without_a_state_can_not_be_kept() -> None:
+    model = fitted_by_hand({"main": [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    with pytest.raises(WrongUse, match="Linear can't be kept"):
+        packed(model)
 
 
 @pytest.mark.parametrize("name", NAMES)

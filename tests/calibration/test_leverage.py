@@ -82,7 +82,9 @@ def test_mean_spread_and_interval_are_over_texts(rng: np.random.Generator) -> No
             return found
 
     plain = fitted({"main": MAIN, "a": A, "b": B, "c": B})
-    curved = Curved(plain.weights, plain.usual, plain.shifts).fit(ROWS, [(0, "main", None, 1.0)], questions=SHEET)
+    curved = Curved(plain.weights, plain.usual, plain.shifts).fit(
+        ROWS, [(0, "main", None, 0.0), (1, "main", None, 1.0)], questions=SHEET
+    )
     found = next(one for one in leverages(curved, ROWS, rng) if one.question == "a")
     values = np.array([0.2, 1.0, 0.6]) / 0.4  # the model's own gradient is used
     assert found.mean == pytest.approx(values.mean())
@@ -98,7 +100,9 @@ def test_differences_agree_with_the_gradient_of_a_logistic_curve_worked_by_hand(
             upper = 1 / (1 + np.exp(-super()._distribution(X, judges, question)[:, 1]))
             return np.stack([1 - upper, upper], axis=1)
 
-    model = Logistic({"main": MAIN}, [0.5] * 6, {}).fit(ROWS, [(0, "main", None, 1.0)], questions=SHEET)
+    model = Logistic({"main": MAIN}, [0.5] * 6, {}).fit(
+        ROWS, [(0, "main", None, 0.0), (1, "main", None, 1.0)], questions=SHEET
+    )
     p = model.predict(ROWS)
     by_hand = (p * (1 - p))[:, None] * np.array(MAIN[1:])
     assert gradient(model, ROWS) == pytest.approx(by_hand, abs=1e-5)

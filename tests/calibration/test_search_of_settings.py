@@ -1,6 +1,7 @@
 """Random search over the paper's grid."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,10 +35,26 @@ def thumbs(rows, rng):
     return X, [(row, "thumb", "ab"[row % 2], float(X[row, 1] > 0.5)) for row in range(rows)]
 
 
-def test_fewer_sheets_than_any_batch_are_refused():
+def uniform(train, test):
+    """Settings that learn nothing: each of two answers is as likely."""
+    assert not set(train) & set(test)
+    return np.full((len(test), 2), 0.5)
+
+
+def test_one_group_is_none_to_search_by():
+    X, y = thumbs(40, np.random.default_rng(0))
+    with pytest.raises(WrongUse, match="one group of texts"):
+        CalibrationNetwork(search="random").fit(X, y, questions=ASKED, groups=[0] * 40)
+
+
+def test_with_fewer_sheets_than_any_batch_the_settings_stay_as_given():
     X, y = thumbs(20, np.random.default_rng(0))
-    with pytest.raises(WrongUse, match="20 filled-in sheets"):
-        CalibrationNetwork(search="random").fit(X, y, questions=ASKED)
+    quick = {"h1": 3, "h2": 3, "seeds": 2}
+    searched = CalibrationNetwork(search="random", **quick).fit(X, y, questions=ASKED)
+    assert (searched.search_.trials, searched.search_.best) == ((), None)
+    assert "none better than those given" in searched.search_.sentence()
+    given = CalibrationNetwork(**quick).fit(X, y, questions=ASKED)
+    assert np.array_equal(searched.predict_proba(X), given.predict_proba(X))
 
 
 @pytest.mark.parametrize("other", [{"recipe": "authors"}, {"heads": "ordinal"}, {"personal": "none"}])
@@ -83,10 +100,29 @@ def test_a_trial_has_the_mean_log_likelihood_of_the_answers_held_out():
 
 def test_the_best_trial_wins_and_what_takes_too_long_is_passed_over():
     sweep, answers = sweep_on(40, np.random.default_rng(4))
-    found = random_search(sweep, answers, Limits(4, 1e-9, 1.0), np.random.default_rng(5))
+    found = random_search(sweep, answers, uniform, Limits(4, 1e-9, 1.0), np.random.default_rng(5))
     assert found.passed_over == 3
+    assert "3 draws would have taken too long" in found.sentence()
     assert len(found.trials) == len(EPOCHS) ** 2
-    assert found.best.log_likelihood == max(trial.log_likelihood for trial in found.trials)
+    assert found.given == pytest.approx(math.log(0.5))
+    most = max(trial.log_likelihood for trial in found.trials)
+    assert replace(found, given=most - 0.01).best.log_likelihood == most
+    assert f"log-loss {-most:.3f}, those given" in replace(found, given=most - 0.01).sentence()
+    assert replace(found, given=most).best is None
+
+
+def test_settings_given_are_tried_on_the_same_folds_without_what_is_held_out():
+    sweep, answers = sweep_on(40, np.random.default_rng(4))
+    seen = []
+
+    def given(train, test):
+        seen.append((train.tolist(), test.tolist()))
+        return np.eye(2)[answers[test]] * 0.6 + 0.2
+
+    found = random_search(sweep, answers, given, Limits(0, 1.0, 1.0), np.random.default_rng(5))
+    assert found.given == pytest.approx(math.log(0.8))
+    assert [train for train, _ in seen] == [rows.tolist() for rows in sweep.train]
+    assert [test for _, test in seen] == [rows[answers[rows] >= 0].tolist() for rows in sweep.test]
 
 
 def test_thinned_inputs_hide_whole_questions_and_say_so():
@@ -102,10 +138,12 @@ def test_thinned_inputs_hide_whole_questions_and_say_so():
 def test_a_network_with_settings_that_were_searched_predicts_and_keeps_its_state():
     rng = np.random.default_rng(7)
     X, y = thumbs(64, rng)
-    model = CalibrationNetwork(search="random", draws=2, search_seconds=2.0, seeds=2, seed=3).fit(X, y, questions=ASKED)
-    tried_rates = {trial.family.rates for trial in model.search_.trials}
-    assert model.search_.best.family.rates in tried_rates
-    assert len(model.tuned_.V) == 2
+    poor = {"h1": 3, "h2": 2, "pretraining": 1, "finetuning": 1, "rate": 1e-6, "finetuning_rate": 1e-6}
+    limited = {"search": "random", "draws": 3, "search_seconds": 4.0, "seeds": 2, "seed": 3}
+    model = CalibrationNetwork(**poor, **limited).fit(X, y, questions=ASKED)
+    assert model.search_.best in model.search_.trials
+    assert model.tuned_.W1.shape[0] == 2
+    assert model.tuned_.W1.shape[-1] == model.search_.best.family.h1
     proba = model.predict_proba(X, ["a", None] * 32)
     assert proba.sum(axis=1) == pytest.approx(np.ones(64))
     back = CalibrationNetwork.from_state(model.get_params(), ASKED, model.state())

@@ -18,8 +18,11 @@ from small_log import Ended
 from small_runs import Pollex, run_here
 
 from pollex.answer_tables import read_answers, read_judgments
+from pollex.calibrating import settings_for, told_choice
 from pollex.calibration.kept import load
 from pollex.calibration.measures import Predictions
+from pollex.calibration.models import model_named
+from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration_figures import QUICK, as_fitted, bench_of, kept
 from pollex.terminal.progress import Bars
 
@@ -123,12 +126,29 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
         (["--options", "length"], "--options Q8=1,2,3"),
         (["--options", "length=1,x"], "--options Q8=1,2,3"),
         (["--shift", "system"], "--shift"),
+        (["--network"], "there is no --network"),
     ],
 )
 def test_wrong_use_says_what_would_be_right(pollex: Pollex, tables: Path, arguments: list[str], said: str) -> None:
     ended = fit(tables, *arguments)
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_settings_of_a_network_are_searched_for_and_those_of_others_are_their_own() -> None:
+    assert settings_for(model_named("network"), 3, None, network=False) == {"seed": 3, "search": "random"}
+    assert settings_for(model_named("calibrator"), 3, "system", network=True) == {"seed": 3, "network": True}
+    assert settings_for(model_named("ordinal"), 3, None, network=False) == {}
+
+
+def test_what_a_search_found_is_told() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet([1, 1], 40)
+    model = CalibrationNetwork(h1=2, h2=2, seeds=1, search="random", draws=1, search_seconds=0.1)
+    model.fit(X, (X[:, 1] > 0.5).astype(float))
+    (said,) = told_choice(model)
+    assert said == f"Chosen: {model.search_.sentence()}"
+    assert "36 settings of the network tried" in said
 
 
 def test_fewer_than_fifty_labels_are_not_called_calibrated(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
