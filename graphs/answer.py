@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Unanswered
 from pollex.agents.llm.respondent import Respondent
@@ -16,62 +15,41 @@ from pollex.conversations.model import Conversation, Turn
 from pollex.conversations.referenced import Case
 from pollex.errors import PollexError
 from pollex.graphs.asking import detail_of
-from pollex.graphs.runtime import Context
+from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.prompts.referencing.profile import ReferencingProfile
 from pollex.store.rows import conversation_rows
 
 
-class AnswerState(TypedDict, total=False):
-    """Ids only.
-
-    Attributes:
-        begun: How many of the run's questions were begun.
-        wave: Those that are being worked on.
-    """
-
-    begun: int
-    wave: list[str]
-
-
-class Item(TypedDict):
-    """One question of a wave."""
-
-    case_id: str
-
-
 @dataclass(frozen=True, kw_only=True)
-class AnswerContext(Context):
+class AnswerContext(WaveContext):
     """What the nodes of `answer` find in `runtime.context`.
 
     Attributes:
         cases: By id.
-        pending: Ids of the questions to ask, in order.
     """
 
     profile: ReferencingProfile
     cases: Mapping[str, Case]
-    pending: Sequence[str]
     respondent: Respondent
 
 
-async def plan_wave(state: AnswerState, runtime: Runtime[AnswerContext]) -> AnswerState:
+async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
     """The next wave of questions."""
-    context, begun = runtime.context, state.get("begun", 0)
-    wave = list(context.pending[begun : begun + context.wave])
-    with context.tracer.span("plan_wave", kind="node") as span:
-        span.outputs(wave)
-    return {"begun": begun + len(wave), "wave": wave}
+    with runtime.context.tracer.span("plan_wave", kind="node") as span:
+        planned = runtime.context.next_wave(state)
+        span.outputs(planned["wave"])
+    return planned
 
 
-def fan_out(state: AnswerState) -> list[Send] | str:
+def fan_out(state: WaveState) -> list[Send] | str:
     """A task a question of the wave; the end when none is left."""
-    return [Send("respond", Item(case_id=id_)) for id_ in state["wave"]] or END
+    return [Send("respond", Item(id=id_)) for id_ in state["wave"]] or END
 
 
-async def respond(state: Item, runtime: Runtime[AnswerContext]) -> AnswerState:
+async def respond(state: Item, runtime: Runtime[AnswerContext]) -> WaveState:
     """The system's answer to one question, kept, or why there is none."""
     context = runtime.context
-    case = context.cases[state["case_id"]]
+    case = context.cases[state["id"]]
     temperature = context.profile.temperature_of(case.category, case.subcategory)
     async with context.gate, context.tracer.span("respond", kind="role", item=case.id) as span:
         found = await _response(context, case, temperature)
@@ -94,12 +72,10 @@ async def _response(context: AnswerContext, case: Case, temperature: float) -> s
         return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=context.respondent.name)
 
 
-async def close_wave(state: AnswerState, runtime: Runtime[AnswerContext]) -> AnswerState:
+async def close_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
     """The wave's answers made durable."""
-    context = runtime.context
-    with context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
-        context.progress.advance("answer", len(state["wave"]))
-        await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "answer")
     return {}
 
 
@@ -113,9 +89,9 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
     return Conversation(id=case.id, turns=tuple(turns), metadata={**about, "model": model, "temperature": temperature})
 
 
-def build() -> StateGraph[AnswerState, AnswerContext, AnswerState, AnswerState]:
+def build() -> StateGraph[WaveState, AnswerContext, WaveState, WaveState]:
     """The graph, not compiled; no input or output of its own."""
-    graph = StateGraph(AnswerState, context_schema=AnswerContext)
+    graph = StateGraph(WaveState, context_schema=AnswerContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("respond", respond)
     graph.add_node("close_wave", close_wave)

@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Answer, Question
 from pollex.agents.llm.reference_judge import plain_question, rule_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.referenced import Case
 from pollex.graphs.asking import ask
-from pollex.graphs.runtime import Context
+from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.prompts.referencing.profile import ReferencingProfile
 
 
-class ReferenceState(TypedDict, total=False):
-    """Ids only.
-
-    Attributes:
-        begun: How many of the run's cases were begun.
-        wave: Those that are being worked on.
-    """
-
-    begun: int
-    wave: list[str]
-
-
-class Item(TypedDict):
-    """One case of a wave."""
-
-    case_id: str
-
-
 @dataclass(frozen=True, kw_only=True)
-class ReferenceContext(Context):
+class ReferenceContext(WaveContext):
     """What the nodes of `reference` find in `runtime.context`.
 
     Attributes:
         cases: By id.
-        pending: Ids of the cases to grade, in order.
         plain: The judge without a reference; None leaves it out.
         types: By id, the type that a model told; None where it was unsure, or didn't answer.
     """
 
     profile: ReferencingProfile
     cases: Mapping[str, Case]
-    pending: Sequence[str]
     classifier: Judge
     judge: Judge
     plain: Judge | None
@@ -67,68 +46,65 @@ class ReferenceContext(Context):
         return questions_for(self.profile, case, self.types.get(case.id))
 
 
-async def plan_wave(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def plan_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The next wave of cases."""
-    context, begun = runtime.context, state.get("begun", 0)
-    wave = list(context.pending[begun : begun + context.wave])
-    with context.tracer.span("plan_wave", kind="node") as span:
-        span.outputs(wave)
-    return {"begun": begun + len(wave), "wave": wave}
+    with runtime.context.tracer.span("plan_wave", kind="node") as span:
+        planned = runtime.context.next_wave(state)
+        span.outputs(planned["wave"])
+    return planned
 
 
-def fan_out_unknown(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> list[Send] | str:
+def fan_out_unknown(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send] | str:
     """A task for each case of the wave whose type no category tells; the end when no case is left."""
     context = runtime.context
     unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
-    tasks = [Send("classify", Item(case_id=id_)) for id_ in unknown]
+    tasks = [Send("classify", Item(id=id_)) for id_ in unknown]
     return tasks or ("choose_dimensions" if state["wave"] else END)
 
 
-async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The type of one case's task, told by the model; it may be unsure."""
     context = runtime.context
-    case, question = context.cases[state["case_id"]], type_question(context.profile)
+    case, question = context.cases[state["id"]], type_question(context.profile)
     (answer,) = await ask(context, "classify", context.classifier, case.conversation, [question])
     named = question.options[answer.chosen].text if isinstance(answer, Answer) else None
     context.types[case.id] = named if named in context.profile.types else None
     return {}
 
 
-async def choose_dimensions(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def choose_dimensions(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The types of the wave are told: from here on it is known what each case is graded on."""
     with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
         return {}
 
 
-def fan_out(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> list[Send]:
+def fan_out(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send]:
     """A task a case of the wave for each judge."""
     judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
-    return [Send(judge, Item(case_id=id_)) for id_ in state["wave"] for judge in judges]
+    return [Send(judge, Item(id=id_)) for id_ in state["wave"] for judge in judges]
 
 
-async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
     """Grades of one answer against its reference, on each dimension and overall."""
     context = runtime.context
-    case = context.cases[state["case_id"]]
+    case = context.cases[state["id"]]
     await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
     return {}
 
 
-async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The grade of one answer without reference and rules."""
     context = runtime.context
     assert context.plain is not None, "it is sent to only where there is one"
-    case = context.cases[state["case_id"]]
+    case = context.cases[state["id"]]
     await ask(context, "grade_plainly", context.plain, case.conversation, [plain_question(context.profile)])
     return {}
 
 
-async def close_wave(state: ReferenceState, runtime: Runtime[ReferenceContext]) -> ReferenceState:
+async def close_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The wave's grades made durable."""
-    context = runtime.context
-    with context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
-        context.progress.advance("reference", len(state["wave"]))
-        await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "reference")
     return {}
 
 
@@ -138,9 +114,9 @@ def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> 
     return rule_questions(profile, type_, evidence=bool(case.evidences))
 
 
-def build() -> StateGraph[ReferenceState, ReferenceContext, ReferenceState, ReferenceState]:
+def build() -> StateGraph[WaveState, ReferenceContext, WaveState, WaveState]:
     """The graph, not compiled; no input or output of its own."""
-    graph = StateGraph(ReferenceState, context_schema=ReferenceContext)
+    graph = StateGraph(WaveState, context_schema=ReferenceContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("classify", classify)
     graph.add_node("choose_dimensions", choose_dimensions)

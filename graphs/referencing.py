@@ -15,11 +15,12 @@ from pollex.conversations.model import Conversation
 from pollex.conversations.referenced import Case, Cases
 from pollex.graphs import answer as answer_graph
 from pollex.graphs import reference as reference_graph
-from pollex.graphs.answer import AnswerContext, AnswerState
-from pollex.graphs.reference import ReferenceContext, ReferenceState, questions_for
+from pollex.graphs.answer import AnswerContext
+from pollex.graphs.reference import ReferenceContext, questions_for
 from pollex.graphs.results import PORTION
 from pollex.graphs.running import Setting, config, running
 from pollex.graphs.runs import kept_ids
+from pollex.graphs.waves import WaveState
 from pollex.prompts.referencing.profile import EVIDENCE, ReferencingProfile
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.rows import conversation_rows
@@ -124,7 +125,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
         setting.progress.start("answer", len(cases), len(done))
         with context.tracer.span("answer", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
-            await answer_graph.graph.ainvoke(AnswerState(), context=context, config=limits)
+            await answer_graph.graph.ainvoke(WaveState(), context=context, config=limits)
         counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
         store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
@@ -184,7 +185,7 @@ async def grade(
         setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
         with context.tracer.span("reference", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
-            await reference_graph.graph.ainvoke(ReferenceState(), context=context, config=limits)
+            await reference_graph.graph.ainvoke(WaveState(), context=context, config=limits)
         counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
         store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})

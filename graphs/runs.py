@@ -35,7 +35,8 @@ from pollex.graphs.rubric_records import JudgeRecord
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting, config, digest, fingerprint_of, running
 from pollex.graphs.runtime import Roles, Shelf
-from pollex.graphs.score import ScoreContext, ScoreState
+from pollex.graphs.score import ScoreContext
+from pollex.graphs.waves import WaveState
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import answers_of, extractions_of
 from pollex.store.rows import conversation_rows
@@ -226,7 +227,7 @@ async def score(
         )
         setting.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
-            await score_graph.graph.ainvoke(ScoreState(), context=context, config=config(len(shelf), setting.wave))
+            await score_graph.graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
         counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}

@@ -8,77 +8,57 @@ from dataclasses import dataclass, field
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Polarity
 from pollex.graphs.asking import ask
 from pollex.graphs.netsat import NetSat, Score
-from pollex.graphs.runtime import Context, Shelf
+from pollex.graphs.runtime import Shelf
+from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.store.rows import ScoreRow
 
 
-class ScoreState(TypedDict, total=False):
-    """Ids only.
-
-    Attributes:
-        begun: How many of the run's conversations were begun.
-        wave: Those that are being worked on.
-    """
-
-    begun: int
-    wave: list[str]
-
-
-class Item(TypedDict):
-    """One conversation of a wave."""
-
-    conversation_id: str
-
-
 @dataclass(frozen=True, kw_only=True)
-class ScoreContext(Context):
+class ScoreContext(WaveContext):
     """What the nodes of `score` find in `runtime.context`.
 
     Attributes:
-        pending: Ids of the conversations to score, in order.
         answers: Of the wave's conversations, by conversation; emptied with each wave.
     """
 
     shelf: Shelf
-    pending: Sequence[str]
     judge: Judge
     questions: Sequence[Question]
     netsat: NetSat
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
 
 
-async def plan_wave(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
+async def plan_wave(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
     """The next wave of conversations."""
-    context, begun = runtime.context, state.get("begun", 0)
-    wave = list(context.pending[begun : begun + context.wave])
+    context = runtime.context
     with context.tracer.span("plan_wave", kind="node") as span:
-        await context.judge.prepare([context.shelf[id_] for id_ in wave])
-        span.outputs(wave)
-    return {"begun": begun + len(wave), "wave": wave}
+        planned = context.next_wave(state)
+        await context.judge.prepare([context.shelf[id_] for id_ in planned["wave"]])
+        span.outputs(planned["wave"])
+    return planned
 
 
-def fan_out(state: ScoreState) -> list[Send] | str:
+def fan_out(state: WaveState) -> list[Send] | str:
     """Two tasks a conversation of the wave, one a kind of rubric; the end when none is left."""
     sides = ("judge_sat", "judge_dsat")
-    return [Send(side, Item(conversation_id=id_)) for id_ in state["wave"] for side in sides] or END
+    return [Send(side, Item(id=id_)) for id_ in state["wave"] for side in sides] or END
 
 
-async def judge_sat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
+async def judge_sat(state: Item, runtime: Runtime[ScoreContext]) -> WaveState:
     """Answers to the SAT rubrics about one conversation."""
-    await _judge("sat", state["conversation_id"], runtime.context)
+    await _judge("sat", state["id"], runtime.context)
     return {}
 
 
-async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
+async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> WaveState:
     """Answers to the DSAT rubrics about one conversation."""
-    await _judge("dsat", state["conversation_id"], runtime.context)
+    await _judge("dsat", state["id"], runtime.context)
     return {}
 
 
@@ -91,14 +71,13 @@ async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext
     context.answers.setdefault(conversation_id, []).extend(answers)
 
 
-async def add_up(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
+async def add_up(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
     """The wave's scores."""
     context = runtime.context
     with context.tracer.span("add_up", kind="node", inputs=state["wave"]):
         for score in context.netsat.score_all({id_: context.answers.pop(id_) for id_ in state["wave"]}):
             context.store.put([score_row(context.run, score)])
-            context.progress.advance("score")
-        await context.store.settle()  # a wave is durable before the next one begins: that bounds what a kill can cost
+        await context.close(state["wave"], "score")
     return {}
 
 
@@ -107,9 +86,9 @@ def score_row(run: str, score: Score) -> ScoreRow:
     return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)
 
 
-def build() -> StateGraph[ScoreState, ScoreContext, ScoreState, ScoreState]:
+def build() -> StateGraph[WaveState, ScoreContext, WaveState, WaveState]:
     """The graph, not compiled; no input or output of its own."""
-    graph = StateGraph(ScoreState, context_schema=ScoreContext)
+    graph = StateGraph(WaveState, context_schema=ScoreContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("judge_sat", judge_sat)
     graph.add_node("judge_dsat", judge_dsat)
