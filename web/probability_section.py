@@ -13,9 +13,9 @@ from pollex.web.markup import Markup, tag
 from pollex.web.material import Scores
 from pollex.web.reliability import bins_of
 from pollex.web.score_plots import TOO_FEW, panel, probabilities
-from pollex.web.words import count, interval, known, number
+from pollex.web.words import SPACE, count, interval, known, number
 
-SPACE = "\N{NO-BREAK SPACE}"
+MEASURES = ("Log-loss", "class share", "ahead by", "Brier", "class share")
 
 
 def probability_section(rubrics: RubricSet, sides: Mapping[str, Scores]) -> Markup:
@@ -75,26 +75,27 @@ def _truth(record: CalibratorRecord) -> Markup:
     """Log-loss and Brier score beside those of the class share, with intervals."""
     sides = {"Held out": record.held_out, "Training, cross-fitted": record.training}
     rows = [_truth_row(name, found) for name, found in sides.items() if found]
-    head = ["", "Log-loss", "of the class share", "ahead by", "Brier", "of the class share"]
     caption = (
-        "Less is better; 95\N{NO-BREAK SPACE}% intervals. The class share says of every conversation how many of the "
+        f"Less is better; 95{SPACE}% intervals. The class share says of every conversation how many of the "
         "training conversations were positive. An advantage whose interval includes 0 is open."
     )
     if not rows:
         return tag("p", "Nothing was held out and there was too little to cross-fit: how true they are is not known.")
-    return _table("How true they are", caption, head, rows)
+    return _table("How true they are", caption, ["", *MEASURES], rows, "figures")
 
 
 def _truth_row(name: str, found: ProbabilityFigures) -> Markup:
-    cells = [found.log_loss, found.share_log_loss, found.gain, found.brier, found.share_brier]
+    figures = [found.log_loss, found.share_log_loss, found.gain, found.brier, found.share_brier]
     n = tag("small", count(found.n, "conversation"))
-    return tag("tr", tag("th", name, n, scope="row"), [_cell(figure, signed=figure is found.gain) for figure in cells])
+    cells = [_cell(*each, signed=each[1] is found.gain) for each in zip(MEASURES, figures, strict=True)]
+    return tag("tr", tag("th", name, n, scope="row"), cells)
 
 
-def _cell(figure: Figure, *, signed: bool) -> Markup:
+def _cell(column: str, figure: Figure, *, signed: bool) -> Markup:
     if not known(figure.value):
-        return tag("td", tag("span", interval(figure), class_="undefined"))
-    return tag("td", number(figure.value, 3, signed=signed), tag("small", interval(figure, 3)), class_="n")
+        return tag("td", tag("span", interval(figure), class_="undefined"), data_column=column)
+    shown = number(figure.value, 3, signed=signed), tag("small", interval(figure, 3))
+    return tag("td", *shown, data_column=column, class_="n")
 
 
 def _compared(record: CalibratorRecord) -> Markup:
@@ -105,25 +106,24 @@ def _compared(record: CalibratorRecord) -> Markup:
         "Mean log-loss on training conversations that neither the model nor the choice of rubrics saw (5 folds, "
         "rubrics chosen anew without each). A difference within two standard errors is noise."
     )
-    head = ["Model", "Log-loss", "behind the best", "standard error", ""]
+    head = ["Model", "Log-loss", "behind the best", "standard error"]
     ordered = sorted(record.compared, key=lambda row: row.log_loss)
     rows = [_candidate_row(row, chosen=row.name == record.chosen) for row in ordered]
-    return _table("Which model gives them", caption, head, rows)
+    return _table("Which model gives them", caption, head, rows, "plain")
 
 
 def _candidate_row(row: CandidateRow, *, chosen: bool) -> Markup:
     return tag(
         "tr",
-        tag("th", row.name, scope="row"),
+        tag("th", row.name, tag("small", "chosen") if chosen else None, scope="row"),
         tag("td", number(row.log_loss, 3), class_="n"),
         tag("td", number(row.behind, 3), class_="n"),
         tag("td", "" if chosen else f"± {number(row.error, 3)}", class_="n"),
-        tag("td", "chosen" if chosen else "", class_="chosen"),
         class_="chosen" if chosen else None,
     )
 
 
-def _table(title: str, caption: str, head: list[str], rows: list[Markup]) -> Markup:
+def _table(title: str, caption: str, head: list[str], rows: list[Markup], kind: str) -> Markup:
     heads = tag("thead", tag("tr", [tag("th", name, scope="col") for name in head]))
-    table = tag("table", tag("caption", caption), heads, tag("tbody", rows), class_="plain")
+    table = tag("table", tag("caption", caption), heads, tag("tbody", rows), class_=kind)
     return tag("h3", title) + tag("div", table, class_="wide")
