@@ -71,20 +71,15 @@ class GuaranteeRecord(BaseModel):
 
 
 def in_words(record: GuaranteeRecord) -> str:
-    """What it promises and did, for people."""
-    said = promise(record)
-    promised = (
-        f"{said[0].upper()}{said[1:]}: {_side(record.upper, 'positive', 'over', record)}; "
-        f"{_side(record.lower, 'negative', 'at most', record)}."
-    )
-    return f"{promised} {_held_out(record)}".rstrip()
+    """What it promises and did, for people; to stand behind a colon."""
+    return f"{promise(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
 
 
 def promise(record: GuaranteeRecord) -> str:
     """What holds on each side."""
     return (
-        f"right at least {record.precision:.0%} of the time on each side, with probability {1 - record.delta:.0%}, on "
-        f"conversations like the {record.n} that it was fitted on"
+        f"right at least {_percent(record.precision)} of the time on each side, with probability "
+        f"{_percent(1 - record.delta)}, on conversations like the {record.n} that it was fitted on"
     )
 
 
@@ -98,7 +93,17 @@ def _held_out(record: GuaranteeRecord) -> str:
 def _counted(hits: int, n: int) -> str:
     """A count with its share and the exact 95 % interval of that."""
     low, high = share_interval(hits, n)
-    return f"{hits} of {n} ({hits / n:.0%}, 95 % interval {low:.0%} to {high:.0%})"
+    return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _sides(record: GuaranteeRecord) -> str:
+    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
+        return "no score has that certainty, and no threshold is right often enough for more labels to help"
+    return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
 
 
 def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:

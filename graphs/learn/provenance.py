@@ -44,7 +44,7 @@ def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[Dr
 def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
     """In words."""
     if "answered" in drop:
-        return f"answered on only {drop['answered']:.0%} of the training conversations"
+        return f"answered on only {100 * drop['answered']:.0f} % of the training conversations"
     if drop["beaten_by"] is None:
         return "the budget of its kind is 0"
     return f"the set was better with “{texts[drop['beaten_by']]}”"

@@ -213,7 +213,7 @@ def told_choice(rubric: ChosenRubric) -> str:
     """Why it was kept."""
     assert rubric.choice is not None, "asked only of chosen rubrics"
     choice = rubric.choice
-    stability = "" if choice.stability is None else f"; chosen in {choice.stability:.0%} of bootstrap resamples"
+    stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of bootstrap resamples"
     return f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
 
 

@@ -130,7 +130,7 @@ def show_rubrics(session: Session, rubrics: RubricSet) -> None:
     made = table("id", "kind", "rubric", "reasons", "chosen in resamples")
     for rubric in rubrics.rubrics:
         stability = rubric.choice.stability if rubric.choice else None
-        share = "" if stability is None else f"{stability:.0%}"
+        share = "" if stability is None else f"{100 * stability:.0f} %"
         made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
     session.console.print(made)
 

@@ -23,16 +23,23 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
     assert "Held out" not in words
 
 
+def test_two_sides_that_no_label_can_help_are_told_as_one() -> None:
+    hopeless = SideRecord(threshold=None, confident=0, wrong=0)
+    assert in_words(record(hopeless, hopeless)).endswith(
+        "fitted on: no score has that certainty, and no threshold is right often enough for more labels to help."
+    )
+
+
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
     upper = SideRecord(threshold=13.27, confident=57, wrong=1)
     words = in_words(
         record(SideRecord(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
     )
     assert "positive over 13.3 (57 conversations, 1 of them wrong)" in words
-    assert "with probability 90%" in words
+    assert "with probability 90 %" in words
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
-    assert "73 of 205 (36%, 95 % interval 29% to 43%) outside this window" in words
-    assert "68 of 73 (93%, 95 % interval 85% to 98%) right" in words
+    assert "73 of 205 (36 %, 95 % interval 29 % to 43 %) outside this window" in words
+    assert "68 of 73 (93 %, 95 % interval 85 % to 98 %) right" in words
 
 
 def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
@@ -43,7 +50,7 @@ def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
             held_out=30,
         )
     )
-    assert "0 of 30 (0%, 95 % interval 0% to 12%) outside this window." in words
+    assert "0 of 30 (0 %, 95 % interval 0 % to 12 %) outside this window." in words
     assert "right." not in words
 
 
