@@ -27,7 +27,8 @@ class Repeatable(Judge, Protocol):
 class Ensemble:
     """A judge that asks one judge, or a panel in turn, in n independent runs.
 
-    Run i is asked of judge i mod k as its replicate i div k. Which runs fail is told; a failed run is never a vote.
+    Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in the panel twice has
+    twice the runs. Which runs fail is told; a failed run is never a vote.
 
     Args:
         judges: One, or a panel of several.
@@ -121,7 +122,7 @@ class Ensemble:
         """One run's answers; one that raises failed alone."""
         if known is not None:
             return known
-        judge = self.judges[number % len(self.judges)].again(number // len(self.judges))
+        judge = self.judges[number % len(self.judges)].again(self._replicate(number))
         try:
             answers = await judge.judge(conversation, questions)
         except PollexError:
@@ -133,6 +134,13 @@ class Ensemble:
             detail = f"Mismatch: {len(answers)} answers to {len(questions)} questions in run {number + 1}"
             return [Unanswered(question_id=q.id, outcome="error", detail=detail, judge=judge.name) for q in questions]
         return [_fitting(q, answer, judge.name) for q, answer in zip(questions, answers, strict=True)]
+
+    def _replicate(self, number: int) -> int:
+        """Which of its judge's replicates a run is: no two runs of judges that are the same share one."""
+        turn, place = divmod(number, len(self.judges))
+        fingerprints = [judge.fingerprint for judge in self.judges]
+        same = [i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]]
+        return turn * len(same) + same.index(place)
 
     def _answer(self, conversation: Conversation, question: Question, votes: Votes) -> Answer | Unanswered:
         found = verdict(conversation.id, question, votes, self.rule)

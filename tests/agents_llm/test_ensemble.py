@@ -56,8 +56,11 @@ class Many:
     name: str = "many"
     asked: list[int] = field(default_factory=list)
     replicate: int = 0
-    fingerprint: str = "many-1"
     learned: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}-1"
 
     def again(self, replicate: int) -> Many:
         return Many(self.says, self.name, self.asked, replicate)
@@ -204,6 +207,13 @@ async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
     assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3], [0, 1, 2])
     assert (found.votes, found.rating, found.reason) == ((4, 3), None, "disagreement")
     assert Ensemble(one, two).name == "7 runs of one, two"
+
+
+async def test_a_judge_that_stands_in_the_panel_twice_never_answers_one_run_with_anothers_replicate() -> None:
+    one, two = Many([YES] * 5, "one"), Many([NO] * 2, "two")
+    (found,) = await Ensemble(one, two, one, n=7).verdicts(TALK, [QUESTION])
+    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1])
+    assert found.votes == (5, 2)
 
 
 async def test_an_ensemble_is_a_judge_whose_distribution_is_the_share_of_the_runs() -> None:
