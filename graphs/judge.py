@@ -10,37 +10,31 @@ import numpy as np
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.sampling import point
 from pollex.agents.verdicts import Rule, Votes, counted, diversity_entropy
-from pollex.graphs.runtime import Context, Shelf
-from pollex.selection.agreement import FittedTau, entropies, fitted_tau, modes
+from pollex.conversations.splits import folds
+from pollex.errors import BadLabels
+from pollex.graphs.runtime import Shelf
+from pollex.graphs.waves import Item, WaveContext, WaveState
+from pollex.selection.agreement import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
 from pollex.store.rows import answer_rows
 
 PERSON = "person"
+FOLDS, SEED = 10, 0
+"""To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
-class JudgeState(TypedDict, total=False):
+class JudgeState(WaveState, total=False):
     """Ids only.
 
     Attributes:
-        begun: How many of the run's conversations were begun.
-        wave: Those that are being worked on.
         given: By conversation, the option that a person chose.
     """
 
-    begun: int
-    wave: list[str]
     given: dict[str, str]
-
-
-class Item(TypedDict):
-    """One conversation of a wave."""
-
-    conversation_id: str
 
 
 @dataclass
@@ -71,12 +65,14 @@ class Work:
     Attributes:
         rule: The one that verdicts go by; with a wanted precision only known when all runs are in.
         fitted: How well τ does on the thumbs that it was fitted to.
+        unseen: How a τ that is fitted so does on thumbs that it was not fitted to; None where there are too few.
         tallies: By conversation.
         people: By conversation, the option that a person chose.
     """
 
     rule: Rule
     fitted: FittedTau | None = None
+    unseen: Filtered | None = None
     tallies: dict[str, Tally] = field(default_factory=dict)
     people: dict[str, str] = field(default_factory=dict)
 
@@ -95,18 +91,16 @@ def _entropy(votes: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeContext(Context):
+class JudgeContext(WaveContext):
     """What the nodes of `judge` find in `runtime.context`.
 
     Attributes:
-        pending: Ids of the conversations to ask about, in order.
         known: By conversation, runs that an earlier session has answers of.
         precision: What τ is to be fitted to; None for the rule as it is.
         truth: By labelled conversation, index of the option that its thumb stands for.
     """
 
     shelf: Shelf
-    pending: Sequence[str]
     ensemble: Ensemble
     question: Question
     work: Work
@@ -115,24 +109,24 @@ class JudgeContext(Context):
     truth: Mapping[str, int] = field(default_factory=dict)
 
 
-async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveState:
     """The next wave of conversations."""
-    context, begun = runtime.context, state.get("begun", 0)
-    wave = list(context.pending[begun : begun + context.wave])
+    context = runtime.context
     with context.tracer.span("plan_wave", kind="node") as span:
-        await context.ensemble.prepare([context.shelf[id_] for id_ in wave])
-        span.outputs(wave)
-    return {"begun": begun + len(wave), "wave": wave}
+        planned = context.next_wave(state)
+        await context.ensemble.prepare([context.shelf[id_] for id_ in planned["wave"]])
+        span.outputs(planned["wave"])
+    return planned
 
 
 def fan_out(state: JudgeState) -> list[Send] | str:
     """A task a conversation of the wave; to the rule when none is left."""
-    return [Send("ask_runs", Item(conversation_id=id_)) for id_ in state["wave"]] or "fit_rule"
+    return [Send("ask_runs", Item(id=id_)) for id_ in state["wave"]] or "fit_rule"
 
 
 async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
     """The ensemble's runs about one conversation."""
-    context, id_ = runtime.context, state["conversation_id"]
+    context, id_ = runtime.context, state["id"]
     conversation, ensemble = context.shelf[id_], context.ensemble
     async with context.gate, context.tracer.span("ask_runs", kind="role", item=id_) as span:
         (votes,) = await ensemble.votes(conversation, [context.question], context.known.get(id_))
@@ -148,10 +142,8 @@ async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
 
 async def keep_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
     """The wave's answers are durable before the next one begins."""
-    context = runtime.context
-    with context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
-        context.progress.advance("judge", len(state["wave"]))
-        await context.store.settle()
+    with runtime.context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "judge")
     return {}
 
 
@@ -160,16 +152,26 @@ async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeSt
     context, work = runtime.context, runtime.context.work
     with context.tracer.span("fit_rule", kind="node") as span:
         if context.precision is not None:
-            labelled = [id_ for id_ in work.tallies if id_ in context.truth]
-            votes = np.array([work.tallies[id_].votes for id_ in labelled], dtype=np.int64)
-            votes = votes.reshape(len(labelled), len(context.question.options))
-            enough = votes.sum(axis=-1) >= work.rule.minimum  # with fewer runs nothing passes, whatever τ is
-            truth = np.array([context.truth[id_] for id_ in labelled], dtype=np.int64)
-            entropy, mode = entropies(votes[enough]), modes(votes[enough])
-            work.fitted = fitted_tau(entropy, mode, truth[enough], context.precision)
-            work.rule = replace(work.rule, tau=work.fitted.tau)
+            _fit_to_thumbs(context, work, context.precision)
         span.outputs([work.rule.in_words()])
     return {}
+
+
+def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
+    # With fewer runs than the minimum nothing passes, whatever τ is.
+    used = [id_ for id_ in context.truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
+    votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64)
+    votes = votes.reshape(len(used), len(context.question.options))
+    truth = np.array([context.truth[id_] for id_ in used], dtype=np.int64)
+    entropy, mode = entropies(votes), modes(votes)
+    work.fitted = fitted_tau(entropy, mode, truth, precision)
+    work.rule = replace(work.rule, tau=work.fitted.tau)
+    k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())
+    try:
+        dealt = folds([context.shelf[id_] for id_ in used], k, SEED) if k > 1 else None
+    except BadLabels:  # too few groups of conversations that belong together
+        dealt = None
+    work.unseen = None if dealt is None else crossfitted(entropy, mode, truth, precision, dealt)
 
 
 def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001

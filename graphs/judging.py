@@ -21,7 +21,7 @@ from pollex.graphs.judge import PERSON, JudgeContext, JudgeState, Tally, Work, b
 from pollex.graphs.running import Setting, config, digest, running
 from pollex.graphs.runs import kept_ids
 from pollex.graphs.runtime import Shelf
-from pollex.selection.agreement import FittedTau
+from pollex.selection.agreement import Filtered, FittedTau
 from pollex.store.resume import answers_of, conversations_of, find_run, step
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
@@ -90,6 +90,7 @@ class Judged:
     task: Task
     rule: Rule
     fitted: FittedTau | None
+    unseen: Filtered | None
     counts: dict[str, int]
     waiting: int
     asked: int
@@ -269,10 +270,18 @@ def _judged(run: str, task: Task, work: Work, shelf: Shelf) -> Judged:
         else:
             reason = work.rule.refusal(tally.votes, work.rule.runs - tally.asked)
             counts[reason or "rated"] += 1
-    runs = sum(tally.asked for tally in work.tallies.values() if tally.scorable)
-    planned = work.rule.runs * sum(tally.scorable for tally in work.tallies.values())
-    waiting = len(work.waiting())
-    return Judged(run, task, work.rule, work.fitted, dict(counts), waiting, runs, planned)
+    tallies = [tally for tally in work.tallies.values() if tally.scorable]
+    return Judged(
+        run=run,
+        task=task,
+        rule=work.rule,
+        fitted=work.fitted,
+        unseen=work.unseen,
+        counts=dict(counts),
+        waiting=len(work.waiting()),
+        asked=sum(tally.asked for tally in tallies),
+        planned=work.rule.runs * len(tallies),
+    )
 
 
 def verdicts_of(store: Store, judged: Judged, conversations: Sequence[Conversation]) -> Iterator[Decided]:

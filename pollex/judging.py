@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -16,10 +17,11 @@ from pollex.conversations.options import ReadOptions
 from pollex.errors import WrongUse
 from pollex.export import require_writable
 from pollex.gateway.limits import Budget
-from pollex.graphs.judging import Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
+from pollex.graphs.judging import Decided, Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
 from pollex.graphs.running import Setting
 from pollex.interview import people_now
 from pollex.judge_options import JudgeOptions
+from pollex.judge_summary import summary_json, summary_lines
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.row_files import require_format, write_rows
 from pollex.store.resume import conversations_of
@@ -31,7 +33,6 @@ from pollex.verdict_files import COLUMNS, AnswersFile, accepted_rows, human_rows
 from pollex.workers import ModelOptions, Workers, embedded_workers, embedder_for, workers
 
 DONE, PARTLY = 0, 3
-ENOUGH_LABELS = 50
 UNDERSTOOD = "the embedded rater doesn't understand a question: it answers whether a conversation went well"
 
 
@@ -49,6 +50,9 @@ def judge_command(
         raise WrongUse(f"both LOGS and the run {options.named}", remedy="leave one out")
     if options.panel and model.model is None:
         raise WrongUse("a panel without --model", remedy="name its first member with --model")
+    if twice := [name for name, n in Counter([model.model, *options.panel]).items() if n > 1]:
+        remedy = "name every model once, and for more runs of it give --ensemble"
+        raise WrongUse(f"{', '.join(map(str, twice))} in the panel more than once", remedy=remedy)
     if options.ask and "-" in sources:
         raise WrongUse("--ask needs the standard input that LOGS come from", remedy="give LOGS as a file")
     task, profile = options.task(model.model), profile_at(options.domain)
@@ -67,11 +71,12 @@ def judge_command(
         people = people_now(people_file, options.ask, opened, shelf.__getitem__)
         arguments = {"logs": list(sources), "question": options.question, "options": options.texts}
         judged, staff = opened.run(_judge(opened, logs, task, profile, model, options, arguments, people))
-        _finish(opened, judged, logs.conversations, options, people_file, staff)
+        calls = _calls_of(model, options)
+        decided = _finish(opened, judged, logs.conversations, options, people_file, staff, calls)
         if run.as_json:
             bad_rows = [{"where": f"{row.source}:{row.line}", "reason": row.reason} for row in logs.bad_rows]
             panel = {each.record.name: usage_json(each) for each in staff[1:]}
-            told = told_json(judged, options) | {"bad_rows": bad_rows} | usage_json(staff[0])
+            told = summary_json(judged, decided, options, calls) | {"bad_rows": bad_rows} | usage_json(staff[0])
             print_json(told | ({"panel": panel} if panel else {}))
     return PARTLY if logs.bad_rows else exit_code(judged)
 
@@ -92,9 +97,9 @@ def _go_on(run: RunOptions, options: JudgeOptions) -> int:
         people = people_now(people_file, options.ask, opened, find)
         setting = Setting(store=store, progress=opened.bars, arguments={})
         judged = opened.run(answered_by_people(store, named, setting, people))
-        _finish(opened, judged, list(conversations_of(store, judged.run)), options, people_file, [])
+        decided = _finish(opened, judged, list(conversations_of(store, judged.run)), options, people_file)
         if run.as_json:
-            print_json(told_json(judged, options))
+            print_json(summary_json(judged, decided, options))
     return exit_code(judged)
 
 
@@ -177,19 +182,25 @@ def _finish(
     conversations: Sequence[Conversation],
     options: JudgeOptions,
     people_file: AnswersFile | None,
-    staff: Sequence[Workers],
-) -> None:
-    """Writes the files and tells what they hold."""
+    staff: Sequence[Workers] = (),
+    calls: int | None = None,
+) -> list[Decided]:
+    """Writes the files and tells what they hold.
+
+    Args:
+        calls: What a run takes of them; None where that is not known.
+    """
     decided = list(verdicts_of(opened.store, judged, conversations))
     pairs = list(zip(conversations, decided, strict=True))
     write_rows(options.out, (verdict_row(one, judged.task) for one in decided), COLUMNS)
     show_outcomes(opened, judged.counts)
-    opened.say(f"Rule: {judged.rule.in_words()}; at least {judged.rule.minimum} runs must have answered")
-    for line in [*_told_of_precision(judged), *_told_of_saving(judged)]:
+    for line in summary_lines(judged, decided, calls):
         opened.say(line)
     if people_file:
-        list_some(opened, "answers were not used", people_file.unused)
+        list_some(opened, "answers were not used", people_file.unused(decided))
     for each in staff:
+        if len(staff) > 1:
+            opened.say(f"{each.record.name}:")
         show_usage(opened, each)
     written = [str(options.out)]
     if options.accepted:
@@ -202,54 +213,16 @@ def _finish(
     if judged.waiting:
         file = options.for_humans or "FILE"
         opened.say(f"{judged.waiting} wait for people: pollex judge --resume {judged.run} --answers {file}")
+    return decided
 
 
-def _told_of_precision(judged: Judged) -> list[str]:
-    fitted = judged.fitted
-    if fitted is None:
-        return []
-    if fitted.tau is None or fitted.interval is None:
-        return [f"No τ reaches a precision of {judged.task.precision} on {fitted.n} thumbs: nothing passes."]
-    low, high = fitted.interval
-    lines = [
-        f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
-        f"{fitted.precision:.3f} [{low:.3f}, {high:.3f}]; on others it will be a little less"
-    ]
-    if fitted.n < ENOUGH_LABELS:
-        lines.append(f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is to be relied on.")
-    return lines
+def _calls_of(model: ModelOptions, options: JudgeOptions) -> int | None:
+    """Calls that a run takes; None where no model is called."""
+    if model.model is None:
+        return None
+    from pollex.agents.llm.rater import calls_of
 
-
-def _told_of_saving(judged: Judged) -> list[str]:
-    saved = judged.planned - judged.asked
-    if not saved:
-        return []
-    return [f"Asked {judged.asked} of {judged.planned} runs: {saved} could not have changed a verdict"]
-
-
-def told_json(judged: Judged, options: JudgeOptions) -> dict[str, Any]:
-    """What a run came to, for scripts."""
-    fitted = judged.fitted
-    return {
-        "run": judged.run,
-        "out": str(options.out),
-        "judge": judged.task.by,
-        "n": sum(judged.counts.values()),
-        "outcomes": judged.counts,
-        "waiting": judged.waiting,
-        "rule": judged.rule.in_words(),
-        "tau": judged.rule.tau,
-        "runs": {"asked": judged.asked, "planned": judged.planned},
-        "fitted": None
-        if fitted is None
-        else {
-            "n": fitted.n,
-            "passed": fitted.passed,
-            "right": fitted.right,
-            "precision": fitted.precision,
-            "interval": fitted.interval,
-        },
-    }
+    return calls_of(options.variant)
 
 
 def exit_code(judged: Judged) -> int:

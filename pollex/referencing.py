@@ -131,7 +131,7 @@ def _show(opened: Session, found: Summary, gradings: Sequence[Grading]) -> None:
         value, interval, n = _told(figure)
         opened.say(f"Area between distributions, {judge} and people: {value} {interval} (n = {n})")
     for flag, count in found.flags.items():
-        opened.say(f"Note: {count} cases are flagged: {flag}", style="yellow")
+        opened.say(f"Flagged, {count} of {found.n}: {flag}", style="yellow")
     failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in gradings if g.outcome != "graded"]
     list_some(opened, "answers are not or not wholly graded", failed)
 

@@ -121,16 +121,11 @@ def messages_of(conversation: Conversation) -> list[dict[str, str]]:
 class AnswersFile:
     """What people wrote into the lines that they were given; see `graphs.judging.People`.
 
-    Attributes:
-        unused: Lines that say nothing that is waited for, and why.
-
     Raises:
         BadInput: The file can't be read, or a line is no JSON object with `id` and `answer`.
     """
 
     def __init__(self, path: Path) -> None:
-        self.unused: list[str] = []
-        self._path = path
         self._said: dict[str, set[str]] = {}
         for number, row in lines_of(path):
             if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
@@ -139,20 +134,32 @@ class AnswersFile:
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
     def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
-        """The options chosen for conversations that wait; each line is taken once."""
-        waiting, given = set(asked["conversations"]), {}
-        for id_, answers in self._said.items():
-            chosen = {option_of(answer, asked["options"]) for answer in answers}
-            option = chosen.pop() if len(chosen) == 1 else None
-            if id_ not in waiting:
-                self.unused.append(f"{id_}: not waited for")
-            elif option is None:
-                told = ", ".join(sorted(answers))
-                self.unused.append(f"{id_}: no option, or several: {told[:80]}")
-            else:
-                given[id_] = option
-        self._said = {}
-        return given
+        """The options chosen for conversations that wait."""
+        chosen = {id_: self._option(id_, asked["options"]) for id_ in asked["conversations"] if id_ in self._said}
+        return {id_: option for id_, option in chosen.items() if option is not None}
+
+    def unused(self, decided: Iterable[Decided]) -> list[str]:
+        """Answers that changed nothing, and why; one that says again what a person said before is none of them."""
+        found = {one.verdict.conversation_id: one for one in decided}
+        told = ((id_, self._why_unused(id_, found.get(id_))) for id_ in self._said)
+        return [f"{id_}: {why}" for id_, why in told if why]
+
+    def _option(self, id_: str, options: Sequence[str]) -> str | None:
+        chosen = {option_of(answer, options) for answer in self._said[id_]}
+        return chosen.pop() if len(chosen) == 1 else None
+
+    def _why_unused(self, id_: str, decided: Decided | None) -> str:
+        if decided is None:
+            return "no such conversation in this run"
+        option = self._option(id_, decided.verdict.options)
+        if option is None:
+            told = ", ".join(sorted(self._said[id_]))
+            return f"no option, or several: {told[:80]}"
+        if option == decided.person:
+            return ""
+        if decided.person:
+            return f"a person has answered {decided.person} before, and that stands"
+        return f"the runs agree on {decided.rating}" if decided.rating else "it can't be judged"
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:

@@ -50,6 +50,16 @@ class Side:
     tied: int
 
     @property
+    def precision(self) -> float | None:
+        """Share that is right; None where there is nothing."""
+        return self.right / self.n if self.n else None
+
+    @property
+    def precision_interval(self) -> tuple[float, float] | None:
+        """95 % interval of that share; None where there is nothing."""
+        return share_interval(self.right, self.n) if self.n else None
+
+    @property
     def score(self) -> float | None:
         """Mean of +1 for right and −1 for wrong; None where there is nothing."""
         return (2 * self.right - self.n) / self.n if self.n else None
@@ -57,10 +67,8 @@ class Side:
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % interval of the score; None where there is nothing."""
-        if not self.n:
-            return None
-        low, high = share_interval(self.right, self.n)
-        return 2 * low - 1, 2 * high - 1
+        found = self.precision_interval
+        return found and (2 * found[0] - 1, 2 * found[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,14 @@ def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
         mode: [conversation], `TIE` for none.
         truth: [conversation].
     """
-    passes = (entropy <= tau + ROUNDING) & (mode != TIE)
+    return _sides(_passing(entropy, mode, tau), mode, truth)
+
+
+def _passing(entropy: Floats, mode: Ints, tau: float) -> Flags:
+    return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
+
+
+def _sides(passes: Flags, mode: Ints, truth: Ints) -> Filtered:
     return Filtered(_side(mode[passes], truth[passes]), _side(mode[~passes], truth[~passes]))
 
 
@@ -121,12 +136,14 @@ class FittedTau:
         n: Labelled conversations that it was fitted to.
         passed: Those among them that pass.
         right: Those of these that are right.
+        best: The highest precision that any τ has on them; None where none of them has a mode.
     """
 
     tau: float | None
     n: int
     passed: int
     right: int
+    best: float | None = None
 
     @property
     def precision(self) -> float | None:
@@ -153,8 +170,28 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float) -> Fi
     right = np.cumsum((mode == truth)[rated][order])
     count = np.arange(1, len(right) + 1)
     last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]  # all of one entropy pass together
+    best = float((right / count)[last].max()) if len(right) else None
     good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
     if not len(good):
-        return FittedTau(None, len(truth), 0, 0)
+        return FittedTau(None, len(truth), 0, 0, best)
     at = good[-1]
-    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]))
+    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best)
+
+
+def crossfitted(entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints) -> Filtered:
+    """What a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
+
+    Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
+    others have no such τ.
+
+    Args:
+        folds: Fold of each conversation [conversation].
+        entropy: As for `fitted_tau`; so with the others.
+    """
+    passes = np.zeros(len(truth), dtype=bool)
+    for fold in np.unique(folds):
+        inside = folds == fold
+        tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
+        if tau is not None:
+            passes[inside] = _passing(entropy[inside], mode[inside], tau)
+    return _sides(passes, mode, truth)

@@ -38,6 +38,8 @@ Variant = Literal["v0", "v1", "v2", "v3", "v4"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 BLOCKS = ("instructions", "grounded", "expected", "actual")
 """The blocks of the prompt that v1, v2, v3 and v4 add, in this order."""
+END_STATES = BLOCKS[2:]
+"""Those that show what calls before have described."""
 
 
 class LlmRater:
@@ -53,8 +55,8 @@ class LlmRater:
         self.asker, self.variant = asker, variant
         self.instructions = instructions.strip() or instructions_of(asker.profile)
         self.prompt = load("rate")
-        self.blocks = BLOCKS[: VARIANTS.index(variant)]
-        self.states = {name: load(f"end_state_{name}") for name in ("expected", "actual") if name in self.blocks}
+        self.blocks = blocks_of(variant)
+        self.states = {name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks}
 
     @property
     def name(self) -> str:
@@ -143,6 +145,16 @@ class LlmRater:
             stage="judge",
             item=conversation.id,
         )
+
+
+def blocks_of(variant: Variant) -> tuple[str, ...]:
+    """What a variant's prompt has beside the question."""
+    return BLOCKS[: VARIANTS.index(variant)]
+
+
+def calls_of(variant: Variant) -> int:
+    """Calls that one run about one conversation takes: one for each end state, and the question."""
+    return 1 + sum(block in END_STATES for block in blocks_of(variant))
 
 
 def texts(question: Question) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.terminal.options import RunOptions, with_model, with_reading, with_store
+from pollex.errors import WrongUse
+from pollex.terminal.options import RunOptions, with_judge, with_reading, with_store, written
 from pollex.terminal.reference_options import ReferenceOptions, with_referencing
 
 if TYPE_CHECKING:
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
     from pollex.workers import ModelOptions
 
 LAST = "last"
+
+TASK = (
+    *("question", "options", "runs", "minimum", "panel", "variant", "domain", "instructions"),
+    *("tau", "tau_agree", "tau_precision", "stop_early", "seed"),
+)
+"""What a run is begun with, and keeps."""
+
+TOLD = ("accepted", "for_humans", "ask")
+THUMBS = ("label_field", "judge_field", "group_field", "messages_field", "positive", "negative", "on_duplicate")
+REFERENCING = ("profile", "plain", "human", "human_field", "page", "samples", "require", "value")
 
 
 @click.command("judge")
@@ -62,7 +73,7 @@ LAST = "last"
 @click.option("--dry-run", is_flag=True, help="Tell calls, tokens and, with prices, cost; ask nobody.")
 @with_referencing
 @with_reading
-@with_model
+@with_judge
 @with_store
 def command(
     logs: tuple[str, ...],
@@ -97,7 +108,12 @@ def command(
     """
     run = replace(run, resume=resume is not None, dry_run=dry_run)
     if referencing:
-        return grade(logs, reading, run, model, referencing, named=resume, **given)
+        return grade(logs, reading, run, model, referencing, resume, given["out"], given["answers"])
+    if strange := written(*REFERENCING):
+        raise WrongUse(f"{', '.join(strange)} without --reference", remedy="add it, or leave them out")
+    if resume and not logs and (strange := written(*TASK)):
+        remedy = "leave them out, or name LOGS for a run of its own: answers that are known are not asked for again"
+        raise WrongUse(f"{', '.join(strange)}: a run that is taken up keeps what it was begun with", remedy=remedy)
     from pollex.judge_options import JudgeOptions  # what judges is not needed for --help
     from pollex.judging import judge_command
 
@@ -110,22 +126,16 @@ def grade(
     run: RunOptions,
     model: ModelOptions,
     referencing: ReferenceOptions,
-    *,
     named: str | None,
     out: Path,
     answers: Path | None,
-    **others: Any,
 ) -> int:
-    """Grades answers against references; `others` are options of the question that is not asked here."""
-    from pollex.errors import WrongUse
+    """Grades answers against references."""
     from pollex.referencing import OUT, reference_command  # what judges is not needed for --help
 
-    if strange := [name for name in ("question", "accepted", "for_humans", "panel", "ask") if others.get(name)]:
-        given = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
-        raise WrongUse(f"{given} and --reference don't go together", remedy="leave one of them out")
+    if strange := written(*TASK, *TOLD, *THUMBS):
+        raise WrongUse(f"{', '.join(strange)} and --reference don't go together", remedy="leave one of them out")
     if named not in (None, LAST):
         remedy = "write --resume behind the questions, or --resume last"
         raise WrongUse(f"with --reference a run is not resumed by its name ({named})", remedy=remedy)
-    context = click.get_current_context()
-    chosen = context.get_parameter_source("out") is not click.core.ParameterSource.DEFAULT
-    return reference_command(questions, out if chosen else OUT, answers, reading, run, model, referencing)
+    return reference_command(questions, out if written("out") else OUT, answers, reading, run, model, referencing)

@@ -109,6 +109,18 @@ URL = click.option(
     help="Of any server that speaks OpenAI's protocol. The key is taken from OPENAI_API_KEY alone.",
 )
 
+CLOSING = click.option(
+    "--closing",
+    type=click.Choice(["system", "user", "merged"]),
+    default="system",
+    show_default=True,
+    help="Who says the task after the conversation; 'merged' for chat templates that want strict turns.",
+)
+
+EMBEDDING = click.option(
+    "--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."
+)
+
 ROLES = [
     click.option(
         "--elicitation",
@@ -122,13 +134,7 @@ ROLES = [
     click.option("--without", default="", metavar="PARTS", help="Parts of prompts to leave out: ds, cdp, domain."),
     click.option("--canary/--no-canary", default=True, show_default=True, help="Ask a question of known answer too."),
     click.option("--straight-lining/--no-straight-lining", default=True, show_default=True, help="Mark it as suspect."),
-    click.option(
-        "--closing",
-        type=click.Choice(["system", "user", "merged"]),
-        default="system",
-        show_default=True,
-        help="Who says the task after the conversation; 'merged' for chat templates that want strict turns.",
-    ),
+    CLOSING,
     click.option(
         "--value",
         type=click.Choice(["auto", "expected", "mode"]),
@@ -159,8 +165,32 @@ MODEL = [
     URL,
     *ROLES,
     *CALLS,
-    click.option("--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."),
+    EMBEDDING,
 ]
+
+JUDGE = [
+    _model_option("An LLM that judges; without it the embedded rater does."),
+    URL,
+    click.option(
+        "--samples", default=1, show_default=True, help="With --reference: calls a grade, where there are no logprobs."
+    ),
+    click.option(
+        "--require",
+        type=click.Choice(["logprobs"]),
+        help="With --reference: fail rather than fall back on samples.",
+    ),
+    click.option(
+        "--value",
+        type=click.Choice(["auto", "expected", "mode"]),
+        default="auto",
+        show_default=True,
+        help="With --reference: the grade is the one written, or the mean of its distribution (expected).",
+    ),
+    CLOSING,
+    *CALLS,
+    EMBEDDING,
+]
+"""Those that count where a question is asked, or answers are graded."""
 
 ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
@@ -169,6 +199,11 @@ ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
 def with_model(command: F) -> F:
     """Adds the options of an LLM; they arrive as `model: ModelOptions`."""
     return family(command, MODEL, "model", _model_options)
+
+
+def with_judge(command: F) -> F:
+    """Adds the options of an LLM that judges; they arrive as `model: ModelOptions`."""
+    return family(command, JUDGE, "model", _model_options)
 
 
 def with_endpoint(command: F) -> F:
@@ -191,6 +226,17 @@ def _model_options(**given: Any) -> ModelOptions:
     embedding = given.pop("embedding_model", None)
     chosen = {"embedding_model": embedding} if embedding else {}
     return ModelOptions(limits=Limits(price=price, **limited), without=without, **given, **chosen)
+
+
+def written(*names: str) -> list[str]:
+    """Those of the running command's options that somebody wrote into the command line, of parameters of these names.
+
+    What stands there and does nothing is to be refused, not passed over.
+    """
+    context = click.get_current_context()
+    wanted = (parameter for parameter in context.command.params if parameter.name in names)
+    source = click.core.ParameterSource.COMMANDLINE
+    return [one.opts[0] for one in wanted if context.get_parameter_source(str(one.name)) is source]
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:

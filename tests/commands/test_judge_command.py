@@ -55,6 +55,9 @@ def judged(pollex: Pollex, store: Path, log: object, *options: object) -> Ended:
         (("log.jsonl", *ASK, "--resume", "judge-1"), "leave one out"),
         (("--resume", "judge-9"), "no run"),
         (("--resume", "judge-1", "--dry-run"), "nothing to plan"),
+        (("--resume", "judge-1", "--tau", "0.2", "--ensemble", "9"), "--ensemble, --tau: a run that is taken up keeps"),
+        (("log.jsonl", *ASK, "--model", "m", "--panel", "n", "--panel", "m"), "m in the panel more than once"),
+        (("log.jsonl", *ASK, "--plain", "--samples", "3"), "--plain, --samples without --reference"),
     ],
 )
 def test_what_cannot_be_carried_out_is_wrong_use(
@@ -131,11 +134,34 @@ def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back
     assert ended.last["outcomes"]["by a person"] == 1
     assert ended.last["waiting"] == first["waiting"] - 1 == len(lines(tmp_path / "left.jsonl"))
     assert "2 answers were not used" in ended.err
-    assert "nobody: not waited for" in ended.err
+    assert "nobody: no such conversation in this run" in ended.err
+    assert f"{people[1]['id']}: no option, or several: perhaps" in ended.err
     by_person = [one for one in lines(tmp_path / "good.jsonl") if one["provenance"]["decided_by"] == "person"]
     assert [(one["rating"], one["confidence"], one["provenance"]["id"]) for one in by_person] == [
         ("yes", None, people[0]["id"])
     ]
+
+
+def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_they_are_not(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    run = judged(pollex, store, log, "--accepted", "good.jsonl", "--for-humans", "people.jsonl").last["run"]
+    people, rated = lines(tmp_path / "people.jsonl"), lines(tmp_path / "good.jsonl")[0]
+    write_log(tmp_path / "answered.jsonl", [{"id": one["id"], "answer": "yes"} for one in people])
+    resumed = ("judge", "--resume", run, "--answers", "answered.jsonl", "--store", store, "--json")
+    first, again = pollex(*resumed), pollex(*resumed)
+    assert first.last["waiting"] == again.last["waiting"] == 0
+    assert first.last["outcomes"] == again.last["outcomes"]
+    assert "not used" not in first.err + again.err
+    known = {"id": rated["provenance"]["id"], "answer": "no"}
+    write_log(
+        tmp_path / "answered.jsonl", [{"id": people[0]["id"], "answer": "no"}, known, {"id": "alone", "answer": "no"}]
+    )
+    last = pollex(*resumed)
+    assert last.last["outcomes"] == first.last["outcomes"]
+    assert f"{people[0]['id']}: a person has answered yes before, and that stands" in last.err
+    assert f"{known['id']}: the runs agree on {rated['rating']}" in last.err
+    assert "alone: it can't be judged" in last.err
 
 
 def test_two_people_who_disagree_in_one_file_have_answered_nothing(
@@ -189,8 +215,29 @@ def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_m
     assert fitted["precision"] >= 0.6
     assert fitted["interval"][0] <= fitted["precision"] <= fitted["interval"][1]
     assert "2 more thumbs are needed" in ended.err
+    unseen = ended.last["unseen"]
+    assert unseen["n"] == 48
+    assert unseen["right"] <= unseen["passed"] <= 48
+    told = f"On thumbs that it is not fitted to {unseen['right']} of the {unseen['passed']} that pass are right"
+    assert told in ended.err
+    assert unseen["interval"][0] < unseen["precision"] < unseen["interval"][1] or unseen["precision"] == 1
     turned = judged(pollex, store, log, "--tau-precision", "0.6", "--options", "no,yes")
-    assert turned.last["fitted"] == fitted
+    assert (turned.last["fitted"], turned.last["unseen"]) == (fitted, unseen)
+
+
+def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(
+    pollex: Pollex, tmp_path: Path, store: Path
+) -> None:
+    """Every other thumb is turned round: nothing that the runs agree on is right much more often than not."""
+    rows = small_log()
+    for i, one in enumerate(rows):
+        if i % 4 < 2:
+            one["thumbs"] = "down" if one["thumbs"] == "up" else "up"
+    log = write_log(tmp_path / "noisy.jsonl", rows)
+    ended = judged(pollex, store, log, "--tau-precision", "1")
+    best = ended.last["fitted"]["best"]
+    assert (ended.last["tau"], ended.last["outcomes"]) == (None, {"disagreement": len(rows)})
+    assert f"The most that one reaches is {int(1000 * best) / 1000:.3f}" in ended.err
 
 
 def test_stopping_early_saves_runs_and_changes_no_rating(

@@ -44,6 +44,11 @@ def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, qu
     [
         (["judge", "q.jsonl", "--question", "Good?"], "--question and --reference don't go together"),
         (["judge", "q.jsonl", "--accepted", "a.jsonl"], "--accepted and --reference don't go together"),
+        (
+            ["judge", "q.jsonl", "--tau", "0.4", "--ensemble", "3"],
+            "--ensemble, --tau and --reference don't go together",
+        ),
+        (["judge", "q.jsonl", "--label-field", "x"], "--label-field and --reference don't go together"),
         (["judge", "--resume", "q.jsonl"], "a run is not resumed by its name (q.jsonl)"),
         (["judge", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
         (["judge", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
@@ -102,6 +107,16 @@ def test_what_does_nothing_for_an_answer_is_no_option_of_it(pollex: Pollex, ques
     assert ended.code == 2
     assert "No such option" in ended.err
     assert option.partition("=")[0] not in pollex("answer", "--help").out
+
+
+@pytest.mark.parametrize(
+    "option", ["--canary", "--elicitation=batched", "--without=ds", "--straight-lining", "--no-canary"]
+)
+def test_what_does_nothing_for_a_judge_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
+    ended = pollex("judge", questions, option, "--reference", "--model", "m", "--dry-run", *NOWHERE)
+    assert ended.code == 2
+    assert "No such option" in ended.err
+    assert option.partition("=")[0] not in pollex("judge", "--help").out
 
 
 def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:

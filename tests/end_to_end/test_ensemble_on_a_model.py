@@ -39,6 +39,9 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     for one in verdicts(bench):
         assert (one["rating"], one["answered"], one["runs"]) == ("yes", 5, RUNS)
         assert one["failures"] == {"unparsable": 2}
+    failed = f"{2 * COUNT} of {RUNS * COUNT} runs have no answer, and no vote ({2 * COUNT} unparsable)"
+    assert f"{failed}: verdicts rest on 5 to 5 answers" in ended.err
+    assert ended.json["runs"]["failed"] == {"unparsable": 2 * COUNT}
     strict = bench.run(judging(bench, "--variant", "v0", "--minimum", 6))
     assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
 
@@ -148,8 +151,17 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
     bench.server.script([*runs_say("yes", "no", "no", "yes"), {"do": "honest"}])
     ended = bench.run(judging(bench, "--variant", "v0", "--stop-early"))
     assert ended.json["outcomes"] == {"disagreement": COUNT}
-    assert ended.json["runs"] == {"asked": 4 * COUNT, "planned": 7 * COUNT}
+    assert ended.json["runs"] == {"asked": 4 * COUNT, "planned": 7 * COUNT, "failed": {}}
     assert bench.judged == 4 * COUNT
+    bench.started = 0
+    bench.server.script([])
+    bench.server.reset()
+    whole = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--dry-run")).json["plan"]["all"]["calls"]
+    early = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--stop-early"))
+    saved = early.json["calls_saved"]
+    bench.started = 1
+    assert (bench.judged + saved, saved % 3) == (whole, 0)
+    assert f"{saved // 3}, {saved} calls, could not have changed a verdict" in early.err
 
 
 def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(bench: Bench) -> None:

@@ -201,8 +201,35 @@ async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are
     found = await judged(store, log=log, precision=0.9, rule=Rule(7, 4, None))
     assert found.fitted is not None
     assert (found.fitted.n, found.fitted.passed, found.fitted.right) == (4, 3, 3)
+    assert found.unseen is not None
+    assert found.unseen.passed.n + found.unseen.left.n == 4
     assert found.rule.tau == pytest.approx(0.59827, abs=1e-5)
     assert found.counts == {"rated": 3, "disagreement": 1, "too_few_runs": 1}
+
+
+async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resume_and_in_any_order(
+    store: Store,
+) -> None:
+    runs_ = {f"up{i}": ["yes"] * (7 - i % 3) + ["no"] * (i % 3) for i in range(12)}
+    runs_ |= {f"down{i}": ["no"] * (7 - i % 4) + ["yes"] * (i % 4) for i in range(12)}
+    log = [talk(id_, Label.POSITIVE if id_.startswith("up") else Label.NEGATIVE) for id_ in runs_]
+    wrong = {"up0": runs_["up0"][::-1], "down11": ["yes"] * 5 + ["no"] * 2}
+    changes = {"judge": Recorded(runs_ | wrong), "precision": 0.97, "rule": Rule(7, 4, None)}
+    found = await judged(store, log=log, **changes)
+    again = await judged(store, log=log, resume=True, wave=5, **changes)
+    taken_up = await answered_by_people(store, found.run, Setting.of(store), None)
+    turned = await judged(store, log=log[::-1], **changes)
+    assert found.fitted is not None
+    assert found.unseen is not None
+    assert found.unseen.passed.n + found.unseen.left.n == found.fitted.n == 24
+    assert again.unseen == taken_up.unseen == turned.unseen == found.unseen
+
+
+async def test_with_one_thumb_of_a_kind_nothing_is_told_of_unseen_thumbs(store: Store) -> None:
+    log = [talk("sure", Label.POSITIVE), talk("five", Label.POSITIVE), talk("near", Label.NEGATIVE)]
+    found = await judged(store, log=log, precision=0.9)
+    assert found.fitted is not None
+    assert (found.fitted.passed, found.unseen) == (3, None)
 
 
 async def test_where_no_tau_reaches_the_precision_everything_goes_to_people(store: Store) -> None:

@@ -9,7 +9,16 @@ import pytest
 from scipy.stats import binomtest, entropy
 
 from pollex.agents.verdicts import diversity_entropy, mode
-from pollex.selection.agreement import TIE, Side, entropies, filtered, fitted_tau, modes, share_interval
+from pollex.selection.agreement import (
+    TIE,
+    Side,
+    crossfitted,
+    entropies,
+    filtered,
+    fitted_tau,
+    modes,
+    share_interval,
+)
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 
@@ -81,6 +90,8 @@ def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
     assert (found.tau, found.n, found.passed, found.right) == (tau, 8, passed, right)
     assert found.precision == (right / passed if passed else None)
     assert (found.interval is None) == (tau is None)
+    assert found.best is not None
+    assert (found.best >= precision) == (tau is not None)
 
 
 def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to() -> None:
@@ -89,4 +100,46 @@ def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to
     assert fitted_tau(de, np.zeros(3, dtype=np.int64), truth, 1.0).tau is None
     tied = np.array([0, 0, TIE])
     assert fitted_tau(de, tied, truth, 1.0).passed == 2
-    assert fitted_tau(np.full(3, np.nan), np.full(3, TIE), truth, 0.5).tau is None
+    assert fitted_tau(de, np.zeros(3, dtype=np.int64), truth, 1.0).best == 2 / 3
+    nothing = fitted_tau(np.full(3, np.nan), np.full(3, TIE), truth, 0.5)
+    assert (nothing.tau, nothing.best) == (None, None)
+
+
+def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
+    """Fold 0 goes by 0.6, to which fold 1 is right: 5 of its 6 pass. Fold 1 goes by 0, since fold 0 errs above it."""
+    de = np.array([0.0, 0.0, 0.6, 0.6, 0.6, 0.7, 0.0, 0.0, 0.0, 0.6, 0.6, 0.6])
+    truth = np.array([0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+    folds, picked = np.repeat([0, 1], 6), np.zeros(12, dtype=np.int64)
+    found = crossfitted(de, picked, truth, 0.9, folds)
+    assert (found.passed, found.left) == (Side(5 + 3, 3 + 3, 0), Side(1 + 3, 1 + 3, 0))
+    assert found.passed.precision == 6 / 8
+    assert found.passed.precision_interval == pytest.approx(share_interval(6, 8))
+    assert fitted_tau(de, picked, truth, 0.9).precision == 1.0  # on what it was fitted to it looks better
+
+
+def test_a_fold_passes_nothing_where_the_others_reach_no_precision() -> None:
+    de, picked, truth = np.zeros(4), np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
+    found = crossfitted(de, picked, truth, 0.9, np.array([0, 0, 1, 1]))
+    assert (found.passed, found.coverage) == (Side(2, 0, 0), 0.5)  # fold 1 goes by fold 0, which is right
+
+
+def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
+    """Runs of a judge that is right with a chance drawn for each conversation, fitted on 200 and used on 20,000."""
+    rng = np.random.default_rng(5)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        truth = rng.integers(2, size=n)
+        chance = np.where(rng.random(n) < 0.9, rng.uniform(0.7, 1.0, n), rng.uniform(0.0, 0.6, n))
+        right = rng.binomial(7, chance)
+        votes = np.where(truth[:, None] == [0, 1], right[:, None], 7 - right[:, None])
+        return entropies(votes), modes(votes), truth
+
+    gaps = []
+    for _ in range(40):
+        known, new = drawn(200), drawn(20_000)
+        tau = fitted_tau(*known, 0.85).tau
+        told = crossfitted(*known, 0.85, np.arange(200) % 10).passed.precision
+        kept = None if tau is None else filtered(*new, tau).passed.precision
+        gaps += [] if told is None or kept is None else [told - kept]
+    assert len(gaps) == 40
+    assert abs(np.mean(gaps)) < 0.02
