@@ -119,13 +119,17 @@ def gains_table(gains: Sequence[QuestionGain]) -> Markup:
         tag(
             "tr",
             tag("th", escape(each.question, NAME), scope="row"),
-            tag("td", spark(each.question, each.gain.value, each.gain.low, each.gain.high, scale), class_="drawn"),
+            tag(
+                "td",
+                spark(each.question, each.gain.value, each.gain.low, each.gain.high, scale),
+                tag("small", _gain_in_words(each.gain)),
+                class_="drawn",
+            ),
             figure_cell(each.gain, 4, signed=True),
-            tag("td", _gain_in_words(each.gain)),
         )
         for each in gains
     ]
-    head = table_head(["Question", tag("span", "Log-loss", spark_scale(scale), class_="stack"), "Rises by", ""])
+    head = table_head(["Question", tag("span", "Log-loss", spark_scale(scale), class_="stack"), "Rises by"])
     return tag("table", head, tag("tbody", rows), class_="plain left")
 
 
