@@ -143,7 +143,7 @@ def coverage(name: str, populations: Sequence[Population], n: int, splits: int, 
             empty[window].append((found.lower is None) + (found.upper is None))
     return "\n".join(
         f"{name:<32}{n:>6}  {window:<12}{_share(sum(failed[window]), splits):>26}{np.mean(yields[window]):>8.3f}"
-        f"{np.mean(right[window]) if right[window] else np.nan:>8.3f}{np.mean(empty[window]) / 2:>9.3f}"
+        f"{f'{np.mean(right[window]):.3f}' if right[window] else '–':>8}{np.mean(empty[window]) / 2:>9.3f}"
         for window in WINDOWS
     )
 

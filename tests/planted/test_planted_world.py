@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,17 +137,30 @@ def test_slips_do_not_depend_on_the_secret_of_a_store() -> None:
     assert Reader().reply(prompt) == Reader().reply(other)
 
 
-def test_pollex_gets_back_what_was_planted_over_http(pollex: Pollex, tmp_path: Path) -> None:
-    world = World(0)
-    log = world.write_log(tmp_path / "log.jsonl", 100)
-    with ProtocolServer(script=[{"do": "planted", "reader": {"seed": world.seed}}]) as server:
-        ended = pollex("learn", log, "--domain", DEBUGGING, "--model", "planted", "--base-url", server.url, "--json")
-        received = server.counts()["received"]
+def learnt_over_http(pollex: Pollex, folder: Path, world: World, agreement: float) -> tuple[float, dict[str, Any]]:
+    """Share of the planted signals among as many rubrics as were planted, and what `learn` told."""
+    log = world.write_log(folder / "log.jsonl", 100)
+    reader = {"seed": world.seed, "agreement": agreement}
+    with ProtocolServer(script=[{"do": "planted", "reader": reader}]) as server:
+        asking = ["--model", "planted", "--base-url", server.url, "--domain", DEBUGGING]
+        ended = pollex("learn", log, *asking, "--budget", world.planted, "--json")
+        assert server.counts()["received"] > 100  # nothing was kept from before: all of it was asked
     assert ended.code == 0, ended.err
-    rubrics = RubricSet.load(tmp_path / "rubrics.json")
-    assert received > 100  # nothing was kept from before: all of it was asked
-    assert world.recovered(rubric.text for rubric in rubrics.rubrics) >= 0.8
-    assert json.loads(ended.out.splitlines()[-1])["held_out"]["auc"] > 0.75
+    rubrics = RubricSet.load(folder / "rubrics.json")
+    return world.recovered(rubric.text for rubric in rubrics.rubrics), ended.last
+
+
+def test_pollex_gets_back_what_was_planted_over_http(pollex: Pollex, tmp_path: Path) -> None:
+    recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.85)
+    assert recovered >= 0.8
+    assert told["held_out"]["auc"] > 0.75
+
+
+def test_what_a_model_says_that_guesses_gives_little_of_it_back(pollex: Pollex, tmp_path: Path) -> None:
+    recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.5)
+    assert recovered < 0.8
+    low, high = told["held_out"]["intervals"]["auc"]
+    assert low < 0.5 < high
 
 
 def test_the_answers_of_a_model_that_guesses_have_nothing_to_do_with_the_thumbs() -> None:
