@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from pollex.calibration.tables.judged import JudgmentTable, judgment_table
 from pollex.calibration.tables.shape import Records, Side
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.rows import BadRow, Row
+from pollex.export import unguarded
 
 Sources = str | Path | Sequence[str | Path]
 
 ENCODING = "utf-8-sig"
+GUARDED = (".csv", ".tsv")
+"""Endings of files whose cells may have an apostrophe before an id such as =1+1: pollex puts it there."""
 
 
 def read_answers(
@@ -76,6 +80,33 @@ def _records(sources: Sources, side: Side) -> tuple[Records, list[Fault]]:
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
     read = {file: list(rows_of(file, ENCODING)) for file in files}
     good = {file: [row for row in rows if isinstance(row, Row)] for file, rows in read.items()}
+    good = {file: _unguarded(rows) if Path(file).suffix.lower() in GUARDED else rows for file, rows in good.items()}
     tables = [shape_of(rows, side).records(rows, side) for rows in good.values()]
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     return reduce(Records.joined, tables), told("rows can't be read", bad)
+
+
+def _unguarded(rows: Sequence[Row]) -> list[Row]:
+    """Rows with the ids that they had before we wrote them.
+
+    A column in which one id stands with the apostrophe and without it was not written by us, and stays as it is.
+    """
+    cells: dict[str, set[str]] = {}
+    for row in rows:
+        for column, value in row.fields.items():
+            if isinstance(value, str):
+                cells.setdefault(column, set()).add(value)
+    bare = {
+        column: {value: own for value in values if (own := unguarded(value)) != value}
+        for column, values in cells.items()
+    }
+    bare = {column: found for column, found in bare.items() if found and not cells[column] & set(found.values())}
+    return [_with(row, bare) for row in rows] if bare else list(rows)
+
+
+def _with(row: Row, bare: Mapping[str, Mapping[str, str]]) -> Row:
+    fields = {
+        column: bare[column].get(value, value) if column in bare and isinstance(value, str) else value
+        for column, value in row.fields.items()
+    }
+    return replace(row, fields=fields)

@@ -160,6 +160,13 @@ def guarded(value: Any) -> Any:
     return f"'{value}" if begins.startswith(FORMULA) or value[:1] in ("\t", "\r", "\n", "\0") else value
 
 
+def unguarded(value: Any) -> Any:
+    """A cell as it was before `guarded`: without an apostrophe that would have been put there; others as they are."""
+    if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
+        return value[1:]
+    return value
+
+
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
     """A file beside `path` that takes its name when all went well, and is gone when not."""

@@ -10,11 +10,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from pollex.answer_tables import read_answers
+from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.tables import SHAPES
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.errors import BadInput, WrongUse
+from pollex.export import guarded
 
 HEADER = "text_id,question,option,probability"
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]
@@ -51,6 +52,29 @@ def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_it
     assert table.texts == ("t1", "t2", "t3")
     np.testing.assert_array_equal(table.X[2], [np.nan, np.nan, 0.5, 0.5])
     np.testing.assert_array_equal(table.X[0], [0.2, 0.7, np.nan, np.nan])
+
+
+IDS = ("=1+1", "@dee", "-ann", "'quoted'", "-2", "plain")
+
+
+def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_path: Path) -> None:
+    lines = [f"{guarded(text)},Q1,{option},0.4" for text in IDS for option in (1, 2)]
+    assert [line for line in lines if line.startswith("'=1+1")]
+    assert read_answers(written(tmp_path, lines)).texts == IDS
+    given = [f"{guarded(text)},Q1,{guarded('=cy')},{1 + place % 2}" for place, text in enumerate(IDS)]
+    judgments = written(tmp_path, given, "judgments.csv", "text_id,question,judge,answer")
+    plain = written(tmp_path, [f"{text},Q1,{option},0.4" for text in IDS for option in (1, 2)], "plain.csv")
+    judged = read_judgments(judgments, read_answers(plain))
+    assert judged.judgments.row.tolist() == list(range(len(IDS)))
+    assert (judged.judgments.judges, judged.faults) == (("=cy",), ())
+
+
+def test_apostrophes_that_tell_ids_apart_stay(tmp_path: Path) -> None:
+    lines = [f"{text},Q1,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
+    assert read_answers(written(tmp_path, lines)).texts == ("'=1", "=1", "'=2")
+    rows = [{"text_id": "'=1", "question": "Q1", "option": option, "probability": 0.4} for option in (1, 2)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert read_answers(tmp_path / "a.jsonl").texts == ("'=1",)
 
 
 def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from small_log import row, run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.errors import StoreDamaged
-from pollex.export import exporter_for, guarded
+from pollex.export import exporter_for, guarded, unguarded
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
 
@@ -119,6 +119,7 @@ def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
 )
 def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not(cell: object, written: object) -> None:
     assert guarded(cell) == written
+    assert guarded(unguarded(written)) == written
 
 
 def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, store: Path) -> None:
