@@ -146,13 +146,14 @@ def _area_row(name: str, figure: Measured) -> Markup:
 
 
 def _means(found: Summary) -> Markup:
-    names = [found.names.get(name, SAID.get(name, name)) for name in found.dimensions]
+    columns = sorted(found.dimensions, key=lambda name: name not in SAID)  # what is looked for first needs no scrolling
+    names = [found.names.get(name, SAID.get(name, name)) for name in columns]
     head = tag("tr", tag("th", "Category", scope="col"), [tag("th", escape(n, LONGEST), scope="col") for n in names])
     rows = [
         tag(
             "tr",
             tag("th", "All" if category == ALL else escape(category, LONGEST), scope="row"),
-            [_cell(found.mean(category, dimension)) for dimension in found.dimensions],
+            [_cell(found.mean(category, dimension)) for dimension in columns],
             class_="chosen" if category == ALL else None,
         )
         for category in found.categories
@@ -165,12 +166,12 @@ def _means(found: Summary) -> Markup:
 def _cell(figure: Measured | None) -> Markup:
     if figure is None or not known(figure.value):
         return tag("td", "–", class_="undefined")
-    return tag("td", number(figure.value), tag("small", f"{_interval(figure)}; n = {figure.n}"), class_="n")
+    return tag("td", number(figure.value), tag("small", _interval(figure)), tag("small", f"n = {figure.n}"), class_="n")
 
 
 def _interval(figure: Measured) -> str:
     if not (known(figure.low) and known(figure.high)):
-        return "too few for an interval"
+        return "too few"
     return f"{number(figure.low)} to {number(figure.high)}"
 
 

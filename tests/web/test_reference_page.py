@@ -102,8 +102,11 @@ def test_unequal_numbers_of_grades_are_pointed_out() -> None:
 
 def test_the_grades_in_the_table_are_means_with_their_numbers() -> None:
     page = page_of(added_up([6, 8, None], human=[5, 6, 10]))
-    assert "7.00<small>6.00 to 8.00; n = 2</small>" in page
+    assert "7.00<small>6.00 to 8.00</small><small>n = 2</small>" in page
     assert "7.00<small>5.00 to" in page
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', page.partition("Means by category")[2])
+    assert heads[:3] == ["Category", "Overall, by rules", "Overall, people"]
+    assert len(heads) > 3
 
 
 @pytest.mark.parametrize("rules", [[7], [7, 8, 9]])
