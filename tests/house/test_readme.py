@@ -1,8 +1,9 @@
-"""The pages that a newcomer reads name only what exists."""
+"""The pages that a newcomer reads, and the help of every verb, name only what exists."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -11,6 +12,7 @@ from rooms import FOLDERS, ROOT
 from pollex.terminal.main import pollex
 
 PAGES = ("README.md", "CONTRIBUTING.md")
+DOCS = ("docs/methods.md", "docs/models.md")
 TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
@@ -26,13 +28,24 @@ def command_of(verb: str) -> click.Command | None:
     return command
 
 
+def helps(command: click.Command = pollex) -> Iterator[str]:
+    """The help of every verb."""
+    yield command.help or ""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from helps(inner)
+
+
 def commands() -> list[tuple[str, list[str]]]:
-    """Every `pollex VERB --option …` of the pages: the verb and its options; a line's comment is no part of it.
+    """Every `pollex VERB --option …` of pages and helps: the verb and its options; a line's comment is no part of it.
 
     A command stands in an indented block or between backticks, where it may go on over a line's end.
     """
-    blocks = [re.findall(r"^ {4}(pollex .*)$|`(pollex [^`]*)`", text_of(page), re.MULTILINE) for page in PAGES]
-    lines = [(block or inline).partition(" #")[0].split() for found in blocks for block, inline in found]
+    texts = [*map(text_of, (*PAGES, *DOCS)), *helps()]
+    blocks = [re.findall(r"^ +(pollex [a-z].*)$|`(pollex [a-z][^`]*)`", text, re.MULTILINE) for text in texts]
+    lines = [re.split(r" #| {3,}|[|&<]", block or inline)[0].split() for found in blocks for block, inline in found]
     return [(verb_of(words), re.findall(r"--[a-z-]+", " ".join(words[2:]))) for words in lines]
 
 
@@ -46,6 +59,8 @@ def test_every_command_of_the_pages_exists_with_its_options(verb: str, options: 
     command = command_of(verb)
     assert command is not None, f"there is no `pollex {verb}`"
     assert set(options) <= {name for parameter in command.params for name in parameter.opts}
+    if "--max-cost" in options:  # it is refused without them
+        assert {"--price-in", "--price-out"} <= set(options)
 
 
 def test_the_readme_shows_the_three_things_that_people_use_pollex_for() -> None:
