@@ -9,13 +9,13 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
+from pollex.conversations.languages import foreign, speaks_of_languages
 from pollex.conversations.model import Conversation, Turn
 from pollex.conversations.rows import BadRow
-from pollex.conversations.scripts import foreign, speaks_of_languages
 
 NO_REFERENCE = "no reference"
-REFERENCE_LANGUAGE = "reference in another script than the question"
-ANSWER_LANGUAGE = "answer in another script than the question"
+REFERENCE_LANGUAGE = "reference in another language than the question"
+ANSWER_LANGUAGE = "answer in another language than the question"
 
 
 class Evidence(BaseModel):
@@ -68,7 +68,7 @@ class Case(BaseModel):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is odd about it. Of languages only what differing scripts show; see `scripts`."""
+        """What is odd about it. Of languages only what script and small words show; see `languages`."""
         found = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
             found += [REFERENCE_LANGUAGE] if foreign(self.reference, self.question) else []

@@ -220,7 +220,7 @@ def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagg
     assert [(row["outcome"], row["overall"], row["flags"]) for row in found] == [
         ("not_scorable", None, ["no reference"]),
         ("suspect", None, ["reference and evidence: contradicts"]),
-        ("graded", 8, ["reference in another script than the question"]),
+        ("graded", 8, ["reference in another language than the question"]),
         ("graded", 8, ["reference and evidence: unsure"]),
     ]
     assert ended.json["flags"]["no reference"] == 1
