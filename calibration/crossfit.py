@@ -68,10 +68,16 @@ def crossfit(
         held_out = np.isin(main.row, rows)
         # Without their texts, too: X alone moves a model that standardises it.
         others = np.setdiff1d(np.arange(len(X)), rows)
-        own = None if groups is None else groups[others].tolist()
-        with warnings.catch_warnings():
-            # Alike in one fold's training is no fault of the data.
-            warnings.simplefilter("ignore", OneAnswer)
-            fitted = clone(model).fit(*alone(X, y, others), questions=questions, groups=own)
-        out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out])
+        own = None if groups is None else groups[others]
+        fitted = learnt_quietly(clone(model), *alone(X, y, others), questions, own)
+        out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out].tolist())
     return out
+
+
+def learnt_quietly(
+    model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, groups: Ints | None
+) -> JudgedEstimator:
+    """The model, fitted, without a warning of answers that are all alike: that is for the whole of the data to say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OneAnswer)
+        return model.fit(X, y, questions=questions, groups=None if groups is None else groups.tolist())

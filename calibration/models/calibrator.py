@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import crossfit, dealt, one_group_out
+from pollex.calibration.crossfit import crossfit, dealt, learnt_quietly, one_group_out
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import described, rebuilt
@@ -107,37 +109,15 @@ class Calibrator(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         candidates = self._candidates(y)
         parts, how = self._parts(y, groups)
-        main = y.of_question(self.questionnaire_.index())
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
-        trials = compared(candidates, held_out, main.answer, main.row)
-        if all(trial.loss is None for trial in trials):
-            raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
+        heats = Heats(candidates, held_out, y.of_question(self.questionnaire_.index()), parts)
+        if all(trial.loss is None for trial in heats.trials):
+            raise WrongUse(f"no candidate could be fitted: {heats.trials[0].refused}", remedy="give other candidates")
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
-        if rule == "average":
-            close = close_to_best(trials)
-            weights = dict.fromkeys(close, 1 / len(close))
-        elif rule == "stacked":
-            weights = _stacked(held_out, main.answer)
-        else:
-            trials, weights = self._best(candidates, held_out, main, parts, trials)
+        trials, weights = heats.weighed(rule, mixture=self.mixture)
         self.choice_ = Choice(how, rule, best_of(trials), tuple(trials), weights)
         self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
         self.weights_ = np.array(list(weights.values()))
-
-    def _best(
-        self,
-        candidates: Sequence[Candidate],
-        held_out: Sequence[Floats | str],
-        main: Judgments,
-        parts: Sequence[Ints],
-        trials: list[Trial],
-    ) -> tuple[list[Trial], dict[int, float]]:
-        """The trials, with that of a mixture if one may be taken; and the shares of the best."""
-        if self.mixture:
-            trials, weights = self._with_mixture(candidates, held_out, main, parts, trials)
-            if best_of(trials) == len(candidates):
-                return trials, weights
-        return trials, {best_of(trials): 1.0}
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:
@@ -175,27 +155,7 @@ class Calibrator(JudgedEstimator):
 
     def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
         name, settings = candidate
-        return model_named(name)(**settings).fit(X, y, questions=self.questionnaire_, groups=groups.tolist())
-
-    def _with_mixture(
-        self,
-        candidates: Sequence[Candidate],
-        held_out: Sequence[Floats | str],
-        main: Judgments,
-        parts: Sequence[Ints],
-        trials: list[Trial],
-    ) -> tuple[list[Trial], dict[int, float]]:
-        """The trials with one more, of a mixture whose weights have not seen what they are tried on; its weights."""
-        probas = [proba for proba in held_out if not isinstance(proba, str)]
-        blend = np.zeros_like(probas[0])
-        for rows in parts:
-            out = np.isin(main.row, rows)
-            if out.all():
-                return trials, {}
-            seen = mixed([proba[~out] for proba in probas], main.answer[~out])
-            blend[out] = np.tensordot(seen, np.stack([proba[out] for proba in probas]), axes=1)
-        every = [*candidates, ("mixture", {})]
-        return compared(every, [*held_out, blend], main.answer, main.row), _stacked(held_out, main.answer)
+        return learnt_quietly(model_named(name)(**settings), X, y, self.questionnaire_, groups)
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
         able = [place for place, member in enumerate(self.members_) if member.adaptable] or [0]
@@ -225,16 +185,70 @@ class Calibrator(JudgedEstimator):
         )
 
 
-def _stacked(held_out: Sequence[Floats | str], answers: Ints) -> dict[int, float]:
-    """Shares of the candidates in the mixture that is likeliest on what they have not seen, but for tiny ones.
+@dataclass(frozen=True, eq=False)
+class Heats:
+    """What each candidate predicted of judgments that it had not seen.
 
-    Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
-    doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
+    Attributes:
+        candidates: In the order in which they were given.
+        held_out: Distributions of the judgments by each `[judgment, option]`, or why there are none.
+        main: The judgments, of the main question.
+        parts: Rows of each fold.
     """
-    places = [place for place, proba in enumerate(held_out) if not isinstance(proba, str)]
-    weights = mixed([proba for proba in held_out if not isinstance(proba, str)], answers)
-    kept = {place: float(weight) for place, weight in zip(places, weights, strict=True) if weight >= LEAST_WEIGHT}
-    # Of very many alike, none may be left.
-    kept = kept or {places[int(weights.argmax())]: 1.0}
-    total = sum(kept.values())
-    return {place: weight / total for place, weight in kept.items()}
+
+    candidates: Sequence[Candidate]
+    held_out: Sequence[Floats | str]
+    main: Judgments
+    parts: Sequence[Ints]
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """How each candidate did."""
+        return compared(self.candidates, self.held_out, self.main.answer, self.main.row)
+
+    def weighed(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
+        """The trials, with that of a mixture where one was tried; and by place, the shares of what predicts.
+
+        Args:
+            mixture: Whether the rule `best` may take one.
+        """
+        if rule == "average":
+            close = close_to_best(self.trials)
+            return self.trials, dict.fromkeys(close, 1 / len(close))
+        if rule == "stacked":
+            return self.trials, self.stacked()
+        trials = [*self.trials]
+        if mixture and (blend := self._blend()) is not None:
+            every = [*self.candidates, ("mixture", {})]
+            trials = compared(every, [*self.held_out, blend], self.main.answer, self.main.row)
+        best = best_of(trials)
+        return trials, self.stacked() if best == len(self.candidates) else {best: 1.0}
+
+    def stacked(self) -> dict[int, float]:
+        """Shares of the candidates in the mixture that is likeliest on what they have not seen, but for tiny ones.
+
+        Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
+        doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
+        """
+        places = [place for place, proba in enumerate(self.held_out) if not isinstance(proba, str)]
+        weights = mixed(self._probas(), self.main.answer)
+        kept = {place: float(weight) for place, weight in zip(places, weights, strict=True) if weight >= LEAST_WEIGHT}
+        # Of very many alike, none may be left.
+        kept = kept or {places[int(weights.argmax())]: 1.0}
+        total = sum(kept.values())
+        return {place: weight / total for place, weight in kept.items()}
+
+    def _blend(self) -> Floats | None:
+        """Distributions by a mixture whose weights have not seen what they are tried on; None where a fold has all."""
+        probas = self._probas()
+        blend = np.zeros_like(probas[0])
+        for rows in self.parts:
+            out = np.isin(self.main.row, rows)
+            if out.all():
+                return None
+            seen = mixed([proba[~out] for proba in probas], self.main.answer[~out])
+            blend[out] = np.tensordot(seen, np.stack([proba[out] for proba in probas]), axes=1)
+        return blend
+
+    def _probas(self) -> list[Floats]:
+        return [proba for proba in self.held_out if not isinstance(proba, str)]

@@ -203,8 +203,9 @@ def test_a_judge_with_one_label_and_an_answer_that_never_comes_are_no_obstacle(n
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_that_was_always_answered_alike_is_predicted_so(name: str) -> None:
     X, _, judges = world()
-    with pytest.warns(OneAnswer, match="all 60 judgments of the main question 'overall' are 3"):
+    with pytest.warns(OneAnswer, match="all 60 judgments of the main question 'overall' are 3") as warned:
         model = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS)
+    assert len(warned) == 1
     proba = model.predict_proba(X, judges)
     assert np.isfinite(proba).all()
     if name not in {"as_is", "argmax"}:
