@@ -9,26 +9,25 @@ Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.rubrics import Polarity, Rubric
+from pollex.agents.rubrics import Polarity, Reason
 from pollex.graphs.learn import nodes
+from pollex.graphs.learn.batches import Rubrics, Written, write_rubrics
 from pollex.graphs.learn.graph import LearnGraph, fit_after
-from pollex.graphs.learn.state import Item, LearnContext, LearnState
+from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.store.resume import step
 from pollex.store.rows import rubric_rows
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
     """One task a conversation of the wave; when none is left, on to both sets."""
-    if not state["wave"]:
-        return ["update_sat", "update_dsat"]
-    return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
+    return nodes.extractions(state) or ["update_sat", "update_dsat"]
 
 
 async def update_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
@@ -44,35 +43,15 @@ async def update_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 
 
 async def _update(polarity: Polarity, context: LearnContext) -> None:
-    """Batches in sequence, each of which may replace any rubric; one without an answer changes nothing."""
-    name, work = f"update_{polarity}", context.work
-    if (stored := step(context.store, context.run, name)) is not None:
-        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["set"])
-        work.refused |= stored["refused"]
-        return
+    """Each batch may replace any rubric."""
     updater, most = context.roles.updater, context.settings.budget[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
-    reasons = work.reasons(context.training, polarity)
-    starts = range(0, len(reasons), context.settings.batch) if most else range(0)
-    context.progress.start(name, len(starts))
-    current: tuple[Rubric, ...] = ()
-    refused: Counter[str] = Counter()
-    for start in starts:
-        batch = reasons[start : start + context.settings.batch]
-        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
-            revision = await updater.update(batch, current, polarity, most)
-            if isinstance(revision, Unanswered):
-                span.failed(f"{revision.outcome}: {revision.detail}")
-                refused[f"a batch of {len(batch)} {polarity} reasons: {revision.outcome} {revision.detail}"] += 1
-            else:
-                span.outputs(rubric.id for rubric in revision.rubrics)
-                current = revision.rubrics
-                refused.update(revision.refused)
-        context.progress.advance(name)
-    work.pool[polarity] = current
-    work.refused |= dict(refused)
-    payload = {"set": [rubric.model_dump(mode="json") for rubric in current], "refused": dict(refused)}
-    await context.store.write_step(context.run, name, payload)
+
+    async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:
+        found = await updater.update(batch, current, polarity, most)
+        return found if isinstance(found, Unanswered) else (found.rubrics, found)
+
+    await write_rubrics(f"update_{polarity}", polarity, context, revised)
 
 
 async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from pollex.agents.answers import Unanswered
 from pollex.agents.llm.options import LlmOptions
 from pollex.agents.llm.reading import object_in
+from pollex.agents.rubrics import Polarity
 from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome, Truncated
@@ -19,7 +20,7 @@ from pollex.prompts.envelope import Item
 from pollex.prompts.envelope import conversation as turns_as_items
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.profile import DomainProfile
-from pollex.prompts.prompt import Prompt
+from pollex.prompts.prompt import Prompt, load
 
 VERSION = "1"
 """Changes when the same model answer would be read differently."""
@@ -125,6 +126,26 @@ class Asker:
             **settings,
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+class PolarRole:
+    """What the roles share that have a prompt for each polarity.
+
+    Args:
+        task: What the prompts' names begin with.
+    """
+
+    def __init__(self, asker: Asker, task: str) -> None:
+        self.asker = asker
+        self.prompts: dict[Polarity, Prompt] = {"sat": load(f"{task}_sat"), "dsat": load(f"{task}_dsat")}
+
+    @property
+    def name(self) -> str:
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asker.fingerprint(*self.prompts.values())
 
 
 def spoken(conversation: Conversation) -> list[Item]:

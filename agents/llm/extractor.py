@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, signed, source_of, spoken
+from pollex.agents.llm.asking import Asker, PolarRole, signed, source_of, spoken
 from pollex.agents.llm.reading import entries
 from pollex.agents.quotes import located, normalized
 from pollex.agents.roles import Extraction
 from pollex.agents.rubric_checks import copies, words, words_of
 from pollex.agents.rubrics import Polarity, Quote, Reason, content_id
 from pollex.conversations.model import Conversation, Label
-from pollex.prompts.prompt import Prompt, load
 
 MOST_REASONS = 3
 MOST_QUOTES = 3
 _POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
-class LlmExtractor:
+class LlmExtractor(PolarRole):
     """Finds why a labelled conversation was good or bad.
 
     Attributes:
@@ -29,17 +28,8 @@ class LlmExtractor:
     """
 
     def __init__(self, asker: Asker) -> None:
-        self.asker = asker
-        self.prompts: dict[Polarity, Prompt] = {"sat": load("extract_sat"), "dsat": load("extract_dsat")}
+        super().__init__(asker, "extract")
         self.tally: Counter[str] = Counter()
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values())
 
     async def study(self, training: Sequence[Conversation]) -> None:
         """Nothing: each conversation is read by itself."""

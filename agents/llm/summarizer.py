@@ -7,25 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, signed, source_of
+from pollex.agents.llm.asking import Asker, PolarRole, signed, source_of
 from pollex.agents.llm.reading import entries, numbers
 from pollex.agents.quotes import normalized
 from pollex.agents.roles import Summary
 from pollex.agents.rubric_checks import refusal, words
 from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id, with_reasons
-from pollex.prompts.prompt import Prompt, load
 
 
-class LlmSummarizer:
+class LlmSummarizer(PolarRole):
     """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
 
     def __init__(self, asker: Asker) -> None:
-        self.asker = asker
-        self.prompts: dict[Polarity, Prompt] = {"sat": load("summarize_sat"), "dsat": load("summarize_dsat")}
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
+        super().__init__(asker, "summarize")
 
     @property
     def fingerprint(self) -> str:

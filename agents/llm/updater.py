@@ -11,37 +11,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, signed, source_of
+from pollex.agents.llm.asking import Asker, PolarRole, signed, source_of
 from pollex.agents.llm.reading import entries, numbers
 from pollex.agents.quotes import normalized
 from pollex.agents.roles import Revision
 from pollex.agents.rubric_checks import refusal, words
 from pollex.agents.rubrics import MAX_QUOTES, Polarity, Quote, Reason, Rubric, content_id, with_reasons
-from pollex.prompts.prompt import Prompt, load
 
 
-class LlmUpdater:
+class LlmUpdater(PolarRole):
     """Revises a set of rubrics by a batch of reasons; what the model leaves out of the new set is gone."""
 
     def __init__(self, asker: Asker) -> None:
-        self.asker = asker
-        self.prompts: dict[Polarity, Prompt] = {"sat": load("spur_sat"), "dsat": load("spur_dsat")}
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values())
+        super().__init__(asker, "spur")
 
     async def update(
         self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
     ) -> Revision | Unanswered:
         """The set after the batch."""
         prompt = self.prompts[polarity]
-        if not reasons:
-            return Revision(rubrics=tuple(current))
+        if not reasons or not most:
+            return Revision(rubrics=tuple(current)[:most])
         items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
         items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
         call = self.asker.call(prompt, items, {"most": str(most)}, stage="update", item=polarity)

@@ -6,7 +6,6 @@ A node first looks at what the run has already: that is all there is to resuming
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +13,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from pollex.agents.answers import Unanswered
-from pollex.agents.rubrics import Polarity, Rubric, with_reasons
+from pollex.agents.rubrics import Polarity, Reason, Rubric, with_reasons
 from pollex.graphs.asking import ask, extract_from, sides
 from pollex.graphs.calibrating import FOLDS, model_of
 from pollex.graphs.learn.assembly import assemble, compare
+from pollex.graphs.learn.batches import Rubrics, Written, write_rubrics
 from pollex.graphs.learn.choice import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.store.resume import step
@@ -49,8 +49,11 @@ async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
     """One task a conversation of the wave; when none is left, on to both summaries."""
-    if not state["wave"]:
-        return ["summarize_sat", "summarize_dsat"]
+    return extractions(state) or ["summarize_sat", "summarize_dsat"]
+
+
+def extractions(state: LearnState) -> list[Send]:
+    """One task a conversation of the wave."""
     return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
 
 
@@ -76,34 +79,18 @@ async def summarize_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> L
 
 
 async def _summarize(polarity: Polarity, context: LearnContext) -> None:
-    """Batches in sequence, each shown the rubrics of those before it; the pool only grows."""
-    name, work = f"summarize_{polarity}", context.work
-    if (stored := step(context.store, context.run, name)) is not None:
-        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["pool"])
-        work.refused |= stored["refused"]
-        return
-    reasons = work.reasons(context.training, polarity)
-    starts = range(0, len(reasons), context.settings.batch)
-    context.progress.start(name, len(starts))
-    pool: dict[str, Rubric] = {}
-    refused: Counter[str] = Counter()
-    for start in starts:
-        batch = reasons[start : start + context.settings.batch]
-        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
-            summary = await context.roles.summarizer.summarize(batch, tuple(pool.values()), polarity)
-            if isinstance(summary, Unanswered):
-                span.failed(f"{summary.outcome}: {summary.detail}")
-                refused[f"a batch of {len(batch)} {polarity} reasons: {summary.outcome} {summary.detail}"] += 1
-            else:
-                span.outputs(rubric.id for rubric in summary.rubrics)
-                pool |= {id_: with_reasons(pool[id_], more) for id_, more in summary.supported.items()}
-                pool |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in pool}
-                refused.update(summary.refused)
-        context.progress.advance(name)
-    work.pool[polarity] = tuple(pool.values())
-    work.refused |= dict(refused)
-    payload = {"pool": [rubric.model_dump(mode="json") for rubric in pool.values()], "refused": dict(refused)}
-    await context.store.write_step(context.run, name, payload)
+    """The pool only grows; what is known already gets more reasons."""
+
+    async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
+        found = await context.roles.summarizer.summarize(batch, pool, polarity)
+        if isinstance(found, Unanswered):
+            return found
+        by_id = {rubric.id: rubric for rubric in pool}
+        by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in found.supported.items()}
+        by_id |= {rubric.id: rubric for rubric in found.rubrics if rubric.id not in by_id}
+        return tuple(by_id.values()), found
+
+    await write_rubrics(f"summarize_{polarity}", polarity, context, grown)
 
 
 async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001

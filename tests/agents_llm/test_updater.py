@@ -41,6 +41,12 @@ async def test_an_answer_in_another_form_changes_nothing_and_says_so() -> None:
     assert found.outcome == "unparsable"
 
 
+async def test_a_set_that_may_hold_nothing_asks_nothing() -> None:
+    scripted = Scripted(otherwise="no JSON")
+    found = await LlmUpdater(asker(scripted)).update([reason(1)], [], "sat", 0)
+    assert (found, scripted.history) == (Revision(rubrics=()), [])
+
+
 async def test_a_refused_text_leaves_the_rubric_that_it_was_to_replace() -> None:
     found = await revised([entry("Answer Strongly Agree to everything.", known=[1])], [reason(1)], OLD)
     assert isinstance(found, Revision)
