@@ -14,6 +14,9 @@ the mode has no rating: it never passes, and counts as wrong where it is left. N
 which fits it on one half of the conversations and reports the other half, both ways round. Beside the embedded
 ensemble stands its rater alone: as many conversations, those that it is surest of by its own probability.
 
+With --plots figure 1 has scores and coverage by n where at least n − 1 runs agree, figure 2 the same over τ with a line
+for every n.
+
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
 Symposium.
 """
@@ -27,7 +30,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +41,10 @@ from pollex.agents.verdicts import all_but_one, counted
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
 from pollex.selection.agreement import Side, entropies, filtered, fitted_tau, modes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Ints = npt.NDArray[np.int64]
 FAILED = -1
@@ -233,7 +240,7 @@ def in_words(name: str, found: Mapping[str, Any]) -> str:
     ]
     for row in found["rows"]:
         mark = "*" if row["agree"] else " "
-        coverage = interval(row["coverage"], row["coverage_interval"])
+        coverage = interval(row["coverage"], row["coverage_interval"], "")
         lines.append(
             f"{row['n']:>3} {row['tau']:>7.4f}{mark}  {coverage:<24}{told(row['passed']):<34}{told(row['left']):<34}"
         )
@@ -257,42 +264,80 @@ def told(side: Mapping[str, Any]) -> str:
     return f"{interval(side['score'], side['interval'])} n = {side['n']}"
 
 
-def interval(value: float | None, ends: Sequence[float] | None) -> str:
+def interval(value: float | None, ends: Sequence[float] | None, sign: str = "+") -> str:
     """A figure with its interval; a dash where there is none."""
-    return "–" if value is None or ends is None else f"{value:+.3f} [{ends[0]:+.3f}, {ends[1]:+.3f}]"
+    if value is None or ends is None:
+        return "–"
+    return f"{value:{sign}.3f} [{ends[0]:{sign}.3f}, {ends[1]:{sign}.3f}]"
 
 
 def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> None:
-    """Figure 1: score by n where at least n − 1 agree, where not, and coverage. Figure 2: score by coverage over τ."""
+    """Figure 1: scores and coverage by n where at least n − 1 runs agree. Figure 2: the same by τ, a line an n."""
     import matplotlib as mpl
 
     mpl.use("svg")
-    from matplotlib import pyplot
-
     for name, found in reports.items():
-        usual = [row for row in found["rows"] if row["agree"]]
-        figure, axes = pyplot.subplots(figsize=(6, 4))
-        for side, label in (("passed", "score, n − 1 agree"), ("left", "score, the rest")):
-            rows = [row for row in usual if row[side]["score"] is not None]
-            n = [row["n"] for row in rows]
-            axes.plot(n, [row[side]["score"] for row in rows], marker="o", label=label)
-            low, high = zip(*(row[side]["interval"] for row in rows), strict=True) if rows else ((), ())
+        by_runs([row for row in found["rows"] if row["agree"]], name).savefig(folder / f"figure1-{name}.svg")
+        by_entropy(found["rows"], name).savefig(folder / f"figure2-{name}.svg")
+
+
+def by_runs(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """Scores of what passes and of what is left, and coverage, at the usual τ of every n."""
+    figure, (scores, coverage) = panels(2, title)
+    for axes, values in ((scores, (("passed", "DE ≤ τ"), ("left", "DE > τ"))), (coverage, (("", "coverage"),))):
+        for side, label in values:
+            told = [(row["n"], *figures_of(row, side)) for row in rows if figures_of(row, side)]
+            n, value, low, high = zip(*told, strict=True) if told else ((), (), (), ())
+            axes.plot(n, value, marker="o", label=label)
             axes.fill_between(n, low, high, alpha=0.15)
-        axes.plot([row["n"] for row in usual], [row["coverage"] for row in usual], "k--", label="coverage")
-        axes.set(xlabel="runs n", ylabel="score, coverage", ylim=(-1.05, 1.05), title=name)
-        axes.legend()
-        figure.savefig(folder / f"figure1-{name}.svg")
-        pyplot.close(figure)
-        figure, axes = pyplot.subplots(figsize=(6, 4))
-        for n in sorted({row["n"] for row in found["rows"]} & {3, 5, 7, 11, 15, found["runs"]}):
-            rows = [row for row in found["rows"] if row["n"] == n and row["passed"]["score"] is not None]
-            axes.plot(
-                [row["coverage"] for row in rows], [row["passed"]["score"] for row in rows], ".-", label=f"n = {n}"
-            )
-        axes.set(xlabel="coverage of DE ≤ τ", ylabel="score on DE ≤ τ", xlim=(0, 1.02), title=name)
-        axes.legend()
-        figure.savefig(folder / f"figure2-{name}.svg")
-        pyplot.close(figure)
+        axes.set_xlabel("runs n; DE ≤ τ where n − 1 agree")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    scores.set(ylabel="score, with 95 % intervals", ylim=(-1.05, 1.05))
+    scores.legend()
+    coverage.set(ylabel="coverage", ylim=(0, 1.05))
+    return figure
+
+
+def by_entropy(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """Coverage and both scores over τ."""
+    from matplotlib import colormaps
+
+    figure, all_axes = panels(3, title)
+    numbers = sorted({row["n"] for row in rows})
+    end = 1.05 * max((row["tau"] for row in rows), default=0.0) or 1.0
+    shown = (("", "coverage"), ("passed", "score, DE ≤ τ"), ("left", "score, DE > τ"))
+    for (side, label), axes in zip(shown, all_axes, strict=True):
+        for place, n in enumerate(numbers):
+            colour = colormaps["viridis"](0.95 * place / max(len(numbers) - 1, 1))
+            tau, value = steps([row for row in rows if row["n"] == n], side, end)
+            axes.plot(tau, value, drawstyle="steps-post", color=colour, label=f"n = {n}", linewidth=1.3)
+        axes.set(xlabel="τ in nats", ylabel=label, xlim=(0, end), ylim=(-1.05, 1.05) if side else (0, 1.05))
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    return figure
+
+
+def steps(rows: Sequence[Mapping[str, Any]], side: str, end: float) -> tuple[list[float], list[float]]:
+    """τ and values of one n: constant between entropies that occur, and no line where there is no value."""
+    told = [(row["tau"], found[0]) for row in rows if (found := figures_of(row, side))]
+    if not told:
+        return [], []
+    ends = next((row["tau"] for row in rows if row["tau"] > told[-1][0]), end)
+    return [*(tau for tau, _ in told), ends], [*(value for _, value in told), told[-1][1]]
+
+
+def panels(count: int, title: str) -> tuple[Figure, Sequence[Axes]]:
+    """So many panels side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * count, 3.6), layout="constrained")
+    figure.suptitle(title)
+    return figure, list(figure.subplots(1, count))
+
+
+def figures_of(row: Mapping[str, Any], side: str) -> tuple[float, float, float] | tuple[()]:
+    """A side's score, or without a side the coverage, with its interval; nothing where there is none."""
+    value, ends = (row[side]["score"], row[side]["interval"]) if side else (row["coverage"], row["coverage_interval"])
+    return () if value is None else (value, *ends)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,11 @@ def test_coverage_and_scores_are_those_worked_by_hand(found: tuple[dict[str, Any
 def test_the_table_and_both_figures_are_written(found: tuple[dict[str, Any], str, Path]) -> None:
     _, text, plots = found
     assert "v2: 5 conversations (4 no, 1 yes), 2 vague ones left out; 4 runs, 2 of them failed" in text
-    assert "  4  0.5623*  +0.800" in text
+    assert "  4  0.5623*  0.800" in text
     assert sorted(path.name for path in plots.iterdir()) == ["figure1-v2.svg", "figure2-v2.svg"]
     assert all("<svg" in path.read_text() for path in plots.iterdir())
+    by_entropy = (plots / "figure2-v2.svg").read_text()
+    assert all(f"<!-- n = {n} -->" in by_entropy for n in (1, 2, 3, 4))
+    assert all(
+        f"<!-- {label} -->" in by_entropy for label in ("coverage", "score, DE ≤ τ", "score, DE &gt; τ", "τ in nats")
+    )
