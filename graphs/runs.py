@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -124,12 +125,19 @@ async def refit(
         rubric_set.prompts,
         refit_graph.graph,
     )
-    held_out = {score.conversation_id for score in learned.scores if score.side == "held_out"}
     fitted, notes = learned.rubric_set, []
-    if seen := sum(c.id in held_out and c.text_hash[:16] in known for c in logs):
+    learnt_from = {c.id for c in logs if c.text_hash[:16] in known}
+    seen = Counter(score.side for score in learned.scores if score.conversation_id in learnt_from)
+    if seen["held_out"]:
         notes.append(
-            f"The rubrics were learnt from {seen} of the held-out conversations: their figures are too good. Refit "
-            "with the test fraction, seed and groups that the set was learnt with."
+            f"The rubrics were learnt from {seen['held_out']} of the held-out conversations: their figures are too "
+            "good. Refit with the test fraction, seed and groups that the set was learnt with."
+        )
+    chosen_on = seen["training"] if rubric_set.reasons else 0  # rubrics written by hand were chosen on none
+    if chosen_on:
+        notes.append(
+            f"There is no window with a guarantee: the rubrics were learnt from {chosen_on} of the conversations that "
+            "it would be fitted on. `pollex learn` fits it, and so does a refit on other conversations."
         )
     hashes = tuple(sorted(known.union(fitted.data.training_hashes)))
     kept = {
@@ -138,6 +146,7 @@ async def refit(
         "roles": rubric_set.roles | {"judge": roles.judge.name},
         "data": fitted.data.model_copy(update={"training_hashes": hashes}),
         "notes": (*fitted.notes, *notes),
+        "guaranteed": None if chosen_on else fitted.guaranteed,
     }
     return replace(learned, rubric_set=fitted.model_copy(update=kept))
 

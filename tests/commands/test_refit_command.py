@@ -83,6 +83,19 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
     assert not any("too good" in note for note in after["notes"])
 
 
+def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_learnt_from(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    same = pollex("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "same.json", "--store", store)
+    assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in same.out
+    assert RubricSet.load("same.json").guaranteed is None
+    others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
+    pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
+    fitted = RubricSet.load("others.json")
+    assert fitted.guaranteed is not None
+    assert fitted.guaranteed.n == 24
+
+
 def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -150,3 +163,5 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     assert fitted.reasons == ()
     again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
     assert again.code == 0, again.err
+    pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--store", store)
+    assert RubricSet.load("rubrics.json").guaranteed is not None  # what was written by hand was chosen on no labels
