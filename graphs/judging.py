@@ -60,6 +60,12 @@ class Task:
             raise WrongUse(f"thumbs tell nothing of {len(self.question.options)} options", remedy=remedy)
 
     @property
+    def in_words(self) -> str:
+        """By which rule an answer stands, for people whose resume is refused."""
+        tau = self.rule.in_words() if self.precision is None else f"τ for a precision of {self.precision}"
+        return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
+
+    @property
     def as_json(self) -> dict[str, Any]:
         """As it is kept with the run."""
         question = self.question.model_dump(mode="json")
@@ -127,9 +133,11 @@ async def judge(
     """
     fingerprint = {
         "data": data_fingerprint[:12],
-        "question": digest(task.as_json),
+        "question": digest(task.question.model_dump(mode="json")),
+        "rule": task.in_words,
+        "stop early": str(ensemble.stop_early),
+        "by": task.by,
         "judge": ensemble.drawn_from,
-        "ensemble": ensemble.fingerprint,
     }
     roles = [ensemble.name]
     async with running("judge", fingerprint, setting, roles) as run:

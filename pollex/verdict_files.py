@@ -129,7 +129,8 @@ class AnswersFile:
         self._said: dict[str, set[str]] = {}
         for number, row in lines_of(path):
             if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
-                raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}")
+                remedy = "hand back the file of --for-humans, with options in its field `answer`"
+                raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}", remedy=remedy)
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
@@ -167,14 +168,15 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"the answers can't be read: {error}", where=str(path)) from error
+        raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy="check the path") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             yield number, json.loads(line)
         except ValueError as error:
-            raise BadInput(f"no JSON: {error}", where=f"{path}:{number}") from error
+            remedy = "mend the line: the file has one JSON object a line"
+            raise BadInput(f"no JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error
 
 
 def option_of(answer: str, options: Sequence[str]) -> str | None:

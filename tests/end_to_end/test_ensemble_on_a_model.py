@@ -184,6 +184,10 @@ def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Benc
     assert ended.code == 1
     assert "Go on with: pollex judge log.jsonl" in ended.err
     assert ended.err.strip().endswith("--resume")
+    other = bench.run(judging(bench, "--variant", "v1", "--ensemble", 5, "--resume"))
+    assert other.code == 1
+    assert "by: fake-model, prompt v0 → fake-model, prompt v1" in other.err
+    assert "6 of 7 runs agree; 4 of 7 runs must have answered → DE ≤ 0.5004" in other.err
     whole = bench.run(judging(bench, "--variant", "v0", "--resume"))
     assert whole.code == 0, whole.err
     assert bench.judged == COUNT * RUNS
