@@ -204,8 +204,8 @@ async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
     with context.tracer.span("take_answers", kind="node", inputs=taken):
         for id_, text in taken.items():
             answer = persons_answer(context.question, options.index(text))
-            about = [context.question.model_copy(update={"id": answer.question_id})]
-            context.store.put(answer_rows(context.run, context.shelf[id_], about, [answer], PERSON))
+            about = persons_question(context.question)
+            context.store.put(answer_rows(context.run, context.shelf[id_], [about], [answer], PERSON))
         await context.store.settle()
         work.people |= taken
     return {"given": {}}
@@ -216,10 +216,15 @@ def run_question(question: Question, number: int) -> Question:
     return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
 
 
+def persons_question(question: Question) -> Question:
+    """The question as a person's answer is kept."""
+    return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
+
+
 def persons_answer(question: Question, chosen: int) -> Answer:
     """What a person answered, as it is kept."""
     mass = point(chosen, len(question.options))
-    id_ = f"{question.id}#{PERSON}"
+    id_ = persons_question(question).id
     return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)
 
 

@@ -17,7 +17,7 @@ from pollex.agents.rubrics import content_id
 from pollex.agents.verdicts import Rule, Verdict, Votes, verdict
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.graphs.judge import PERSON, JudgeContext, JudgeState, Tally, Work, build, run_question
+from pollex.graphs.judge import JudgeContext, JudgeState, Tally, Work, build, persons_question, run_question
 from pollex.graphs.running import Setting, config, digest, running
 from pollex.graphs.runs import kept_ids
 from pollex.graphs.runtime import Shelf
@@ -170,6 +170,16 @@ async def answered_by_people(store: Store, name: str, setting: Setting, people: 
         return await _judge(again, conversations, ensemble, task, setting, people, run.roles, finished=True)
 
 
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """What a run of `judge` asked, by the ids that its answers bear."""
+    kept = step(store, run, TASK)
+    if kept is None:
+        return {}
+    task = Task.from_json(kept)
+    asked_of = [run_question(task.question, number) for number in range(task.rule.runs)]
+    return {one.id: one for one in [*asked_of, persons_question(task.question)]}
+
+
 def run_named(store: Store, name: str) -> Run:
     """The run whose id is or begins with `name`; `last` is the last one of this graph."""
     if name != "last":
@@ -262,7 +272,7 @@ def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
     rows = store.rows(
         "SELECT conversation, last(chosen ORDER BY rowid) AS chosen FROM answers WHERE run = ? AND question = ? "
         "GROUP BY conversation",
-        [run, f"{task.question.id}#{PERSON}"],
+        [run, persons_question(task.question).id],
     )
     return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pollex.agents.answers import MENDABLE, Answer, Question, Unanswered, mendable
-from pollex.agents.llm.reference_judge import CONSISTENT, EVIDENCE_SAYS, PLAIN, TYPE, type_question
+from pollex.agents.llm.reference_judge import (
+    CONSISTENT,
+    EVIDENCE_SAYS,
+    PLAIN,
+    TYPE,
+    plain_question,
+    rule_questions,
+    type_question,
+)
 from pollex.agents.llm.respondent import Respondent
 from pollex.agents.roles import Judge
 from pollex.conversations.model import Conversation
@@ -22,11 +30,13 @@ from pollex.graphs.running import Setting, config, running
 from pollex.graphs.runs import kept_ids
 from pollex.graphs.waves import WaveState
 from pollex.prompts.referencing.profile import EVIDENCE, ReferencingProfile
-from pollex.store.resume import answers_of, conversations_of
+from pollex.store.resume import answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 
 MISSING = "not_asked"
+PROFILE = "profile"
+"""Name of the step that keeps by what a run grades."""
 ROUNDS = 2
 """Times the steps of other graphs, for `config`: a wave of `reference` has six."""
 
@@ -171,6 +181,7 @@ async def grade(
     store, names = setting.store, sorted({one.name for one in judges.values()})
     async with running("reference", fingerprint, setting, names) as run:
         await _keep_cases(store, run.id, cases)
+        await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         known = answers_of(store, run.id)
         context = ReferenceContext(
             **setting.of_run(run.id),
@@ -199,6 +210,18 @@ def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Case
         answers = answers_of(store, run, ids=[case.id for case in portion])
         for case in portion:
             yield _grading(profile, case, answers.get(case.id, {}))
+
+
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """What a run of `reference` asked, whatever the type of a task, by the ids that its answers bear."""
+    kept = step(store, run, PROFILE)
+    if kept is None:
+        return {}
+    profile = ReferencingProfile.model_validate(kept)
+    graded_on = [
+        question for type_ in (*profile.types, None) for question in rule_questions(profile, type_, evidence=True)
+    ]
+    return {one.id: one for one in [*graded_on, plain_question(profile), type_question(profile)]}
 
 
 def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from pollex.agents.answers import Unanswered
+from pollex.agents.answers import Question, Unanswered
 from pollex.agents.rubrics import Reason
 from pollex.conversations.display import printable
 from pollex.conversations.model import Conversation
@@ -18,6 +18,7 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
 from pollex.graphs.rubric_set import RubricSet
 from pollex.store.resume import conversations_of, find_run, runs
+from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, run_tree
 from pollex.terminal.options import RunOptions
@@ -105,7 +106,7 @@ def show_conversation(options: RunOptions, name: str, conversation_id: str) -> N
         show_turns(console, trace.conversation)
         for step in trace.steps:
             line(console, f"{step.started[11:23]}  {step.name}  {spoken(step.ms)}  {step.error or 'ok'}")
-        show_findings(console, trace)
+        show_findings(console, trace, questions_of(store, run))
         if options.as_json:
             print_json(trace_json(run.id, trace))
 
@@ -121,7 +122,16 @@ def show_turns(console: Console, conversation: Conversation) -> None:
         line(console, f"  [{number}] {turn.role}: {printable(turn.content, LONGEST)}", "dim")
 
 
-def show_findings(console: Console, trace: ConversationTrace) -> None:
+def questions_of(store: Store, run: Run) -> dict[str, Question]:
+    """What was asked in a run, by id, where it was not about rubrics: answers tell only which option they chose."""
+    if run.command not in ("judge", "reference"):
+        return {}
+    from pollex.graphs import judging, referencing  # LangGraph takes a second to import, and other runs don't need it
+
+    return (judging if run.command == "judge" else referencing).asked_in(store, run.id)
+
+
+def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
     """Reasons, answers and score."""
     found = trace.extraction
     if isinstance(found, Unanswered):
@@ -130,14 +140,16 @@ def show_findings(console: Console, trace: ConversationTrace) -> None:
         line(console, found.summary)
         for reason in found.reasons:
             show_reason(console, reason)
-    for question, answer in trace.answers.items():
-        text = trace.asked.get(question, question)
+    for id_, answer in trace.answers.items():
+        question = questions.get(id_)
+        text = question.text if question else trace.asked.get(id_, id_)
         if isinstance(answer, Unanswered):
-            line(console, f"  {question}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red")
+            line(console, f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red")
         else:
-            known = len(answer.probabilities) == len(answer.scale)
-            option = answer.scale[answer.chosen].text if known else str(answer.chosen)
-            line(console, f"  {question}  {text}  {option} ({answer.source}); {answer.justification}")
+            options = question.options if question else answer.scale
+            known = len(answer.probabilities) == len(options)
+            option = options[answer.chosen].text if known else str(answer.chosen)
+            line(console, f"  {id_}  {text}  {option} ({answer.source}, {answer.judge}); {answer.justification}")
     if (score := trace.score) and score.netsat is not None:
         sure = "confident" if score.confident else "in the uncertainty window"
         line(

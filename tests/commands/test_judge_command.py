@@ -164,6 +164,23 @@ def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_the
     assert "alone: it can't be judged" in last.err
 
 
+def test_a_conversations_trace_shows_the_question_and_what_each_run_and_person_chose(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    judged(pollex, store, log, "--options", "fine,poor", "--tau", "0", "--for-humans", "people.jsonl")
+    person = lines(tmp_path / "people.jsonl")[0]
+    write_log(tmp_path / "answered.jsonl", [{"id": person["id"], "answer": "poor"}])
+    pollex("judge", "--resume", "--answers", "answered.jsonl", "--store", store)
+    shown = pollex("trace", "last", "--conversation", person["id"], "--store", store).out
+    answers = [line for line in shown.splitlines() if ASK[1] in line]
+    runs = [line for line in answers if "embedded, resampled turns" in line]
+    chosen = {option: sum(f"  {option} (" in line for line in runs) for option in ("fine", "poor")}
+    assert chosen == person["votes"]
+    assert len(answers) == 8
+    assert "#person" in answers[-1]
+    assert "  poor (recorded, person)" in answers[-1]
+
+
 def test_two_people_who_disagree_in_one_file_have_answered_nothing(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from benches import Bench, Ended, sums
 
+from pollex.prompts.referencing.profile import ReferencingProfile
+
 CATEGORIES = ["知识", "数学计算", "文本写作", "综合问答"]
 TYPES = [None, "logical", "generative", "advice"]
 
@@ -21,6 +23,20 @@ def graded(*answers: Any) -> str:
 def said(match: str, content: str, **more: Any) -> dict[str, Any]:
     """A rule: where the body holds `match`, that is the answer."""
     return {"do": "message", "match": match, "content": content, **more}
+
+
+def toml_of(profile: ReferencingProfile) -> str:
+    """A profile as its file: JSON's strings, numbers and lists of them are TOML's too."""
+    values = profile.model_dump(mode="json")
+    lines = [f"{name} = {json.dumps(values[name])}" for name in ("language", "lowest", "highest", "pivot")]
+    tables = [("words", values["words"]), ("unknown", values["unknown"])]
+    tables += [(f"{kind}.{key}", one) for kind in ("dimensions", "types") for key, one in values[kind].items()]
+    for head, table in [
+        *((f"[{name}]", one) for name, one in tables),
+        *(("[[rules]]", one) for one in values["rules"]),
+    ]:
+        lines += [head, *(f"{name} = {json.dumps(value)}" for name, value in table.items())]
+    return "\n".join(lines) + "\n"
 
 
 class Exam:
@@ -225,6 +241,23 @@ def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagg
     ]
     assert ended.json["flags"]["no reference"] == 1
     assert "the reference contradicts its evidence: so" in found[1]["detail"]
+
+
+def test_a_profile_of_ones_own_is_a_file_and_the_trace_shows_its_grades_and_dimensions(exam: Exam) -> None:
+    shipped = ReferencingProfile.load("english").model_dump(mode="json")
+    rules = [{"lowest": grade, "highest": grade, "text": f"worth {grade}"} for grade in range(1, 6)]
+    profile = ReferencingProfile.model_validate(shipped | {"lowest": 1, "highest": 5, "pivot": 4, "rules": rules})
+    (exam.bench.folder / "five.toml").write_text(toml_of(profile), encoding="utf-8")
+    exam.questions(2, category="logic", evidences=None, human=None)
+    exam.bench.server.script([said("matter 000", graded(5, 4, 4, 4, 4)), said("matter 001", graded(6, 4, 4, 4, 4))])
+    assert exam.judge("--profile", "five.toml").code == 3
+    whole, lacking = exam.rows("g.jsonl")
+    assert whole["grades"] == {"correctness": 5, "need": 4, "coherence": 4, "completeness": 4, "overall": 4}
+    assert (lacking["outcome"], lacking["grades"].get("correctness")) == ("incomplete", None)
+    shown = exam.bench.run(["trace", "last", "--conversation", "0", "--store", ".pollex"]).out
+    assert f"correctness  {profile.dimensions['correctness'].name}: " in shown
+    assert "  5 (point, judge grade_reference" in shown
+    assert "Agree" not in shown
 
 
 def test_a_type_that_the_model_is_unsure_of_is_flagged_and_graded_on_the_default_dimensions(exam: Exam) -> None:
