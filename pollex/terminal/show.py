@@ -34,7 +34,7 @@ LISTED = 10
 
 def table(*columns: str) -> Table:
     """A quiet table."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for column in columns:
         made.add_column(column)
     return made
