@@ -128,7 +128,7 @@ def questions_of(store: Store, run: Run) -> dict[str, Question]:
         return {}
     from pollex.graphs import judging, referencing  # LangGraph takes a second to import, and other runs don't need it
 
-    return (judging if run.command == "judge" else referencing).asked_in(store, run.id)
+    return judging.asked_in(store, run.id) if run.command == "judge" else referencing.asked_in(store, run.id)
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
