@@ -133,6 +133,8 @@ def _leverage(
     resamples: int,
 ) -> Leverage:
     sheet = model.questionnaire_
+    if not sheet.scale().ordinal:
+        return Leverage(question, undefined="the main question's options are not ordered: there is nothing to raise")
     if not sheet.scale(question).ordinal:
         return Leverage(question, undefined="its options are not ordered: there is no unit to gain")
     if whose == "asked" and question not in sheet.blocks:

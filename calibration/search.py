@@ -1,14 +1,14 @@
 """Random search over the paper's grid, within a time that a user waits.
 
 Every draw is a shape, batch and rate; its 36 pairs of epochs come almost for nothing (see `sweep`). The best is that of
-the highest held-out log-likelihood of the main question, if it is higher than that of the settings that were there
-before the search.
+the highest held-out log-likelihood of the main question. Among hundreds that is luck, too: networks that begin anew run
+against as many with the settings that were there before the search, and the better ones win.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +28,10 @@ from pollex.errors import WrongUse
 FOLDS = 5
 THINNED = 3
 """So many copies of each sheet, with questions hidden, stand for question dropout."""
+NETWORKS = 3
+"""Networks that are averaged, of either side, when the best draw runs against the settings given."""
+AGAIN = 0.9
+"""How long that takes, as a multiple of a draw, at most."""
 STEP_SECONDS, WEIGHT_SECONDS = 5e-4, 1e-8
 """A first guess at how long a step of a network takes: so much, and so much a weight. The first draw corrects it."""
 
@@ -50,31 +54,37 @@ class Found:
     """What a search found.
 
     Attributes:
-        given: Held-out log-likelihood of the settings that were given; see `Trial`.
+        given: Held-out log-likelihood of several networks' mean, with the settings that were given.
+        again: The same of the trial with the highest log-likelihood; None where there are no trials.
         trials: All, in the order that they were tried.
         passed_over: How many draws would have taken longer than the time left.
         seconds: What the search took.
     """
 
     given: float
+    again: float | None
     trials: tuple[Trial, ...]
     passed_over: int
     seconds: float
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the highest log-likelihood; None where none is better than the settings that were given."""
-        better = [trial for trial in self.trials if trial.log_likelihood > self.given]
-        return max(better, key=lambda trial: trial.log_likelihood, default=None)
+        """The trial with the highest log-likelihood; None where it is no better than the settings that were given."""
+        return None if self.again is None or self.again <= self.given else best_of(self.trials)
 
     def sentence(self) -> str:
         """What was tried and taken, for people."""
         least = f"log-loss {-self.given:.3f}"
         taken = f"none better than those given, {least}"
-        if self.best is not None:
-            taken = f"{self.best.family.name}, log-loss {-self.best.log_likelihood:.3f}, those given {least}"
+        if self.best is not None and self.again is not None:
+            taken = f"{self.best.family.name}, log-loss {-self.again:.3f}, those given {least}"
         late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
         return f"{taken}; by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
+
+
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """That with the highest log-likelihood."""
+    return max(trials, key=lambda trial: trial.log_likelihood)
 
 
 def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
@@ -119,12 +129,12 @@ class Limits:
 
 
 Given = Callable[[Ints, Ints], Floats]
-"""Fits one network with the settings that were given to some sheets, and predicts the main answer of others: numbers of
+"""Fits networks with the settings that were given to some sheets, and predicts the main answer of others: numbers of
 the former and the latter to `[sheet, option]`."""
 
 
 def random_search(sweep: Sweep, answers: Ints, given: Given, limits: Limits, rng: np.random.Generator) -> Found:
-    """Tries the settings given, then others until there were `draws` or the time is over; at least one is tried.
+    """Tries settings until there were `draws` or the time is over, at least one, and the best against those given.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
 
@@ -137,31 +147,41 @@ def random_search(sweep: Sweep, answers: Ints, given: Given, limits: Limits, rng
     """
     begun, pace, reserve, passed_over = time.monotonic(), 1.0, 0.0, 0
     before_search = _as_given(sweep, answers, given)
+    after = limits.final + AGAIN
     trials: list[Trial] = []
     # Those that are surely short come first, so that the pace is known before one that is not.
     long = limits.seconds / 10
     for family in sorted(draws(limits.draws, sweep.epoch, rng), key=lambda one: seconds_of(sweep, one) > long):
         guess = seconds_of(sweep, family)
-        ahead = pace * (guess + max(reserve, limits.final * guess))
+        ahead = pace * (guess + max(reserve, after * guess))
         if trials and time.monotonic() - begun + ahead > limits.seconds:
             passed_over += 1
             continue
         before = time.monotonic()
         trials += tried(sweep, answers, family)
         pace = max((time.monotonic() - before) / guess, 0.1)
-        reserve = max(reserve, limits.final * guess)
-    return Found(before_search, tuple(trials), passed_over, time.monotonic() - begun)
+        reserve = max(reserve, after * guess)
+    again = _again(sweep, answers, best_of(trials).family) if trials else None
+    return Found(before_search, again, tuple(trials), passed_over, time.monotonic() - begun)
 
 
 def _as_given(sweep: Sweep, answers: Ints, given: Given) -> float:
-    """Held-out log-likelihood of the settings given, with one network a fold, as each draw has."""
-    logs = []
-    for train, test in zip(sweep.train, sweep.test, strict=True):
-        answered = test[answers[test] >= 0]
-        # Copies with questions hidden are the search's own way to thin.
-        proba = given(train[train < sweep.epoch], answered)
-        logs.append(_logs(proba[np.arange(len(answered)), answers[answered]]))
-    return float(np.concatenate(logs).mean())
+    # Copies with questions hidden are the search's own way to thin.
+    folds = zip(sweep.train, sweep.test, strict=True)
+    return _mean_log(sweep, answers, [given(train[train < sweep.epoch], test) for train, test in folds])
+
+
+def _again(sweep: Sweep, answers: Ints, family: Family) -> float:
+    """Held-out log-likelihood of the mean of networks with a family's one setting, which begin otherwise."""
+    runs = [replace(sweep, seed=sweep.seed + 1 + number).proba(family) for number in range(NETWORKS)]
+    return _mean_log(sweep, answers, [np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
+
+
+def _mean_log(sweep: Sweep, answers: Ints, folds: Sequence[Floats]) -> float:
+    """Of what was answered, from the probabilities of each fold `[held-out sheet, option]`."""
+    given = [answers[test] for test in sweep.test]
+    each = [proba[answer >= 0, answer[answer >= 0]] for proba, answer in zip(folds, given, strict=True)]
+    return float(_logs(np.concatenate(each)).mean())
 
 
 def _logs(chosen: Floats) -> Floats:

@@ -43,7 +43,9 @@ SLOW = {"network", "calibrator"}
 BLIND = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
 """Without the other questions they predict the same."""
 STAND_IN = "ordinal"
-STAND_IN_OF_CLASSES = "judge_mean"
+STAND_IN_OF_CLASSES = "network"
+FEW_SEEDS = 3
+"""Of a network that is fitted a hundred times."""
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MOST_GROUPS = 8
 
@@ -108,6 +110,10 @@ def as_fitted(
         shift: The column of groups that the kept one chose by.
     """
     made: JudgedEstimator = clone(model)
+    if made.get_params().get("search"):
+        seconds = made.get_params()["search_seconds"] / FOLDS
+        made.set_params(search_seconds=seconds)
+        return made, None, f"inside each of the folds settings were searched for {seconds:.0f} seconds only"
     if not made.get_params().get("shift"):
         return made, None, ""
     labels = groups_of(table, judged).get(shift or "", ())
@@ -234,16 +240,18 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     Of several, those that look at the main question alone, or at no text, have nothing to say of the other questions.
 
     Args:
-        ordinal: Whether the main question is; if not, no quick model looks at the texts.
+        ordinal: Whether the main question is; if not, the network alone looks at the texts.
     """
     members, weights = getattr(model, "members_", (model,)), getattr(model, "weights_", np.ones(1))
-    quick = [place for place, member in enumerate(members) if name_of(member) not in SLOW]
-    telling = [place for place in quick if name_of(members[place]) not in BLIND]
-    if len(members) == 1 or not ordinal:
-        telling = quick
+    slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
+    quick = [place for place, member in enumerate(members) if name_of(member) not in slow]
+    telling = quick if len(members) == 1 else [place for place in quick if name_of(members[place]) not in BLIND]
     if not telling:
-        return model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
-    made: JudgedEstimator = clone(members[max(telling, key=lambda place: float(weights[place]))])
+        made = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
+    else:
+        made = clone(members[max(telling, key=lambda place: float(weights[place]))])
+    if name_of(made) == STAND_IN_OF_CLASSES:
+        made.set_params(search=None, seeds=FEW_SEEDS)
     return made
 
 

@@ -36,6 +36,7 @@ from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
+from pollex.prediction_files import expected_of
 from pollex.rehiring import judging
 from pollex.scoring import DONE, exit_code, support_json
 from pollex.terminal.options import RunOptions
@@ -241,12 +242,12 @@ def text_rows(
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
     known = known_labels(given, sheet, len(X), judges)
     picked: Picked = most_telling(vectors_of(columns_of(sheet, X)), doubt_of(proba, sheet), known, count)
-    values = np.array(sheet.scale().values)
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
         asked = {"judge": judges[judge]} if judges else {}
-        figures = {"expected": float(p @ values), "entropy": float(entropy(p)), "probabilities": p.tolist()}
+        (expected,) = expected_of(p[None], sheet.scale())
+        figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
         rows.append({"id": texts[row]} | asked | figures)
     return rows
 
@@ -280,7 +281,7 @@ def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> 
     """A table of those columns that the rows have."""
     if not rows:
         return
-    shown = [name for name in columns if name in rows[0]]
+    shown = [name for name in columns if rows[0].get(name) is not None]
     made = table(*shown)
     for row in rows:
         made.add_row(*(cell(f"{v:.3f}" if isinstance(v := row[name], float) else str(v), 80) for name in shown))

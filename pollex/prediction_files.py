@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
-from pollex.calibration.questionnaire import Floats
+from pollex.calibration.questionnaire import Floats, Scale
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.errors import WrongUse
 from pollex.export import draft_of, guarded, require_writable
@@ -47,28 +47,41 @@ def rows_of_predictions(
     model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
 ) -> list[dict[str, Any]]:
     """A row a text: what somebody unknown would say, each judge named, and those together."""
-    values = model.questionnaire_.scale().values
-    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), values)
+    scale = model.questionnaire_.scale()
+    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), scale)
+    if aggregate is not None and not scale.ordinal:
+        raise WrongUse(
+            f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
+            remedy="leave out --aggregate",
+        )
     if aggregate is not None:
         columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()
     if judges:
-        each = [_of_judge(model, table.X, judge, values) for judge in judges]
+        each = [_of_judge(model, table.X, judge, scale) for judge in judges]
         columns["judges"] = [list(of_text) for of_text in zip(*each, strict=True)]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _spread(proba: Floats, values: Sequence[float]) -> dict[str, list[Any]]:
-    figures = {
-        "expected": proba @ np.array(values),
-        "variance": variance(proba, values),
-        "entropy": entropy(proba),
-    } | {f"p_{value:g}": column for value, column in zip(values, proba.T, strict=True)}
-    return {name: figure.tolist() for name, figure in figures.items()}
+def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
+    """Expected answers; None each where the answers have no order, and so no mean."""
+    if not scale.ordinal:
+        return [None] * len(proba)
+    found: list[float] = (proba @ np.array(scale.values)).tolist()
+    return found
 
 
-def _of_judge(model: JudgedEstimator, X: Floats, judge: str, values: Sequence[float]) -> list[dict[str, Any]]:
+def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
+    spread = variance(proba, scale.values).tolist() if scale.ordinal else [None] * len(proba)
+    return {
+        "expected": expected_of(proba, scale),
+        "variance": spread,
+        "entropy": entropy(proba).tolist(),
+    } | {f"p_{value:g}": column.tolist() for value, column in zip(scale.values, proba.T, strict=True)}
+
+
+def _of_judge(model: JudgedEstimator, X: Floats, judge: str, scale: Scale) -> list[dict[str, Any]]:
     proba = model.predict_proba(X, [judge] * len(X))
-    columns = (proba @ np.array(values)).tolist(), entropy(proba).tolist(), proba.tolist()
+    columns = expected_of(proba, scale), entropy(proba).tolist(), proba.tolist()
     return [
         {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
         for expected, bits, row in zip(*columns, strict=True)

@@ -31,7 +31,7 @@ def responses_of(
         them against.
     """
     sheet = model.questionnaire_
-    if sheet.main not in sheet.blocks:
+    if sheet.main not in sheet.blocks or not sheet.scale().ordinal:
         return (), ()
     said = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
     there = ~np.isnan(said)

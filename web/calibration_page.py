@@ -245,7 +245,10 @@ def _leverage(material: CalibrationMaterial) -> Markup:
 
 def _judges(material: CalibrationMaterial) -> Markup:
     if not material.responses:
-        why = "The LLM was not asked the main question, or always said the same: there is nothing to draw it against."
+        why = (
+            "The LLM was not asked the main question, or always said the same, or its answers have no order: there is "
+            "nothing to draw it against."
+        )
         return tag("p", why, class_="empty")
     title = f"Expected answer to {printable(material.main, NAME)} by judge, {len(material.responses)} curves"
     key = _key([("stranger", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])

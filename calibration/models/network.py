@@ -49,9 +49,9 @@ class CalibrationNetwork(JudgedEstimator):
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
         adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
-        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried beside
-            those given; the best by the log-likelihood of the main question that is held out, in folds that keep groups
-            together, is taken. The recipe of those drawn is `shrunk` in mini-batches. None: they are as given.
+        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried against
+            those given, by the log-likelihood of the main question that is held out, in folds that keep groups
+            together. The recipe of those drawn is `shrunk` in mini-batches. None: they are as given.
         draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
         search_seconds: What would make the search and the training after it longer than this is passed over.
         seeds: How many networks are averaged.
@@ -176,14 +176,16 @@ class CalibrationNetwork(JudgedEstimator):
             len(self.judges_), self._main(), self.decay, self.shrinkage, self.dropout,
         )  # fmt: skip
         limits = search.Limits(self.draws, self.search_seconds, self.seeds / 15)
-        self.search_ = search.searched(problem, groups, self._one_as_given(inputs, sheets), limits, self.seed)
+        self.search_ = search.searched(problem, groups, self._as_given(inputs, sheets), limits, self.seed)
         if self.search_.best is None:
             return self._shrunk(inputs, sheets, self.seeds)
         return search.trained_with(problem, self.search_.best.family, self.seeds, self.seed)
 
-    def _one_as_given(self, inputs: Floats, sheets: Sheets) -> Given:
+    def _as_given(self, inputs: Floats, sheets: Sheets) -> Given:
+        from pollex.calibration import search
+
         def proba(train: Ints, test: Ints) -> Floats:
-            _, tuned = self._shrunk(inputs[train], sheets.where(train), 1)
+            _, tuned = self._shrunk(inputs[train], sheets.where(train), search.NETWORKS)
             return tuned.proba(inputs[test], sheets.judge[test], 0)
 
         return proba

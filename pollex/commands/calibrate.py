@@ -83,9 +83,9 @@ def fit(answers: str, judgments: str, **given: Any) -> int:
 def predict(folder: Path, answers: str, **given: Any) -> int:
     """Predict what people would say of texts, a row a text.
 
-    A row has text_id, the expected answer and its variance, the entropy in nats, and a probability for each answer
-    (p_1, p_2 …), all for somebody unknown. --judge adds a list `judges` with the same for each, --aggregate a column
-    `aggregate` with their expected answers as one.
+    A row has text_id, the expected answer and its variance (empty where answers have no order), the entropy in nats,
+    and a probability for each answer (p_1, p_2 …), all for somebody unknown. --judge adds a list `judges` with the same
+    for each, --aggregate a column `aggregate` with their expected answers as one.
 
     \b
     Examples

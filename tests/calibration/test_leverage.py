@@ -28,6 +28,14 @@ def test_a_question_that_the_model_has_not_learnt_has_a_reason_and_no_figure(rng
     assert "c was not learnt" in found["c"].undefined
 
 
+def test_where_the_main_question_has_no_order_nothing_can_be_raised(rng: np.random.Generator) -> None:
+    sheet = Questionnaire((Scale("main", (0.0, 1.0), ordinal=False), Scale("clear", (0.0, 1.0))), "main")
+    model = fitted({"main": [0, 0.1, 0.2, 0.3, 0.1], "clear": [0, 0.1, 0.2, 0.3, 0.1]}, sheet)
+    (found,) = leverages(model, np.full((3, 4), 0.5), rng)
+    assert found.mean is None
+    assert "nothing to raise" in found.undefined
+
+
 def test_a_question_without_order_has_no_unit_to_gain(rng: np.random.Generator) -> None:
     sheet = Questionnaire((Scale("main", (0.0, 1.0)), Scale("kind", (0.0, 1.0), ordinal=False)), "main")
     model = fitted({"main": [0, 0.1, 0.2, 0.3, 0.1], "kind": [0, 0.1, 0.2, 0.3, 0.1]}, sheet)

@@ -26,6 +26,8 @@ def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
     assert responses_of(model, X, judgments(y, questions=thumb)) == ((), ())
     same = np.tile([0.5, 0.5], (60, 1))
     assert responses_of(JudgeMean().fit(same, GIVEN, questions=QUESTIONS), same, GIVEN) == ((), ())
+    classes = Questionnaire((Scale("main", (1.0, 2.0), ordinal=False), QUESTIONS.scales[1]), "main")
+    assert responses_of(AsIs().fit(X, GIVEN, questions=classes), X, GIVEN) == ((), ())
 
 
 def test_a_model_that_repeats_the_answer_has_the_diagonal() -> None:

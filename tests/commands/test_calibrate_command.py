@@ -200,6 +200,27 @@ def test_the_three_formats_hold_the_same(pollex: Pollex, tables: Path, tmp_path:
     assert [json.loads(row["judges"]) for row in cells] == [row["judges"] for row in lines]
 
 
+def test_answers_without_order_have_no_expected_one(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    kind = ("--out", tmp_path / "kept", "--model", "judge_mean", "--nominal", "overall")
+    assert pollex("calibrate", "fit", tables / "answers.csv", tables / "judgments.csv", *kind).code == 0
+    arguments = ("calibrate", "predict", tmp_path / "kept", tables / "new.csv", "--out", tmp_path / "p.parquet")
+    ended = pollex(*arguments, "--judge", "ann")
+    assert ended.code == 0, ended.err
+    found = duckdb.sql(f"SELECT expected, variance, p_1 + p_2 + p_3, judges FROM '{tmp_path}/p.parquet'").fetchall()
+    assert {(expected, variance) for expected, variance, _, _ in found} == {(None, None)}
+    assert all(total == pytest.approx(1) and judges[0]["expected"] is None for _, _, total, judges in found)
+    refused = pollex(*arguments, "--aggregate", "mean")
+    assert (refused.code, "have no order" in refused.err) == (2, True)
+
+
+def test_a_report_searches_in_each_fold_for_a_share_of_the_time(tables: Path) -> None:
+    table = read_answers(tables / "answers.csv")
+    judged = read_judgments(tables / "judgments.csv", table)
+    made, groups, unlike = as_fitted(model_named("network")(search="random", search_seconds=50.0), None, table, judged)
+    assert (made.get_params()["search_seconds"], groups) == (10.0, None)
+    assert "searched for 10 seconds only" in unlike
+
+
 def test_ids_that_a_spreadsheet_would_run_are_guarded_in_csv(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     rows = [row | {"text_id": "=1+1"} for row in answer_rows(range(1))]
     assert predict(tables, tmp_path / "p.csv", answers=write(tmp_path / "new.csv", rows)).code == 0

@@ -34,7 +34,13 @@ def test_a_model_stands_for_itself_unless_it_is_slow(name: str, stands: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("members", "stands"), [({"constant": 0.4, "judge_mean": 0.6}, "judge_mean"), ({"network": 1.0}, "judge_mean")]
+    ("members", "stands"),
+    [
+        ({"constant": 0.4, "judge_mean": 0.6}, "network"),
+        ({"constant": 0.9, "network": 0.1}, "network"),
+        ({"network": 1.0}, "network"),
+        ({"judge_mean": 1.0}, "judge_mean"),
+    ],
 )
 def test_where_the_main_question_has_no_order_no_model_that_needs_one_stands_in(
     members: dict[str, float], stands: str
@@ -43,3 +49,8 @@ def test_where_the_main_question_has_no_order_no_model_that_needs_one_stands_in(
     model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
     model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
     assert name_of(quick_of(model, ordinal=False)) == stands
+
+
+def test_a_network_that_is_fitted_a_hundred_times_has_few_seeds_and_searches_nothing() -> None:
+    quick = quick_of(model_named("network")(search="random", h1=25), ordinal=False).get_params()
+    assert (quick["search"], quick["seeds"], quick["h1"]) == (None, 3, 25)
