@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollex.terminal.options import RunOptions, logs_argument, rubrics_option, with_model, with_reading, with_run
+from pollex.terminal.options import (
+    RunOptions,
+    logs_argument,
+    out_option,
+    rubrics_option,
+    with_model,
+    with_reading,
+    with_run,
+)
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
@@ -17,13 +25,7 @@ if TYPE_CHECKING:
 @click.command("score")
 @logs_argument
 @rubrics_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("scores.parquet"),
-    show_default=True,
-    help="Ends in .parquet, .jsonl or .csv.",
-)
+@out_option("scores.parquet", "Ends in .parquet, .jsonl or .csv.")
 @click.option(
     "--judge",
     "judges",
