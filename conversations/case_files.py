@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -25,6 +27,10 @@ ANSWERS = ("answer", "response")
 SYSTEMS = ("answered_by", "model")
 HUMANS = ("human", "human_grade", "human_rating", "human_score")
 LISTED = 10
+
+TABLES = (".csv", ".tsv")
+GUARD = re.compile(r"'(?=[\x00-\x20\x7f\xa0\ufeff]*[=+\-@＝＋－＠]|[\t\r\n\0])")
+"""The apostrophe that tables of ours, and not they alone, put before a cell that a spreadsheet would run."""
 
 
 def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None) -> Cases:
@@ -108,7 +114,19 @@ def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
 
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:
     for source in find_files(sources):
-        yield from rows_of(source, options.encoding)
+        rows = rows_of(source, options.encoding)
+        yield from map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
+
+
+def _unguarded(row: Row | BadRow) -> Row | BadRow:
+    """A table's row as it was before cells were guarded: answers are graded, and ids joined, as they were given."""
+    if isinstance(row, BadRow):
+        return row
+    return replace(row, fields={name: _bare(value) for name, value in row.fields.items()})
+
+
+def _bare(value: Any) -> Any:
+    return value[1:] if isinstance(value, str) and GUARD.match(value) else value
 
 
 def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | BadRow:

@@ -13,6 +13,7 @@ from pollex.conversations.languages import foreign, language_of, script_of
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import ANSWER_LANGUAGE, NO_REFERENCE, REFERENCE_LANGUAGE, Case, Evidence
 from pollex.errors import BadInput
+from pollex.row_files import write_rows
 
 ROW = {
     "question_id": 7,
@@ -118,6 +119,17 @@ def test_answers_are_joined_and_those_missing_and_strange_are_told(tmp_path: Pat
     joined = with_answers(cases, [answers])
     assert [(case.answer, case.unanswered) for case in joined] == [(None, "refused: no"), (None, "")]
     assert joined.notes == ("1 answers are to none of the questions", "1 questions have no answer")
+
+
+@pytest.mark.parametrize("answer", ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "plain"])
+def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tmp_path: Path, answer: str) -> None:
+    columns = {"id": "VARCHAR", "question": "VARCHAR", "answer": "VARCHAR"}
+    rows = [{"id": id_, "question": "Why?", "answer": answer} for id_ in ("=7", "@8")]
+    cases = read_cases([written(tmp_path / "q.jsonl", *({"id": one["id"], "question": "Why?"} for one in rows))])
+    for name in ("a.csv", "a.jsonl"):
+        write_rows(tmp_path / name, rows, columns)
+        found = with_answers(cases, [str(tmp_path / name)])
+        assert [(case.id, case.answer) for case in found] == [("=7", answer.strip()), ("@8", answer.strip())]
 
 
 def test_a_second_answer_to_a_question_is_a_bad_row(tmp_path: Path) -> None:
