@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from pollex.terminal.options import out_option
+
 ANSWERS = click.argument("answers", metavar="ANSWERS")
 JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
@@ -68,13 +70,7 @@ def fit(answers: str, judgments: str, **given: Any) -> int:
 @command.command("predict")
 @FOLDER
 @ANSWERS
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("predictions.parquet"),
-    show_default=True,
-    help="Ends in .parquet, .jsonl or .csv.",
-)
+@out_option("predictions.parquet", "Ends in .parquet, .jsonl or .csv.")
 @click.option("--judge", "judges", multiple=True, metavar="NAME", help="Predict for this judge too. Repeatable.")
 @click.option(
     "--aggregate", metavar="HOW", help="Of the judges named, or of all: mean, max, or a quantile such as 0.1."
@@ -102,9 +98,7 @@ def predict(folder: Path, answers: str, **given: Any) -> int:
 @FOLDER
 @ANSWERS
 @JUDGMENTS
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page to write."
-)
+@out_option("report.html", "The page to write.")
 @click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
 @SEED
 @AS_JSON

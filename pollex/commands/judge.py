@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollex.errors import WrongUse
-from pollex.terminal.options import RunOptions, with_judge, with_reading, with_store, written
+from pollex.terminal.options import RunOptions, out_option, with_judge, with_reading, with_store, written
 from pollex.terminal.reference_options import ReferenceOptions, with_referencing
 
 if TYPE_CHECKING:
@@ -52,13 +52,7 @@ REFERENCING = ("profile", "plain", "human", "human_field", "page", "samples", "r
 @click.option("--tau-precision", type=float, metavar="P", help="τ is fitted to this precision on the thumbs in LOGS.")
 @click.option("--stop-early", is_flag=True, help="Ask no more runs once the verdict can no longer change.")
 @click.option("--seed", default=0, show_default=True, help="Of the runs: each is sent another one.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("verdicts.jsonl"),
-    show_default=True,
-    help="Verdicts; ends in .jsonl, .csv or .parquet.",
-)
+@out_option("verdicts.jsonl", "Verdicts; ends in .jsonl, .csv or .parquet.")
 @click.option("--accepted", type=click.Path(path_type=Path), help="Conversations with a rating, ready for fine-tuning.")
 @click.option("--for-humans", type=click.Path(path_type=Path), help="Conversations without one, by entropy.")
 @click.option(
