@@ -20,7 +20,7 @@ from pollex.web.charts import (
 from pollex.web.markup import Markup, tag
 from pollex.web.material import Scores
 from pollex.web.reliability import bins_of, brier
-from pollex.web.words import count, number, percent
+from pollex.web.words import SPACE, count, number, percent
 
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
@@ -44,7 +44,8 @@ def distributions(rubrics: RubricSet, sides: Sides) -> Markup:
 def _guarantee(rubrics: RubricSet) -> Markup:
     if rubrics.guaranteed is None:
         return Markup("")
-    return tag("p", "With a guarantee: ", in_words(rubrics.guaranteed), class_="note")
+    said = in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%")
+    return tag("p", f"With a guarantee: {said}", class_="note")
 
 
 def precisions(rubrics: RubricSet, sides: Sides) -> Markup:
