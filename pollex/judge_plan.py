@@ -14,7 +14,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.judging import Task
 from pollex.judge_options import JudgeOptions
-from pollex.planning import Plan, Planner, nothing, tell
+from pollex.planning import AT_MOST, Plan, Planner, nothing, tell
 from pollex.prompts.profile import DomainProfile
 from pollex.terminal.options import RunOptions
 from pollex.workers import ModelOptions
@@ -49,6 +49,9 @@ def plan_judge(
     if model.model is None:
         return nothing(run)
     plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in (model.model, *options.panel)]
+    if options.stop_early:  # which runs are spared depends on what the others answer
+        for plan in plans:
+            plan.planner.certainty = AT_MOST
     askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
     raters = [LlmRater(asker, options.variant, options.told()) for asker in askers]
     ensemble = Ensemble(*raters, rule=task.rule)

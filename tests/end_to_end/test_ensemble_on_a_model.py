@@ -156,7 +156,11 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
     bench.started = 0
     bench.server.script([])
     bench.server.reset()
-    whole = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--dry-run")).json["plan"]["all"]["calls"]
+    planned = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--stop-early", "--dry-run")).json["plan"][
+        "all"
+    ]
+    whole = planned["calls"]
+    assert planned["outcomes"] == {"at most": whole}
     early = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--stop-early"))
     saved = early.json["calls_saved"]
     bench.started = 1
