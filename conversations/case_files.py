@@ -49,6 +49,9 @@ def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human
         if isinstance(case, BadRow):
             bad.append(case)
     _check(sources, len(found), bad, options.max_bad)
+    if options.category_field and not any(case.category for case in found.values()):
+        what = f"no question has a category in {options.category_field!r}"
+        raise BadInput(what, where=", ".join(sources), remedy="check --category-field")
     return Cases(tuple(found.values()), tuple(bad))
 
 
@@ -144,7 +147,7 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
         question=question,
         reference=reference,
         evidences=evidences,
-        category=_text(row.fields, CATEGORIES),
+        category=_text(row.fields, [options.category_field] if options.category_field else CATEGORIES),
         subcategory=_text(row.fields, SUBCATEGORIES),
         answer=_text(row.fields, ANSWERS) or None,
         answered_by=_text(row.fields, SYSTEMS),

@@ -22,6 +22,7 @@ class ReadOptions:
         messages_field: The list of turns.
         positive: What counts as positive: a comparison (`>=4`) or spellings separated by commas (`solved,great`).
         negative: Likewise.
+        category_field: Of questions: the category of the task, or its type's own name; no path.
         max_bad: How many bad rows are put up with.
         encoding: Of text files.
         on_duplicate: What to do with different conversations under one id: stop, or keep the first or the last.
@@ -35,6 +36,7 @@ class ReadOptions:
     messages_field: str | None = None
     positive: str | None = None
     negative: str | None = None
+    category_field: str | None = None
     max_bad: int = 0
     encoding: str = "utf-8-sig"
     on_duplicate: OnDuplicate = "error"

@@ -26,7 +26,7 @@ TASK = (
 
 TOLD = ("accepted", "for_humans", "ask")
 THUMBS = ("label_field", "judge_field", "group_field", "messages_field", "positive", "negative", "on_duplicate")
-REFERENCING = ("profile", "plain", "human", "human_field", "page", "samples", "require", "value")
+REFERENCING = ("profile", "plain", "human", "human_field", "category_field", "page", "samples", "require", "value")
 
 
 @click.command("judge")
@@ -87,7 +87,8 @@ def command(
 
     With --reference LOGS are questions with references, as AlignBench has them, and --answers (or their field `answer`)
     are graded against these: on the dimensions of each task's type and as a whole, a row a question in --out, and means
-    and distributions on a page beside it. A reference that is missing or contradicts its evidence gives no grade.
+    and distributions on a page beside it. A question's category tells the type; where the profile doesn't know it the
+    model is asked, and may be unsure. A reference that is missing or contradicts its evidence gives no grade.
 
     \b
     Examples
@@ -95,6 +96,7 @@ def command(
       pollex judge logs.jsonl --question "Was the task completed?" --for-humans people.jsonl
       pollex judge --resume judge-1 --answers people.jsonl --accepted good.jsonl
       pollex judge logs.jsonl --question "Did the user give up?" --options no,yes --tau-precision 0.9
+      pollex judge logs.jsonl --question "Was the task completed?" --model M1 --panel M2 --stop-early --dry-run
       pollex judge logs.jsonl --question "How polite is it?" --options rude,plain,kind --model M --ask
       pollex answer questions.jsonl --model M1 --out answers.jsonl
       pollex judge questions.jsonl --reference --answers answers.jsonl --model M2
@@ -132,4 +134,5 @@ def grade(
     if named not in (None, LAST):
         remedy = "write --resume behind the questions, or --resume last"
         raise WrongUse(f"with --reference a run is not resumed by its name ({named})", remedy=remedy)
+    reading = replace(reading, category_field=referencing.category_field)
     return reference_command(questions, out if written("out") else OUT, answers, reading, run, model, referencing)

@@ -43,7 +43,11 @@ READING = [
 ]
 """Fields of `ReadOptions`, under their names."""
 
-QUESTIONS = [click.option("--id-field", metavar="FIELD", help="Field of the question's id."), *FILES]
+QUESTIONS = [
+    click.option("--id-field", metavar="FIELD", help="Field of the question's id."),
+    click.option("--category-field", metavar="FIELD", help="Field of the task's category, or type; else `category`."),
+    *FILES,
+]
 """Those of them that count where questions are read."""
 
 

@@ -23,6 +23,7 @@ class ReferenceOptions:
         plain: Whether a judge without references grades, too.
         human: Files of people's grades.
         human_field: Their field's name, in those files, or else in the questions' or answers'.
+        category_field: The field of the task's category, or type.
         page: Where the page goes; beside the grades when left out.
     """
 
@@ -30,6 +31,7 @@ class ReferenceOptions:
     plain: bool = False
     human: tuple[str, ...] = ()
     human_field: str | None = None
+    category_field: str | None = None
     page: Path | None = None
 
 
@@ -45,6 +47,11 @@ REFERENCING: list[Callable[[Any], Any]] = [
     click.option("--plain", is_flag=True, help="With --reference: grade without references too, to compare."),
     click.option("--human", multiple=True, metavar="FILE", help="With --reference: people's grades, by id."),
     click.option("--human-field", metavar="FIELD", help="With --reference: field of people's grades."),
+    click.option(
+        "--category-field",
+        metavar="FIELD",
+        help="With --reference: field of the task's category, or type; else `category`.",
+    ),
     click.option("--page", type=click.Path(path_type=Path), help="With --reference: the page; else beside --out."),
 ]
 

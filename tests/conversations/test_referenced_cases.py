@@ -132,6 +132,15 @@ def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tm
         assert [(case.id, case.answer) for case in found] == [("=7", answer.strip()), ("@8", answer.strip())]
 
 
+def test_the_category_may_stand_in_a_column_of_another_name_and_a_name_that_no_row_has_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path / "q.jsonl", ROW | {"kind": "logical"}, ROW | {"question_id": 8})
+    assert [case.category for case in read_cases([path], ReadOptions(category_field="kind"))] == ["logical", ""]
+    with pytest.raises(BadInput, match="no question has a category in 'knd'"):
+        read_cases([path], ReadOptions(category_field="knd"))
+
+
 def test_a_second_answer_to_a_question_is_a_bad_row(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
     answers = written(tmp_path / "a.jsonl", {"id": "7", "answer": "x"}, {"id": "7", "answer": "y"})
