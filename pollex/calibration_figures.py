@@ -26,6 +26,7 @@ from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
 from pollex.calibration.reliability import reliability
 from pollex.calibration.tables.answers import AnswerTable
+from pollex.calibration.tables.columns import naturally
 from pollex.calibration.tables.judged import JudgmentTable
 from pollex.errors import BadInput, WrongUse
 from pollex.response_curves import responses_of
@@ -47,7 +48,7 @@ STAND_IN_OF_CLASSES = "network"
 FEW_SEEDS = 3
 """Of a network that is fitted a hundred times."""
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-MOST_GROUPS = 8
+MOST_GROUPS, MOST_JUDGES = 8, 60
 
 
 @dataclass(frozen=True)
@@ -263,13 +264,21 @@ def agreement_of(bench: Bench) -> Measured:
 def subgroups_of(
     bench: Bench, predictions: Predictions, table: AnswerTable, judged: JudgmentTable
 ) -> dict[str, dict[str, Assessment]]:
-    """Figures by group, for columns of few groups."""
+    """Figures by group, for columns of few groups, and by judge."""
+    rows = bench.given.row.tolist()
+    columns = {
+        column: [of_text[row] or "none" for row in rows]
+        for column, of_text in groups_of(table, judged).items()
+        if len(set(of_text)) <= MOST_GROUPS
+    }
+    judges = [name or "nobody known" for name in bench.given.names().tolist()]
+    if len(set(judges)) <= MOST_JUDGES:
+        columns["judge"] = judges
     found = {}
-    for column, of_text in groups_of(table, judged).items():
-        labels = [of_text[row] or "none" for row in bench.given.row.tolist()]
-        if 1 < len(set(labels)) <= MOST_GROUPS:
+    for column, labels in columns.items():
+        if len(set(labels)) > 1:
             each = assess_each(predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0)
-            found[column] = {str(label): each[label] for label in sorted(each, key=str)}
+            found[column] = {label: each[label] for label in sorted(set(labels), key=naturally)}
     return found
 
 

@@ -92,6 +92,10 @@ def figures_json(material: CalibrationMaterial) -> dict[str, Any]:
         "figures": _figures(material.own),
         "alpha": _measured(material.agreement),
         "others": shown,
+        "subgroups": {
+            column: {name: _figures(assessment) for name, assessment in groups.items()}
+            for column, groups in material.subgroups.items()
+        },
         "gains": {gain.question: _measured(gain.gain) for gain in material.gains},
         "learning": [asdict(point) for point in material.learning],
         "leverage": {each.question: asdict(each) for each in material.leverages},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pollex.calibration.intervals import Measured
+from pollex.calibration.measures import Assessment
 from pollex.conversations.display import printable
 from pollex.web.calibration_charts import learning_chart, reliability_chart, response_chart
 from pollex.web.calibration_material import CalibrationMaterial
@@ -24,6 +25,9 @@ from pollex.web.markup import Markup, escape, join, tag
 from pollex.web.page import whole_page
 from pollex.web.report import Section
 from pollex.web.words import count, known, number
+
+SHORT = 8
+"""Rows of a table that is open from the start."""
 
 LEVEL = "95\N{NO-BREAK SPACE}% interval"
 
@@ -204,11 +208,15 @@ def _worker(material: CalibrationMaterial) -> str:
 
 
 def _subgroups(material: CalibrationMaterial) -> Markup:
-    tables = [
-        tag("h3", f"By {printable(column, NAME)}") + _wide(subgroups_table(column, groups))
-        for column, groups in material.subgroups.items()
-    ]
-    return join(tables)
+    return join([_subgroup(column, groups) for column, groups in material.subgroups.items()])
+
+
+def _subgroup(column: str, groups: Mapping[str, Assessment]) -> Markup:
+    """A table, which has to be opened where it is long."""
+    title, table = tag("h3", f"By {printable(column, NAME)}"), _wide(subgroups_table(column, groups))
+    if len(groups) <= SHORT:
+        return title + table
+    return title + tag("details", tag("summary", f"{len(groups)} rows"), table)
 
 
 def _reliability(material: CalibrationMaterial) -> Markup:

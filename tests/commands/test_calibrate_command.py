@@ -296,6 +296,11 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     gap = others["constant"]["figures"]["log_loss"]["value"] - told["figures"]["log_loss"]["value"]
     assert others["constant"]["behind"]["value"] == pytest.approx(gap)
     assert told["gains"]["overall"]["low"] > 0 > told["gains"]["length"]["low"]
+    by_judge = told["subgroups"]["judge"]
+    assert list(by_judge) == ["=cy", "ann", "bob"]
+    assert sum(figures["rmse"]["n"] for figures in by_judge.values()) == 2 * TEXTS
+    whole = sum(figures["log_loss"]["value"] * figures["log_loss"]["n"] for figures in by_judge.values())
+    assert whole / (2 * TEXTS) == pytest.approx(told["figures"]["log_loss"]["value"])
     losses = [point["log_loss"] for point in told["learning"]]
     assert losses[-1] < losses[0]
     assert "the kept one as it is" not in others  # it learnt from these texts

@@ -45,6 +45,15 @@ def test_the_page_needs_nothing_else(harmless: Reader) -> None:
     assert all(link.startswith("#") for link in harmless.links)
 
 
+def test_a_long_table_of_subgroups_has_to_be_opened() -> None:
+    groups = {f"judge {number}": UNDEFINED for number in range(9)}
+    few = render_calibration(replace(material(), subgroups={"judge": dict(list(groups.items())[:8])}))
+    many = render_calibration(replace(material(), subgroups={"judge": groups}))
+    assert "<summary>9 rows</summary>" in many
+    assert "8 rows</summary>" not in few
+    assert "judge 8" in Reader(many).words
+
+
 def test_all_undefined_figures_are_words() -> None:
     made = material()
     nothing = replace(
