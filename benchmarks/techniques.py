@@ -17,7 +17,6 @@ from pollex.gateway.usage import StageUsage
 from pollex.graphs import runs
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.running import Setting
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.policies import DEFAULT
 from pollex.store.store import Store
@@ -160,7 +159,7 @@ async def learnt(
             judge_record=staff.record,
             profile=profile,
             settings=settings,
-            setting=Setting.of(store, secrets=staff.secrets, traced=staff.traced, at_once=staff.at_once),
+            setting=staff.setting(store),
             prompts=staff.prompts,
             rubrics=read_rubrics(how.rubrics) if how.rubrics else (),
         )

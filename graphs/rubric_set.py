@@ -208,6 +208,7 @@ class RubricSet(Record):
             window=Window(**self.window.model_dump()),
             calibration=Calibration(**self.calibration.model_dump()),
             thumb_model=self.thumb_model,
+            guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.value,
         )
 

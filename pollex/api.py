@@ -26,6 +26,7 @@ from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.rehiring import embedded_judge, hire_judge
+from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
 from pollex.store.store import DEFAULT, Store
 from pollex.workers import ModelOptions, dismissed, hire
 
@@ -62,6 +63,7 @@ def learn(
     test_fraction: float = 0.5,
     budget: int = 10,
     method: Literal["rubicon", "spur"] = "rubicon",
+    policy: str = DEFAULT_POLICY,
     rubrics: str | Path | None = None,
     seed: int = 0,
     embedding_model: str = DEFAULT_MODEL,
@@ -79,6 +81,7 @@ def learn(
         test_fraction: Share held out for honest figures; 0 holds nothing out.
         budget: SAT and DSAT rubrics to choose, each.
         method: `spur` for the baseline that revises one small set in place; it needs a model.
+        policy: How rubrics are chosen; a name of `selection.policies`.
         rubrics: A file of rubrics written by hand, or a bundled set's name: all of them are fitted, and none learnt.
         store: Folder where runs, answers and embeddings are kept.
         resume: Go on with the last unfinished run of the same data and settings.
@@ -86,11 +89,14 @@ def learn(
 
     Raises:
         BadLabels: One class is missing or too small.
+        WrongUse: There is no such policy, or something that takes a model is asked for without one.
     """
     tracing_off()
     read = logs if isinstance(logs, Logs) else logs_of(logs)
     profile = domain if isinstance(domain, DomainProfile) else profile_at(Path(domain) if domain else None)
-    settings = LearnSettings(test_fraction=test_fraction, budget=(budget, budget), method=method, seed=seed)
+    settings = LearnSettings(
+        test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, seed=seed
+    )
     given = read_rubrics(rubrics) if rubrics else ()
     name, chat = (model, None) if isinstance(model, str | None) else (None, chat_model(model))
     asked = ModelOptions(model=name, base_url=base_url, embedding_model=embedding_model, **options)

@@ -158,6 +158,8 @@ async def hire(
     if options.model is None and chat is None:
         if options.scale != "likert-domain":
             raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
+        if options.without:
+            raise WrongUse("the embedded roles have no prompts to leave parts out of", remedy="name a model: --model")
         return embedded_workers(profile, embedder, seed)
     from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
     from pollex.gateway.outcomes import Kind

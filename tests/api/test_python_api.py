@@ -77,6 +77,8 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"budget": 0}, WrongUse),
         ({"test_fraction": 1.0}, WrongUse),
         ({"domain": "none.toml"}, WrongUse),
+        ({"policy": "best"}, WrongUse),
+        ({"without": frozenset({"ds"})}, WrongUse),
         ({"logs": []}, BadLabels),
     ],
     ids=str,
@@ -88,6 +90,11 @@ def test_what_cannot_be_learnt_is_refused(
         pollex.learn(**{"logs": pollex.read_logs(learnt.log), "store": tmp_path / "kept"} | wrong)
 
 
+def test_a_policy_may_be_named(learnt: Learnt, store: Path) -> None:
+    found = pollex.learn(pollex.read_logs(learnt.log), policy="correctness", budget=2, store=store)
+    assert found.policy == "correctness"
+
+
 def test_a_scorer_scores_what_the_command_scores(learnt: Learnt, pollex: Pollex, store: Path, tmp_path: Path) -> None:
     from pollex import Scorer, read_logs
 
@@ -97,6 +104,7 @@ def test_a_scorer_scores_what_the_command_scores(learnt: Learnt, pollex: Pollex,
     for score, one in zip(found, written, strict=True):
         assert (score.conversation_id, score.netsat, score.label) == (one["id"], one["netsat"], one["label"])
         assert (score.confident, score.probability) == (one["confident"], one["probability"])
+        assert score.guaranteed is one["guaranteed"] is False  # so few labels promise no side
         assert [answer.question_id for answer in score.answers] == [answer["rubric"] for answer in one["answers"]]
 
 

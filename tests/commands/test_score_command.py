@@ -44,7 +44,9 @@ def read_back(path: Path) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = list(csv.DictReader(file))
     for one in rows:
         one |= {name: float(one[name]) if one[name] else None for name in ("netsat", "probability")}
-        one |= {"confident": {"True": True, "False": False, "": None}[one["confident"]], "label": one["label"] or None}
+        for name in ("confident", "guaranteed"):
+            one[name] = {"True": True, "False": False, "": None}[one[name]]
+        one["label"] = one["label"] or None
         one["answers"] = json.loads(one["answers"])
     return rows
 
@@ -69,7 +71,7 @@ def test_all_formats_hold_the_same_scores_and_ids_stay_text(
     assert found[".parquet"] == plain
     for one, guarded_one in zip(plain, found[".csv"], strict=True):
         assert guarded_one["id"].removeprefix("'") == one["id"]
-        for name in ("netsat", "label", "confident", "probability", "outcome", "judge"):
+        for name in ("netsat", "label", "confident", "probability", "outcome", "judge", "guaranteed"):
             assert guarded_one[name] == one[name]
     ids = [one["id"] for one in plain]
     assert ids[:9] == [json.loads(line)["id"] for line in odd_log.read_text().splitlines()[:9]]
@@ -83,10 +85,11 @@ def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
 ) -> None:
     pollex("score", odd_log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
     scored, *_, alone = read_back(tmp_path / "s.jsonl")
-    assert {name: alone[name] for name in ("netsat", "label", "confident", "probability", "outcome")} == {
+    assert {name: alone[name] for name in ("netsat", "label", "confident", "guaranteed", "probability", "outcome")} == {
         "netsat": None,
         "label": None,
         "confident": None,
+        "guaranteed": None,
         "probability": None,
         "outcome": "not_scorable",
     }
@@ -179,6 +182,52 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     seen = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert seen.last["learnt_from"] == 24
     assert "learnt from 24 of these conversations" in seen.err
+
+
+def with_guarantee(learnt: Learnt, path: Path, upper: float | None) -> Path:
+    """The rubric set as if so narrow a window could be promised; None: as if it had been learnt without folds."""
+    found = RubricSet.load(learnt.rubrics)
+    assert found.guaranteed is not None
+    side = found.guaranteed.upper.model_copy(update={"threshold": upper})
+    promised = None if upper is None else found.guaranteed.model_copy(update={"upper": side})
+    found.model_copy(update={"guaranteed": promised}).save(path)
+    return path
+
+
+def test_both_windows_are_told_for_each_score_and_measured_on_all(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    theta = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
+    rubrics = with_guarantee(learnt, tmp_path / "promised.json", upper=theta + 1)
+    pollex("score", learnt.log, "--rubrics", rubrics, "--out", "s.jsonl", "--store", store)
+    rows = read_back(tmp_path / "s.jsonl")
+    assert [one["guaranteed"] for one in rows] == [one["netsat"] > theta + 1 for one in rows]
+    told = pollex("evaluate", learnt.log, "--rubrics", rubrics, "--store", store, "--json")
+    found, ups = told.last["guaranteed_window"], {one["id"] for one in small_log() if one["thumbs"] == "up"}
+    outside = [one["id"] in ups for one in rows if one["guaranteed"]]
+    assert 0 < len(outside) < len(rows)
+    assert (found["lower"], found["upper"]) == (None, theta + 1)
+    assert (found["yield_rate"]["value"], found["yield_rate"]["n"]) == (len(outside) / len(rows), len(rows))
+    assert (found["positive"]["value"], found["positive"]["n"]) == (sum(outside) / len(outside), len(outside))
+    assert found["yield_rate"]["low"] < found["yield_rate"]["value"] < found["yield_rate"]["high"]
+    assert found["negative"]["value"] is None
+    assert found["negative"]["undefined"]
+    assert f"positive over {theta + 1:.1f}: right" in told.err
+
+
+def test_where_no_window_could_be_promised_nothing_is_said_of_one(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    rubrics = with_guarantee(learnt, tmp_path / "bare.json", upper=None)
+    pollex("score", learnt.log, "--rubrics", rubrics, "--out", "s.parquet", "--store", store)
+    assert {one["guaranteed"] for one in read_back(tmp_path / "s.parquet")} == {None}
+    ended = pollex("evaluate", learnt.log, "--rubrics", rubrics, "--store", store, "--json")
+    assert ended.last["guaranteed_window"] is None
+    assert "guarantee" not in ended.err
+    # One that was fitted and has no side promises nothing either, but that is a figure.
+    fitted = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert fitted.last["guaranteed_window"]["yield_rate"]["value"] == 0
+    assert "nothing is outside the window" in fitted.err
 
 
 def test_figures_of_one_class_are_undefined_with_a_reason_and_never_a_number(

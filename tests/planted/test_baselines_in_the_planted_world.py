@@ -115,6 +115,12 @@ def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -
     assert "numeric takes a model" in ended.err
 
 
+def test_an_ablation_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--without", "ds,cdp")
+    assert ended.code == 2
+    assert "--model" in ended.err
+
+
 def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
 ) -> None:
