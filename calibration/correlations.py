@@ -118,7 +118,8 @@ def _correlation(moments: Floats, floors: tuple[float, float]) -> Floats:
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
-    return _ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
+    found = _ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
+    return np.clip(found, -1.0, 1.0)  # rounding
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

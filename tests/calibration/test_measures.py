@@ -187,6 +187,14 @@ def test_a_resample_without_variation_has_no_correlation() -> None:
         assert np.isnan(statistic(x, y)(weights)).tolist() == [True, True, False]
 
 
+def test_rounding_takes_no_correlation_beyond_one() -> None:
+    rng = np.random.default_rng(0)
+    pairs = [rng.random((2, 3)) for _ in range(200)]
+    found = [pearson_statistic(x, sign * x)(np.ones((1, 3)))[0] for x, _ in pairs for sign in (-1.0, 0.3)]
+    assert np.abs(found).max() == 1.0
+    np.testing.assert_allclose(np.abs(found), 1.0)
+
+
 def test_a_large_offset_costs_a_correlation_no_digits() -> None:
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=30), rng.normal(size=30)
