@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.agents.rubric_lists import read_rubrics
+from pollex.agents.rubrics import Rubric
 from pollex.conversations import logs as reading
 from pollex.conversations.logs import Logs, logs_of
 from pollex.conversations.model import Conversation
@@ -89,7 +90,8 @@ def learn(
 
     Raises:
         BadLabels: One class is missing or too small.
-        WrongUse: There is no such policy, or something that takes a model is asked for without one.
+        WrongUse: There is no such policy, something that takes a model is asked for without one, or rubrics are given
+            and to be learnt.
     """
     tracing_off()
     read = logs if isinstance(logs, Logs) else logs_of(logs)
@@ -97,7 +99,7 @@ def learn(
     settings = LearnSettings(
         test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, seed=seed
     )
-    given = read_rubrics(rubrics) if rubrics else ()
+    given = _given(rubrics, method)
     name, chat = (model, None) if isinstance(model, str | None) else (None, chat_model(model))
     asked = ModelOptions(model=name, base_url=base_url, embedding_model=embedding_model, **options)
 
@@ -117,6 +119,14 @@ def learn(
 
     with Store.open(Path(store)) as opened:
         return complete(work(opened))
+
+
+def _given(rubrics: str | Path | None, method: str) -> tuple[Rubric, ...]:
+    if rubrics is None:
+        return ()
+    if method == "spur":
+        raise WrongUse("rubrics that are given are not learnt", remedy="leave out method, or rubrics")
+    return read_rubrics(rubrics)
 
 
 Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]

@@ -220,7 +220,7 @@ def next_texts(
     tell_faults(console, faults)
     names = tuple(judges) or model.judges_
     rows = text_rows(model, answered.texts, answered.X, given, names, count)
-    show_rows(console, rows, ("id", "judge", "expected", "entropy"))
+    show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
     labels = training_of(folder).get("labels")
     say(console, f"{len(rows)} labels of {model.questionnaire_.main!r} to ask for; {model.title}")
     if labels is not None:
@@ -236,7 +236,7 @@ def next_texts(
 def text_rows(
     model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
 ) -> list[Row]:
-    """The labels to ask for next, a row each: a text, and whom to ask where judges are known."""
+    """The labels to ask for next, a row each: a judgment without its answer, and what the model expects of it."""
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
@@ -245,10 +245,10 @@ def text_rows(
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
-        asked = {"judge": judges[judge]} if judges else {}
+        asked = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
         (expected,) = expected_of(p[None], sheet.scale())
         figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
-        rows.append({"id": texts[row]} | asked | figures)
+        rows.append({"text_id": texts[row]} | asked | figures)
     return rows
 
 

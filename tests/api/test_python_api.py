@@ -79,6 +79,7 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"domain": "none.toml"}, WrongUse),
         ({"policy": "best"}, WrongUse),
         ({"without": frozenset({"ds"})}, WrongUse),
+        ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
         ({"logs": []}, BadLabels),
     ],
     ids=str,

@@ -189,14 +189,28 @@ def test_a_judge_that_the_calibrator_does_not_know_is_refused(pollex: Pollex, ta
     assert (ended.code, "it knows ann, bob" in ended.err) == (2, True)
 
 
+def test_the_list_with_answers_filled_in_is_a_table_of_judgments(pollex: Pollex, tables: Path) -> None:
+    asked, filled = tables / "asked.csv", tables / "filled.csv"
+    ended = pollex("label", "next", "--calibrator", tables / "kept", tables / "answers.csv", "--out", asked)
+    assert ended.code == 0, ended.err
+    with asked.open(encoding="utf-8") as file:
+        rows = [row | {"answer": number % 2} for number, row in enumerate(csv.DictReader(file))]
+    table(filled, rows)
+    files = [tables / "answers.csv", filled]
+    again = pollex("label", "next", "--calibrator", tables / "kept", *files, "--count", "40", "--json")
+    assert again.code == 0, again.err
+    judged = {(row["text_id"], row["judge"]) for row in rows}
+    assert not {(one["text_id"], one["judge"]) for one in again.last["next"]} & judged
+
+
 def test_texts_are_listed_with_whom_to_ask_and_never_what_is_judged_already(pollex: Pollex, tables: Path) -> None:
     files = [tables / "answers.csv", tables / "judgments.csv"]
     ended = pollex("label", "next", "--calibrator", tables / "kept", *files, "--count", "12", "--json")
     assert ended.code == 0, ended.err
     found = ended.last["next"]
     judged = {(one["text_id"], one["judge"]) for one in csv.DictReader(files[1].open())}
-    assert len({one["id"] for one in found}) == 12
-    assert not {(one["id"], one["judge"]) for one in found} & judged
+    assert len({one["text_id"] for one in found}) == 12
+    assert not {(one["text_id"], one["judge"]) for one in found} & judged
     # Of bob there are fewer labels, so that more is to be learnt from him.
     assert sum(one["judge"] == "bob" for one in found) > 6
     for one in found:
