@@ -29,8 +29,9 @@ help:
 demo: $(installed)
 	$(venv)/bin/pollex demo
 
+# A file of tests stays together; files in their order, so that the few long ones (runs that are killed) don't come last.
 test: $(installed)
-	$(python) -m pytest --numprocesses auto --dist loadfile
+	$(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: format lint types test
 

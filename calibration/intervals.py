@@ -22,6 +22,10 @@ LEVEL = 0.95
 BLOCK = 1 << 19
 """Weights held at once: 4 MB."""
 
+FEWEST = 5
+"""Texts that an interval takes. Of fewer there are so few different resamples that it would be much too narrow: of two
+it would miss the truth every other time."""
+
 ENOUGH = 50
 """Labels from which on probabilities may be called calibrated."""
 
@@ -35,8 +39,8 @@ class Measured:
 
     Attributes:
         value: None when it is undefined.
-        low: Lower end of the 95 % interval; None when there is no value, when fewer than two texts leave nothing to
-            resample, and when no interval was asked for.
+        low: Lower end of the 95 % interval; None when there is no value, when there are fewer than `FEWEST` texts, and
+            when no interval was asked for.
         high: Upper end.
         n: Judgments that it rests on.
         texts: Texts that these are of.
@@ -130,13 +134,13 @@ def codes_of_texts(text: Ints) -> Ints:
 
 
 def resampled(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterator[Floats]:
-    """Weights of resamples `[resample, judgment]`, in blocks; none without a generator or with a single text.
+    """Weights of resamples `[resample, judgment]`, in blocks; none without a generator or with too few texts.
 
     Args:
         codes: From `codes_of_texts`.
     """
     texts = int(codes.max()) + 1
-    if rng is None or texts < 2:
+    if rng is None or texts < FEWEST:
         return
     step = max(1, BLOCK // len(codes))
     for start in range(0, count, step):

@@ -38,7 +38,7 @@ class Reliability:
     Attributes:
         mesh: Predicted probabilities `[mesh]` from 0 to 1.
         curve: How often the answer was given at them, smoothed `[mesh]`.
-        low: Lower end of the curve's 95 % band, over texts `[mesh]`; None with fewer than two texts.
+        low: Lower end of the curve's 95 % band, over texts `[mesh]`; None with fewer texts than an interval takes.
         high: Upper end.
         density: How many predictions there are at them, of mean 1 `[mesh]`. Where it is near 0 the curve says nothing.
         width: Standard deviation of the kernel.

@@ -203,21 +203,26 @@ def test_a_large_offset_costs_a_correlation_no_digits() -> None:
 
 
 def test_resamples_draw_texts_with_all_their_judgments() -> None:
-    codes = np.array([0, 0, 1, 2, 2, 2])
+    codes = np.array([0, 0, 1, 2, 2, 2, 3, 4])
     weights = np.concatenate(list(resampled(codes, 500, np.random.default_rng(0))))
     assert (weights[:, 0] == weights[:, 1]).all()
     assert (weights[:, 3] == weights[:, 5]).all()
-    assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
-    assert weights.mean(axis=0) == pytest.approx(np.ones(6), abs=0.12)
+    assert (weights[:, [0, 2, 3, 6, 7]].sum(axis=1) == 5).all()
+    assert weights.mean(axis=0) == pytest.approx(np.ones(8), abs=0.12)
 
 
 def test_the_interval_is_that_of_all_possible_resamples() -> None:
-    # Two texts with means 0 and 1: a resample is one of 0, ½, ½, 1, whose 2.5 % and 97.5 % points are 0 and 1.
-    every = [np.mean(picks) for picks in itertools.product([0.0, 1.0], repeat=2)]
-    found = measured(
-        {"mean": Figure(mean_of(np.array([0.0, 0.0, 1.0, 1.0])))}, np.array([7, 7, 3, 3]), np.random.default_rng(0)
-    )
-    assert found["mean"] == Measured(0.5, min(every), max(every), 4, 2)
+    every = [np.mean(picks) for picks in itertools.product([0.0, 0.0, 0.0, 1.0, 1.0], repeat=5)]
+    low, high = np.quantile(every, [0.025, 0.975])
+    values, texts = np.array([0.0, 0.0, 0.0, 1.0, 1.0]), np.array([7, 3, 4, 5, 6])
+    found = measured({"mean": Figure(mean_of(values))}, texts, np.random.default_rng(0))
+    assert found["mean"] == Measured(0.4, pytest.approx(low), pytest.approx(high), 5, 5)
+
+
+def test_of_fewer_than_five_texts_there_is_no_interval_however_many_judgments() -> None:
+    values, texts = np.arange(40.0), np.repeat(np.arange(4), 10)
+    found = measured({"mean": Figure(mean_of(values))}, texts, np.random.default_rng(0))
+    assert found["mean"] == Measured(19.5, None, None, 40, 4)
 
 
 def test_the_interval_of_a_mean_has_the_textbook_width() -> None:

@@ -101,9 +101,9 @@ def test_unequal_numbers_of_grades_are_pointed_out() -> None:
 
 
 def test_the_grades_in_the_table_are_means_with_their_numbers() -> None:
-    page = page_of(added_up([6, 8, None], human=[5, 6, 10]))
-    assert "7.00<small>6.00 to 8.00</small><small>n = 2</small>" in page
-    assert "7.00<small>5.00 to" in page
+    page = page_of(added_up([5, 6, 7, 8, 9, None], human=[5, 6, 10]))
+    assert re.search("7.00<small>5.[68]0 to 8.[24]0</small><small>n = 5</small>", page)
+    assert "7.00<small>too few</small><small>n = 3</small>" in page
     heads = re.findall(r'<th scope="col">([^<]*)</th>', page.partition("Means by category")[2])
     assert heads[:3] == ["Category", "Overall, by rules", "Overall, people"]
     assert len(heads) > 3
