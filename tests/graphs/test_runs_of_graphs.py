@@ -320,14 +320,14 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
 
 
 @pytest.mark.slow
-async def test_twenty_thousand_conversations_are_scored_in_bounded_memory(rubrics: RubricSet, kept: Store) -> None:
+async def test_eight_thousand_conversations_are_scored_in_bounded_memory(rubrics: RubricSet, kept: Store) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:4]})
     turns = [one["messages"] for one in small_log()]
-    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(20_000))
+    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(8_000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     judge = PlainJudge(by_length)
     scored = await score(logs, few, judge, kept)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert scored.counts == {"scored": 20_000}
+    assert scored.counts == {"scored": 8_000}
     assert judge.peak <= 2 * 512
-    assert grown < 300_000  # kB: what 20,000 conversations and a wave take, not 80,000 answers
+    assert grown < 200_000  # kB: what 8,000 conversations and a wave take, not 32,000 answers
