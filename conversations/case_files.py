@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from pollex.conversations.cells import unguarded
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Case, Cases, Evidence
@@ -29,8 +29,7 @@ HUMANS = ("human", "human_grade", "human_rating", "human_score")
 LISTED = 10
 
 TABLES = (".csv", ".tsv")
-GUARD = re.compile(r"'(?=[\x00-\x20\x7f\xa0\ufeff]*[=+\-@＝＋－＠]|[\t\r\n\0])")
-"""The apostrophe that tables of ours, and not they alone, put before a cell that a spreadsheet would run."""
+"""Files with cells, which may be guarded."""
 
 
 def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None) -> Cases:
@@ -125,11 +124,7 @@ def _unguarded(row: Row | BadRow) -> Row | BadRow:
     """A table's row as it was before cells were guarded: answers are graded, and ids joined, as they were given."""
     if isinstance(row, BadRow):
         return row
-    return replace(row, fields={name: _bare(value) for name, value in row.fields.items()})
-
-
-def _bare(value: Any) -> Any:
-    return value[1:] if isinstance(value, str) and GUARD.match(value) else value
+    return replace(row, fields={name: unguarded(value) for name, value in row.fields.items()})
 
 
 def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | BadRow:

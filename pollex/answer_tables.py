@@ -13,9 +13,9 @@ from pollex.calibration.tables.answers import AnswerTable, answer_table
 from pollex.calibration.tables.faults import Fault, told
 from pollex.calibration.tables.judged import JudgmentTable, judgment_table
 from pollex.calibration.tables.shape import Records, Side
+from pollex.conversations.cells import unguarded
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.rows import BadRow, Row
-from pollex.export import unguarded
 
 Sources = str | Path | Sequence[str | Path]
 

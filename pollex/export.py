@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 
 from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.rubrics import Polarity
+from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
@@ -25,13 +25,6 @@ class Export(Protocol):
         self, path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), /
     ) -> None: ...
 
-
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
-full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
-
-NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-"""Nothing in it can be run; an id such as -2 stays what it is."""
 
 FIELDS = ("id", "netsat", "label", "confident", "probability", "entropy", "outcome", "judge", "answers", "guaranteed")
 """New ones come last, so that no column moves."""
@@ -150,21 +143,6 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
         "turns": list(answer.turns),
         "outcome": "answered",
     }
-
-
-def guarded(value: Any) -> Any:
-    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are."""
-    if not isinstance(value, str) or NUMBER.fullmatch(value):
-        return value
-    begins = value.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
-    return f"'{value}" if begins.startswith(FORMULA) or value[:1] in ("\t", "\r", "\n", "\0") else value
-
-
-def unguarded(value: Any) -> Any:
-    """A cell as it was before `guarded`: without an apostrophe that would have been put there; others as they are."""
-    if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
-        return value[1:]
-    return value
 
 
 @contextmanager

@@ -25,12 +25,13 @@ from pollex.calibration.intervals import support
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.kept import load
 from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
+from pollex.conversations.cells import guarded
 from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
 from pollex.errors import WrongUse
-from pollex.export import draft_of, guarded, require_writable
+from pollex.export import draft_of, require_writable
 from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of

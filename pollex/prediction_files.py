@@ -13,8 +13,9 @@ import numpy as np
 from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
 from pollex.calibration.questionnaire import Floats, Scale
 from pollex.calibration.tables.answers import AnswerTable
+from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
-from pollex.export import draft_of, guarded, require_writable
+from pollex.export import draft_of, require_writable
 
 Rows = Sequence[Mapping[str, Any]]
 

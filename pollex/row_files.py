@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
-from pollex.export import draft_of, guarded, require_writable
+from pollex.export import draft_of, require_writable
 
 Rows = Iterable[Mapping[str, Any]]
 FORMATS = (".jsonl", ".csv", ".parquet")

@@ -14,8 +14,8 @@ from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.tables import SHAPES
 from pollex.calibration.tables.answers import AnswerTable
+from pollex.conversations.cells import guarded
 from pollex.errors import BadInput, WrongUse
-from pollex.export import guarded
 
 HEADER = "text_id,question,option,probability"
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]

@@ -13,8 +13,9 @@ import pytest
 from small_log import row, run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.conversations.cells import guarded, unguarded
 from pollex.errors import StoreDamaged
-from pollex.export import exporter_for, guarded, unguarded
+from pollex.export import exporter_for
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
 

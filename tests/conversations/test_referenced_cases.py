@@ -121,7 +121,7 @@ def test_answers_are_joined_and_those_missing_and_strange_are_told(tmp_path: Pat
     assert joined.notes == ("1 answers are to none of the questions", "1 questions have no answer")
 
 
-@pytest.mark.parametrize("answer", ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "plain"])
+@pytest.mark.parametrize("answer", ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "'-2", "plain"])
 def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tmp_path: Path, answer: str) -> None:
     columns = {"id": "VARCHAR", "question": "VARCHAR", "answer": "VARCHAR"}
     rows = [{"id": id_, "question": "Why?", "answer": answer} for id_ in ("=7", "@8")]

@@ -1,0 +1,28 @@
+"""Cells of tables that a spreadsheet would run: guarded where we write them, and bare again where we read them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
+full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+"""Nothing in it can be run; an id such as -2 stays what it is."""
+
+
+def guarded(value: Any) -> Any:
+    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are."""
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    begins = value.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
+    return f"'{value}" if begins.startswith(FORMULA) or value[:1] in ("\t", "\r", "\n", "\0") else value
+
+
+def unguarded(value: Any) -> Any:
+    """A cell as it was before `guarded`: without an apostrophe that would have been put there; others as they are."""
+    if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
+        return value[1:]
+    return value
