@@ -14,7 +14,8 @@ FEWEST_WORDS = 6
 SHARE = 0.75
 """Of the words, at least, for a text to be in a script."""
 
-_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S+@\S+", re.DOTALL)
+# What stands before an @ has an end: without one, a text without spaces is read again from each of its characters.
+_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+", re.DOTALL)
 _WORDS = {
     "Kana": re.compile(r"[\u3041-\u30ff]"),
     "Han": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),

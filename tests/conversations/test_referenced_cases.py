@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,13 @@ def test_a_text_whose_language_is_not_known_is_foreign_to_none() -> None:
     assert not foreign(recipe, GERMAN)
     assert not foreign(recipe, WHY)
     assert foreign(GERMAN, WHY)
+
+
+@pytest.mark.parametrize("unit", ["a", "饭", "`a"])
+def test_a_long_text_without_spaces_is_read_in_no_time(unit: str) -> None:
+    begun = time.process_time()
+    Case(id="1", question=WHY, reference=unit * 100_000, answer="a@b").flags  # noqa: B018
+    assert time.process_time() - begun < 5.0
 
 
 def test_the_fingerprint_knows_reference_and_answer(tmp_path: Path) -> None:
