@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pollex.agents.answers import ScaleName
+from pollex.agents.answers import SCALES, ScaleName
 from pollex.agents.rubrics import Polarity, Rubric, content_id
 
 
@@ -138,6 +138,13 @@ class JudgeRecord(Record):
     value: Literal["auto", "expected", "mode"] = "auto"
     options: dict[str, Any] = Field(default_factory=dict)
     learned: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("options")
+    @classmethod
+    def _with_a_known_scale(cls, options: dict[str, Any]) -> dict[str, Any]:
+        if "scale" in options and options["scale"] not in list(SCALES):
+            raise ValueError(f"the scale {options['scale']!r} is none of {', '.join(SCALES)}")
+        return options
 
     @property
     def scale(self) -> ScaleName:

@@ -164,6 +164,17 @@ def test_an_edited_set_is_refused_with_what_to_do(learnt: Learnt, tmp_path: Path
         pollex.Scorer.load(tmp_path / "rubrics.json")
 
 
+@pytest.mark.parametrize("scale", ["likert-10", ["numeric"], None])
+def test_a_set_on_a_scale_that_is_not_known_is_refused_with_those_that_are(
+    learnt: Learnt, tmp_path: Path, scale: object
+) -> None:
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    rubrics["judge"]["options"]["scale"] = scale
+    (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
+    with pytest.raises(BadRubrics, match=r"judge.options: .*none of likert-domain, likert, numeric"):
+        pollex.Scorer.load(tmp_path / "rubrics.json")
+
+
 async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:
     rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
     scorer, messages = pollex.Scorer(rubrics), small_log()[3]["messages"]
