@@ -40,6 +40,7 @@ from pollex.graphs.runs import score
 from pollex.prediction_files import expected_of
 from pollex.rehiring import judging
 from pollex.scoring import DONE, exit_code, support_json
+from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import cell, show_logs, show_outcomes, show_usage, table, usage_json
@@ -89,6 +90,7 @@ def next_conversations(
     """Scores what has no label, lists what to label next; the exit code."""
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
+    refuse_for(rubric_set.judge, embeds=True)
     write, wanted = writer_for(out), judges_wanted(rubric_set.thumb_model, judges)
     logs = read_logs(sources, options=reading)
     asked = to_score(logs, rubric_set)

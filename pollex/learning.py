@@ -23,6 +23,7 @@ from pollex.graphs.runs import learn, refit
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.rehiring import judging
 from pollex.selection.policies import DEFAULT
+from pollex.terminal.idle_options import refuse_for, refuse_without_model
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import (
@@ -62,6 +63,7 @@ def learn_command(
     seed: int = 0,
 ) -> int:
     """Reads logs, learns, writes rubric set and report, tells; the exit code."""
+    refuse_without_model(model)
     require_writable(out)
     profile = profile_at(domain)
     settings = LearnSettings(
@@ -136,6 +138,8 @@ def refit_command(
     that the rubrics came from. The scale is the set's, too, whoever judges.
     """
     rubric_set = RubricSet.load(rubrics, arrays=False)  # a new calibrator is fitted
+    if model.model is None:
+        refuse_for(rubric_set.judge)
     model = replace(model, scale=rubric_set.judge.scale)
     require_writable(out or rubrics)
     logs = read_logs(sources, options=reading)

@@ -26,6 +26,7 @@ from pollex.rehiring import judging
 from pollex.selection.losses import Bools, Floats
 from pollex.selection.metrics import Assessment, Beyond, Metric, assess, beyond
 from pollex.selection.threshold import Window
+from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import (
@@ -60,6 +61,7 @@ def score_command(
     """
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
+    refuse_for(rubric_set.judge)
     write, asked = exporter_for(out), judges_wanted(rubric_set.thumb_model, judges)
     logs = read_logs(sources, options=reading)
     if run.dry_run:
@@ -88,6 +90,7 @@ def evaluate_command(
     """Reads labelled logs, scores them, measures, tells; the exit code."""
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
+    refuse_for(rubric_set.judge)
     logs = read_logs(sources, options=reading)
     labelled = [c for c in logs if c.label is not Label.NONE]
     if not labelled:

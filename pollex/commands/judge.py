@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollex.errors import WrongUse
+from pollex.terminal.idle_options import refuse_without_model
 from pollex.terminal.options import RunOptions, out_option, with_judge, with_reading, with_store, written
 from pollex.terminal.reference_options import ReferenceOptions, with_referencing
 
@@ -110,6 +111,8 @@ def command(
     if resume and not logs and (strange := written(*TASK)):
         remedy = "leave them out, or name LOGS for a run of its own: answers that are known are not asked for again"
         raise WrongUse(f"{', '.join(strange)}: a run that is taken up keeps what it was begun with", remedy=remedy)
+    if logs:
+        refuse_without_model(model)
     from pollex.judge_options import JudgeOptions  # what judges is not needed for --help
     from pollex.judging import judge_command
 

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollex.terminal.options import RunOptions, with_model, with_reading, with_run
+from pollex.terminal.options import RunOptions, with_model, with_reading, with_run, written
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
     from pollex.workers import ModelOptions
+
+
+TEXTS = ("files", "calibrator", "count", "judges", "out", "as_json")
+"""What counts where texts have answers of one's own."""
 
 
 @click.group("label")
@@ -68,6 +72,8 @@ def next_(
         return next_conversations(
             files, rubrics, count=count, judges=judges, out=out, reading=reading, run=run, model=model
         )
+    if strange := written(*(str(one.name) for one in next_.params if one.name not in TEXTS)):
+        raise click.UsageError(f"{', '.join(strange)} and --calibrator don't go together")
     if len(files) > 2:
         raise click.UsageError("--calibrator takes ANSWERS and, if there are any, JUDGMENTS")
     from pollex.labelling import next_texts

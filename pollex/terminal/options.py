@@ -240,7 +240,13 @@ def written(*names: str) -> list[str]:
     context = click.get_current_context()
     wanted = (parameter for parameter in context.command.params if parameter.name in names)
     source = click.core.ParameterSource.COMMANDLINE
-    return [one.opts[0] for one in wanted if context.get_parameter_source(str(one.name)) is source]
+    return [_spelt(one, context) for one in wanted if context.get_parameter_source(str(one.name)) is source]
+
+
+def _spelt(option: click.Parameter, context: click.Context) -> str:
+    """An option as somebody wrote it: `--canary`, or `--no-canary`."""
+    negated = option.secondary_opts and context.params[str(option.name)] is False
+    return (option.secondary_opts if negated else option.opts)[0]
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:
