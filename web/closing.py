@@ -37,6 +37,11 @@ GLOSSARY = [
         "Uncertainty window",
         "The scores around θ that are too close to call. Outside it a score is confident.",
     ),
+    (
+        "Window with a guarantee",
+        "A second window, which promises how often the labels on each side of it are right, and with what probability "
+        "that holds. It takes more labels than the first, so a side may lack it.",
+    ),
     ("Yield", "The share of conversations outside the window: those that the rubrics decide alone."),
     ("AUC", "How often a positive conversation scores over a negative one; 0.5 is chance, 1 is perfect."),
     ("Held out", "Conversations kept aside while learning. Only their figures say how new conversations will fare."),

@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
+from pollex.graphs.guarantees import GuaranteeRecord, SideRecord
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_records import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.web.closing import GLOSSARY
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
+from pollex.web.words import SPACE
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -268,6 +271,15 @@ def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, flo
     words = Reader(page(window=WindowRecord(lower=lower, upper=upper, precision=0.9))).words
     none = ["every score is uncertain", "none is confidently negative", "none is confidently positive"]
     assert none[0 if lower == upper else 1 if lower is None else 2] in words
+
+
+def test_both_windows_are_told_of_and_explained() -> None:
+    side = SideRecord(threshold=None, confident=0, wrong=0, needed=46)
+    record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
+    words = Reader(page(guaranteed=record)).words
+    assert f"With a guarantee: right at least 90{SPACE}% of the time on each side" in words
+    assert {"Uncertainty window", "Window with a guarantee"} <= {word for word, _ in GLOSSARY}
+    assert all(word in words for word, _ in GLOSSARY)
 
 
 def test_equal_scores_make_a_page() -> None:
