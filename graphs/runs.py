@@ -211,7 +211,7 @@ async def score(
     judge: Judge,
     data_fingerprint: str,
     setting: Setting,
-    command: Literal["score", "evaluate"] = "score",
+    command: Literal["score", "evaluate", "label"] = "score",
 ) -> Scored:
     """Scores conversations with a rubric set; `scores_of` reads the scores back, in the conversations' order."""
     fingerprint = {

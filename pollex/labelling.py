@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -100,7 +99,7 @@ def next_conversations(
         return plan_scoring(asked.conversations, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
-        arguments = {"logs": list(sources), "rubrics": str(rubrics), "for": "label next"}
+        arguments = {"logs": list(sources), "rubrics": str(rubrics)}
         scored, staff, rows = opened.run(_ask(opened, asked, rubric_set, model, arguments, wanted, count))
         show_rows(opened.console, rows, ("id", "probability", "entropy", "judge", "begins"))
         opened.say(counted(len(rows), logs.conversations))
@@ -121,9 +120,7 @@ def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
     """What has no label; labelled ones too where asking costs nothing, since they say what is known already."""
     free = rubric_set.judge.kind == "embedded"
     kept = tuple(c for c in logs.conversations if free or c.label is Label.NONE)
-    # A run over a part is no part of a run over all: `--resume` must not take one for the other.
-    part = logs.fingerprint if free else hashlib.sha256(f"{logs.fingerprint} without labels".encode()).hexdigest()
-    return Logs(conversations=kept, fingerprint=part)
+    return Logs(conversations=kept, fingerprint=logs.fingerprint)
 
 
 def counted(listed: int, conversations: Sequence[Conversation]) -> str:
@@ -150,7 +147,7 @@ async def _ask(
             judge=staff.roles.judge,
             data_fingerprint=logs.fingerprint,
             setting=setting,
-            command="score",
+            command="label",
         )
         scores = scores_of(opened.store, scored.run, rubric_set, logs.conversations, judges)
         return scored, staff, picked_rows(candidates(logs.conversations, scores, judges), staff.embedder, count)

@@ -15,7 +15,7 @@ import click
 from pollex.errors import Interrupted, LimitReached, PollexError
 
 VERBS = "pollex.commands"
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge")
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "label")
 
 
 class Verbs(click.Group):
@@ -90,6 +90,8 @@ def resume_command() -> str:
     """What the user has to type to go on; empty for verbs that have nothing to go on with."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] not in RESUMABLE:
+        return ""
+    if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
         return ""
     from pollex.gateway.redaction import redacted
 

@@ -18,6 +18,7 @@ from small_runs import Learnt, Pollex, run_here
 
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
+from pollex.terminal.main import resume_command
 
 
 @pytest.fixture
@@ -144,8 +145,27 @@ def test_what_was_scored_is_kept_as_a_run_and_the_list_is_the_same_again(
     again = listed(pollex, learnt, store, log, "--resume").last
     assert again["run"] == first["run"]
     assert again["next"] == first["next"]
+    kept = json.loads(pollex("runs", "--store", store, "--json").out.splitlines()[-1])["runs"]
+    assert [(one["command"], one["id"]) for one in kept] == [("label", first["run"])]
     with duckdb.connect(str(store / "store.duckdb"), read_only=True) as database:
         assert database.execute("SELECT count(DISTINCT conversation) FROM scores").fetchall() == [(25,)]
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (
+            ["label", "next", "log.jsonl", "--rubrics", "r.json"],
+            "pollex label next log.jsonl --rubrics r.json --resume",
+        ),
+        (["label", "next", "--calibrator=folder", "a.csv"], ""),
+    ],
+)
+def test_only_what_makes_a_run_is_told_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], command: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pollex", *given])
+    assert resume_command() == command
 
 
 JUDGES = ("ann", "bob")
