@@ -64,8 +64,15 @@ class Running:
     def end(self) -> Ended:
         """What it came to, waited for."""
         self._process.join(PATIENCE)
-        assert self._process.exitcode is not None, "it does not end"
-        return Ended(self._process.exitcode, self._out.read_text(), self._err.read_text())
+        code = self._process.exitcode
+        self.leave()
+        assert code is not None, f"it does not end: {self._err.read_text()}"
+        return Ended(code, self._out.read_text(), self._err.read_text())
+
+    def leave(self) -> None:
+        """Ends it if it still runs, whatever became of the test: it would go on sending to the next one's server."""
+        self._process.kill()
+        self._process.join(PATIENCE)
 
 
 def command(arguments: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
@@ -96,6 +103,7 @@ class Bench:
 
     def __init__(self, folder: Path, server: SubprocessServer) -> None:
         self.folder, self.server, self.started = folder, server, 0
+        self._commands: list[Running] = []
         self.rubrics(sat=10, dsat=10)
 
     def log(self, count: int, **options: Any) -> Path:
@@ -122,11 +130,17 @@ class Bench:
     def start(self, arguments: Sequence[str], **environment: str) -> Running:
         """Starts a command."""
         self.started += 1
-        return Running(arguments, self.folder, {"OPENAI_API_KEY": KEY, **environment}, self.started)
+        self._commands.append(Running(arguments, self.folder, {"OPENAI_API_KEY": KEY, **environment}, self.started))
+        return self._commands[-1]
 
     def run(self, arguments: Sequence[str], **environment: str) -> Ended:
         """Runs a command to its end."""
         return self.start(arguments, **environment).end()
+
+    def close(self) -> None:
+        """Ends the commands that a failed test left behind."""
+        for one in self._commands:
+            one.leave()
 
     @property
     def judged(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def server(shared_server: SubprocessServer) -> SubprocessServer:
 
 
 @pytest.fixture
-def bench(server: SubprocessServer, tmp_path: Path) -> Bench:
-    """A folder with a rubric set for the server's model."""
-    return Bench(tmp_path, server)
+def bench(server: SubprocessServer, tmp_path: Path) -> Iterator[Bench]:
+    """A folder with a rubric set for the server's model; what was started on it has ended before the next test."""
+    with closing(Bench(tmp_path, server)) as made:
+        yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,17 @@ def test_kills_repeat_no_more_calls_than_were_out_and_change_no_score(
     assert counts["most_at_once"] <= concurrency
     bench.server.script([ATTENTIVE])
     assert (bench.folder / "scores.jsonl").read_text() == unbroken(bench, tmp_path_factory.mktemp("calm"))
+
+
+def test_what_a_failed_test_leaves_running_sends_nothing_to_the_next_ones_server(bench: Bench) -> None:
+    bench.log(150)
+    bench.server.script([ATTENTIVE | {"latency": 0.05}])
+    bench.start(bench.scoring("--concurrency", 4))
+    bench.wait_for_calls(8)
+    bench.close()
+    bench.server.reset()
+    time.sleep(0.5)
+    assert bench.server.counts()["received"] == 0
 
 
 def test_killed_before_the_first_answer_all_is_asked_and_nothing_else(bench: Bench) -> None:
