@@ -14,7 +14,7 @@ from pollex.agents.ensemble import Ensemble
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
-from pollex.errors import WrongUse
+from pollex.errors import BadLabels, WrongUse
 from pollex.export import require_writable
 from pollex.gateway.limits import Budget
 from pollex.graphs.judging import Decided, Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
@@ -60,6 +60,9 @@ def judge_command(
         remedy = "give two options, the first for a conversation that went well, or an LLM: --model"
         raise WrongUse("the embedded rater chooses between two options alone", remedy=remedy)
     logs = read_logs(sources, options=reading)
+    if task.precision is not None and not logs.learnable:  # all runs would be paid for, and nothing would pass
+        remedy = "name their field: --label-field, or give τ by value: --tau"
+        raise BadLabels("no conversation has a thumb that τ could be fitted to", remedy=remedy)
     if run.dry_run:
         from pollex.judge_plan import plan_judge  # the client behind it takes a second to import
 

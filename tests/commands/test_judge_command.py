@@ -242,6 +242,15 @@ def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_m
     assert (turned.last["fitted"], turned.last["unseen"]) == (fitted, unseen)
 
 
+def test_without_any_thumb_no_tau_is_fitted_and_nobody_is_asked(pollex: Pollex, tmp_path: Path, store: Path) -> None:
+    log = write_log(tmp_path / "plain.jsonl", [one | {"thumbs": None} for one in small_log()])
+    for more in ((), ("--dry-run",)):
+        ended = judged(pollex, store, log, "--tau-precision", "0.9", *more)
+        assert ended.code == 1
+        assert "no conversation has a thumb that τ could be fitted to → name their field: --label-field" in ended.err
+    assert not (tmp_path / "verdicts.jsonl").exists()
+
+
 def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(
     pollex: Pollex, tmp_path: Path, store: Path
 ) -> None:
