@@ -1,7 +1,7 @@
 """Whether two texts are in different languages: by their scripts, and where both are Latin by their smallest words.
 
-Nothing is said of texts that are short, mixed, or mostly formulas and code. A language that isn't listed here is none, or
-is taken for its next kin: Danish for Swedish, Galician now for Spanish, now for Portuguese.
+Nothing is said of texts that are short, mixed, or mostly formulas and code. A language that isn't listed here is none,
+or is taken for its next kin: Danish for Swedish, Galician now for Spanish, now for Portuguese.
 """
 
 from __future__ import annotations
