@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,29 @@ def neutral(_conversation: Conversation, questions: Sequence[Question]) -> Answe
 def by_length(conversation: Conversation, questions: Sequence[Question]) -> Answers:
     """Something that differs between conversations."""
     return [likert(question, len(conversation.turns) % 5) for question in questions]
+
+
+class Held:
+    """A reply that counts the answers of its that anybody holds on to.
+
+    Attributes:
+        most: Most of them at one time.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self.most = self._now = 0
+
+    def __call__(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        answers = self.reply(conversation, questions)
+        for answer in answers:
+            weakref.finalize(answer, self._gone)
+        self._now += len(answers)
+        self.most = max(self.most, self._now)
+        return answers
+
+    def _gone(self) -> None:
+        self._now -= 1
 
 
 class PlainJudge:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_judges import PlainJudge, by_length, except_for, likert, neutral, raises
+from plain_judges import Held, PlainJudge, by_length, except_for, likert, neutral, raises
 from small_log import small_log
 from small_runs import Learnt
 
@@ -28,7 +27,7 @@ from pollex.graphs.results import Learned, outcome_counts, scores_of
 from pollex.graphs.rubric_records import JudgeRecord
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting
-from pollex.graphs.runtime import Roles
+from pollex.graphs.runtime import WAVE, Roles
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import find_run
 from pollex.store.rows import answer_rows
@@ -320,14 +319,15 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
 
 
 @pytest.mark.slow
-async def test_eight_thousand_conversations_are_scored_in_bounded_memory(rubrics: RubricSet, kept: Store) -> None:
+async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time_than_two_waves_have(
+    rubrics: RubricSet, kept: Store
+) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:4]})
     turns = [one["messages"] for one in small_log()]
-    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(8_000))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    judge = PlainJudge(by_length)
+    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(4_000))
+    held = Held(by_length)
+    judge = PlainJudge(held)
     scored = await score(logs, few, judge, kept)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert scored.counts == {"scored": 8_000}
-    assert judge.peak <= 2 * 512
-    assert grown < 200_000  # kB: what 8,000 conversations and a wave take, not 32,000 answers
+    assert scored.counts == {"scored": 4_000}
+    assert judge.peak <= WAVE
+    assert 0 < held.most <= 2 * 4 * WAVE  # of 16,000
