@@ -86,18 +86,6 @@ def next_question(
     return NextQuestion(chosen, reduction, left, now)
 
 
-def expected_reductions(
-    model: JudgedEstimator,
-    X: Any,
-    reference: Any,
-    judges: Sequence[Any] | None = None,
-    neighbours: int = NEIGHBOURS,
-    seed: int = 0,
-) -> Floats:
-    """Var(E[y0 | known, xj]) for each text and question `[row, asked]`; see `next_question` and `NextQuestion`."""
-    return _Trial.of(model, X, reference, judges, neighbours, seed).each()
-
-
 def distances(sheet: Questionnaire, X: Floats, reference: Floats) -> Floats:
     """Squared distance `[row, reference]` in what is known of each row.
 

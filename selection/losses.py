@@ -84,29 +84,6 @@ class Curves(NamedTuple):
         return np.divide(total, self.plus.shape[1])
 
 
-def candidate_losses(
-    base_scores: Floats, values: Floats, positive: Bools, alpha: ArrayLike, size: int, grid: int = GRID
-) -> Floats:
-    """The loss of a rubric set with each candidate added in turn.
-
-    Args:
-        base_scores: Scores of the set so far `[conversation]`; zeros for the empty set.
-        values: Evals of the candidates `[conversation, rubric]`.
-        positive: Labels `[conversation]`.
-        alpha: Weight of sharpness; a number or `[alpha]`.
-        size: |R| with the candidate in it.
-
-    Returns:
-        `[rubric]`, or `[alpha, rubric]`.
-
-    Raises:
-        BadLabels: All labels are alike.
-    """
-    require_both_classes(positive)
-    base = base_scores[positive], base_scores[~positive]
-    return candidate_terms(base, by_class(values, positive), np.arange(values.shape[1]), grid).loss(alpha, size)
-
-
 def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     """Evals `[conversation, rubric]` laid out for `candidate_terms`: of positives and of negatives, rubrics first."""
     positives, negatives = (np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive))

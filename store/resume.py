@@ -9,10 +9,10 @@ from typing import Any
 
 from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Reason, Rubric
+from pollex.agents.rubrics import Reason
 from pollex.conversations.model import Conversation
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.store.rows import read_answer, read_conversation, read_reason, read_rubric
+from pollex.store.rows import read_answer, read_conversation, read_reason
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, fingerprint_diff, read_runs
 from pollex.store.store import Store
 
@@ -108,12 +108,6 @@ def extractions_of(store: Store, run: str, *, conversation: str | None = None) -
         reasons[row["conversation"]][row["id"]] = read_reason(row)
     rows = store.rows(f"SELECT * FROM extractions {only}", parameters)  # noqa: S608 - a constant
     return {row["conversation"]: _extraction(row, reasons[row["conversation"]]) for row in rows}
-
-
-def rubrics_of(store: Store, run: str) -> list[Rubric]:
-    """The rubrics of a run's pool, as they were last written, in the order in which they first came."""
-    rows = store.rows("SELECT * FROM rubrics WHERE run = ? ORDER BY rowid", [run])
-    return [read_rubric(row) for row in {row["id"]: row for row in rows}.values()]
 
 
 def answers_of(

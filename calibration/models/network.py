@@ -112,22 +112,6 @@ class CalibrationNetwork(JudgedEstimator):
         self.seeds = seeds
         self.seed = seed
 
-    @classmethod
-    def of_the_authors(cls, seed: int = 43) -> CalibrationNetwork:
-        """One network with the settings that the authors' code has where it is told no others."""
-        return cls(
-            100,
-            100,
-            recipe="authors",
-            batch=32,
-            pretraining=50,
-            finetuning=50,
-            rate=0.01,
-            seeds=1,
-            seed=seed,
-            dropout=0.0,
-        )
-
     def inputs(self, X: Floats) -> Floats:
         """What the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias.
 

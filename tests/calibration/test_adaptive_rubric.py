@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linear_stand_in import SHEET, certain, fitted
 
-from pollex.calibration.adaptive import distances, expected_reductions, nearest, next_question
+from pollex.calibration.adaptive import distances, nearest, next_question
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -19,9 +19,9 @@ REFERENCE = np.array([certain(0.0, 0.2, 0.5), certain(1.0, 0.4, 0.5), certain(0.
 def test_no_reference_texts_or_one_neighbour_are_refused() -> None:
     model = fitted({"main": MAIN})
     with pytest.raises(WrongUse, match="0 reference texts"):
-        expected_reductions(model, NOTHING, np.zeros((0, 6)))
+        next_question(model, NOTHING, np.zeros((0, 6)))
     with pytest.raises(WrongUse, match="1 neighbours"):
-        expected_reductions(model, NOTHING, REFERENCE, neighbours=1)
+        next_question(model, NOTHING, REFERENCE, neighbours=1)
 
 
 @pytest.mark.parametrize("least", [-0.1, 1.0, np.nan])
@@ -85,10 +85,13 @@ def test_many_texts_at_once_are_answered_as_one_by_one_and_the_input_is_left_as_
     before = texts.copy(), reference.copy()
     model = fitted({"main": MAIN}, shifts={"x": 0.05, "y": -0.05})
     judges = ["x", "y", None] * 10
-    whole = expected_reductions(model, texts, reference, judges, neighbours=7)
-    single = [expected_reductions(model, texts[[n]], reference, [judges[n]], neighbours=7)[0] for n in range(30)]
-    assert np.allclose(whole, single, atol=1e-12, equal_nan=True)
-    assert np.array_equal(np.isnan(whole), ~np.isnan(texts[:, ::2]))
+    whole = next_question(model, texts, reference, judges, neighbours=7)
+    single = [next_question(model, texts[[n]], reference, [judges[n]], neighbours=7) for n in range(30)]
+    assert whole.question == tuple(one.question[0] for one in single)
+    for name in ("reduction", "left", "variance"):
+        alone = [getattr(one, name)[0] for one in single]
+        assert np.allclose(getattr(whole, name), alone, atol=1e-12, equal_nan=True)
+    assert np.array_equal(np.isnan(whole.reduction), ~np.isnan(texts[:, ::2]))
     assert np.array_equal(texts, before[0], equal_nan=True)
     assert np.array_equal(reference, before[1])
 
@@ -109,7 +112,7 @@ def test_another_seed_picks_other_reference_texts_and_the_same_seed_the_same() -
     rng = np.random.default_rng(1)
     reference = np.array([certain(*row) for row in rng.random((200, 3))])
     model = fitted({"main": MAIN})
-    first, again, other = (expected_reductions(model, NOTHING, reference, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (next_question(model, NOTHING, reference, seed=seed).reduction for seed in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 

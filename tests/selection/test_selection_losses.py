@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plain_loops import plain_loss, plain_terms
 
 from pollex.errors import BadLabels
-from pollex.selection.losses import BLOCK, candidate_losses, precision_curves, theta_c
+from pollex.selection.losses import BLOCK, by_class, candidate_terms, precision_curves, theta_c
 
 UP, DOWN = True, False
 
@@ -19,12 +19,18 @@ def terms(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> tuple[fl
     return float(curves.correctness[0]), float(curves.sharpness[0])
 
 
+def candidate_losses(
+    base: np.ndarray, values: np.ndarray, positive: np.ndarray, alpha: float | np.ndarray, size: int, grid: int = 101
+) -> np.ndarray:
+    """The loss of a set that scores `base` with each candidate added in turn: `[rubric]`, or `[alpha, rubric]`."""
+    sides, every = (base[positive], base[~positive]), np.arange(values.shape[1])
+    return candidate_terms(sides, by_class(values, positive), every, grid).loss(alpha, size)
+
+
 @pytest.mark.parametrize("labels", [[], [UP], [UP, UP], [DOWN, DOWN]])
 def test_labels_that_are_all_alike_are_refused(labels: list[bool]) -> None:
     positive = np.array(labels, dtype=bool)
     with pytest.raises(BadLabels, match="conversations are positive"):
-        candidate_losses(np.zeros(len(labels)), np.ones((len(labels), 2)), positive, 1.0, 1)
-    with pytest.raises(BadLabels):
         theta_c(np.zeros(len(labels)), positive)
 
 
