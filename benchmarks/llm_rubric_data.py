@@ -142,6 +142,12 @@ def without_question(sheets: Sheets, name: str) -> Sheets:
     )
 
 
+def with_scores_alone(sheets: Sheets) -> Sheets:
+    """Every question enters regressions by its expected value, Q8 too, whose answers are in no order."""
+    scales = tuple(replace(scale, ordinal=True) for scale in sheets.questions.scales)
+    return replace(sheets, questions=Questionnaire(scales, sheets.questions.main))
+
+
 def only_main(sheets: Sheets, proba: Floats) -> Sheets:
     """X is a distribution of the main answer, and there is no other question."""
     place = sheets.questions.index()

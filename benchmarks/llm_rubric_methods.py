@@ -13,6 +13,7 @@ from llm_rubric_data import (
     only_main,
     with_others_answers,
     with_own_answers,
+    with_scores_alone,
     without_question,
 )
 
@@ -180,6 +181,8 @@ def predictors() -> dict[str, Method]:
         "intercepts": Method("ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)),
         "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
+        "nine scales": Method("ordinal, nine scores, scales", kind("ordinal", slopes=None), view=with_scores_alone),
+        "nine slopes": Method("  that, + slopes", kind("ordinal"), view=with_scores_alone),
         CHOSEN: Method("chosen by cross-validation", kind("calibrator"), True),
         CHOSEN_ONCE: Method("  chosen once, on all sheets", kind("calibrator"), True),
         CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator", shift=True), True, systems=True),

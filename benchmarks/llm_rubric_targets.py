@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, FEW, ORACLE, REAL
+from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, FEW, ORACLE, REAL, SYSTEMS, predictors
 from llm_rubric_runs import Done
 from llm_rubric_tables import Rows, figures_of, mean_of
 
@@ -62,14 +62,29 @@ def _cross_validated(rows: Rows) -> list[Target]:
 
 
 def _real(rows: Rows) -> list[Target]:
-    row = rows.get((CHOSEN_SHIFT, REAL))
+    """Of the calibrator's choice, which mixes what it can; and of the row that the same evidence puts first."""
+    first = _first_elsewhere(rows)
+    title = f"{predictors()[first].title.strip()}, first there" if first else "the row first there"
+    chosen = rows.get((CHOSEN_SHIFT, REAL)), rows.get((first, REAL)) if first else None
     bounds = (("pearson", 0.275, True), ("rmse", 0.766, False), ("log_loss", 1.175, False))
-    found = [Target(f"real, chosen leaving a system out: {n}", b, least, row and row.mean(n)) for n, b, least in bounds]
+    whats = "real, chosen leaving a system out", f"real, {title}"
+    found = [
+        Target(f"{what}: {n}", b, least, row and row.mean(n))
+        for what, row in zip(whats, chosen, strict=True)
+        for n, b, least in bounds
+    ]
     spread = [
-        Target(f"real, chosen leaving a system out: sd of {n} over seeds", 0.01, False, row and row.deviation(n))
+        Target(f"{whats[0]}: sd of {n} over seeds", 0.01, False, chosen[0] and chosen[0].deviation(n))
         for n, *_ in bounds
     ]
     return [*found, *spread]
+
+
+def _first_elsewhere(rows: Rows) -> str | None:
+    """Key of the row with the smallest log-loss where one synthetic system was left out."""
+    losses = {key: row.mean("log_loss") for (key, where), row in rows.items() if where == SYSTEMS}
+    known = {key: loss for key, loss in losses.items() if loss is not None}
+    return min(known, key=known.__getitem__, default=None)
 
 
 def _few(done: Iterable[Done]) -> list[Target]:

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from pollex.calibration.inputs import inputs_of
 from pollex.calibration.measures import Predictions, assess
 
 QUESTIONS = ("Q0", *(f"Q{number}" for number in range(1, 9)))
@@ -132,6 +133,15 @@ def test_without_a_question_neither_its_answers_nor_its_judgments_are_seen(bench
     assert blind.main.tolist() == material.synthetic.main.tolist()
 
 
+def test_scores_alone_are_one_input_a_question(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
+    from llm_rubric_data import with_scores_alone
+
+    questions = [f"Q{n}" for n in range(9)]
+    for sheets, of_q8 in ((material.synthetic, 2), (with_scores_alone(material.synthetic), 1)):
+        names = inputs_of(sheets.X, sheets.questions).names()
+        assert [names.count(question) for question in questions] == [1] * 8 + [of_q8]
+
+
 def test_a_few_labels_are_so_many_of_each_judge(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_runs import of_each_judge
 
@@ -186,12 +196,15 @@ def test_the_checklist_reads_the_rows_that_the_issue_names(bench: ModuleType) ->
     few = Done(Task("chosen under shift", "few"), draws={8: [(done("x", "cv", 0.97).predictions,) * 2]})
     found = [done("chosen", "cv", 0.9), done("oracle", "cv", 0.3), few]
     found += [done("chosen under shift", "real", right, seed) for seed, right in enumerate((0.97, 0.6))]
+    found += [done("ridge", "systems", 0.5), done("scales", "systems", 0.6), done("scales", "real", 0.7)]
     reached = {target.what: target for target in bench.targets(rows_of(found), found)}
     assert reached["synthetic CV, chosen in each fold: log_loss"].reached == pytest.approx(-np.log(0.9))
     assert reached["real, chosen leaving a system out: log_loss"].reached == pytest.approx(-np.log(0.97 * 0.6) / 2)
     spread = reached["real, chosen leaving a system out: sd of log_loss over seeds"]
     assert spread.reached == pytest.approx(np.std([-np.log(0.97), -np.log(0.6)], ddof=1))
     assert not spread.met
+    first = reached["real, ordinal, + scales, first there: log_loss"]
+    assert first.reached == pytest.approx(-np.log(0.7))
     assert reached["real, 8 labels a judge: pearson"].reached == pytest.approx(1)
     assert reached["synthetic CV, oracle: pearson"].met
 
