@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Lock, get_ident
 
 import numpy as np
 import torch
@@ -168,19 +169,31 @@ def heads_of(sheets: Sheets, options: Ints, ordinal: Bools) -> Heads:
     return Heads(options, ordinal, shares)
 
 
+_LOCK = Lock()
+_THREADS_BEFORE: dict[int, int] = {}
+"""By thread that is inside `one_thread`, what it goes back to. PyTorch's number is the process's, and so is this."""
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread inside, and on as many as before afterwards.
+    """PyTorch on one thread inside, and on as many as before afterwards; also where several trainings overlap.
 
     Products of matrices as small as these are done before a second thread has begun. Where others work on the same
     cores, waiting for it in every one of thousands of products made training ten times as long.
     """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    me = get_ident()
+    if me in _THREADS_BEFORE:
+        yield
+        return
+    with _LOCK:
+        # A thread that is new to PyTorch takes the number that was set last: by one that is inside now, that is 1.
+        _THREADS_BEFORE[me] = max([torch.get_num_threads(), *_THREADS_BEFORE.values()])
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _LOCK:
+            torch.set_num_threads(_THREADS_BEFORE.pop(me))
 
 
 @one_thread()

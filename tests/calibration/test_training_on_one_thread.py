@@ -1,0 +1,67 @@
+"""Training takes one of PyTorch's threads, and gives all of them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+import torch
+
+from pollex.calibration.training import one_thread
+
+BEFORE = 3
+SECONDS = 30.0
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    mine = torch.get_num_threads()
+    torch.set_num_threads(BEFORE)
+    yield
+    torch.set_num_threads(mine)
+
+
+def seen_by_a_new_thread() -> int:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(torch.get_num_threads).result(SECONDS)
+
+
+def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> None:
+    first_in, second_in, first_out = Event(), Event(), Event()
+
+    def first() -> int:
+        with one_thread():
+            first_in.set()
+            assert second_in.wait(SECONDS)
+        first_out.set()
+        return torch.get_num_threads()
+
+    def second() -> tuple[int, int]:
+        assert first_in.wait(SECONDS)
+        with one_thread():
+            second_in.set()
+            assert first_out.wait(SECONDS)
+            inside = torch.get_num_threads()
+        return inside, torch.get_num_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.submit(first), pool.submit(second)
+        assert one.result(SECONDS) == BEFORE
+        assert two.result(SECONDS) == (1, BEFORE)
+    assert seen_by_a_new_thread() == BEFORE
+
+
+def test_a_training_inside_another_gives_nothing_back_before_the_outer_one_ends() -> None:
+    with one_thread():
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 1
+    assert (torch.get_num_threads(), seen_by_a_new_thread()) == (BEFORE, BEFORE)
+
+
+def test_a_training_that_fails_gives_its_threads_back() -> None:
+    with pytest.raises(ZeroDivisionError), one_thread():
+        raise ZeroDivisionError
+    assert (torch.get_num_threads(), seen_by_a_new_thread()) == (BEFORE, BEFORE)
