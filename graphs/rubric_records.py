@@ -154,7 +154,13 @@ class JudgeRecord(Record):
 
 
 class DataRecord(Record):
-    """What it was learnt from. Text hashes of the training conversations tell later that one was seen before."""
+    """What it was learnt from. Text hashes of the training conversations tell later that one was seen before.
+
+    Attributes:
+        training_hashes: Of those that rubrics came from and were chosen on; in a set that was refitted before the two
+            were told apart, of those that θ was fitted to as well.
+        fitted_hashes: Of those that only θ, window and probability are fitted to.
+    """
 
     fingerprint: str
     conversations: int
@@ -167,6 +173,7 @@ class DataRecord(Record):
     test_fraction: float
     seed: int
     training_hashes: tuple[str, ...] = ()
+    fitted_hashes: tuple[str, ...] = ()
 
 
 class WindowRecord(Record):

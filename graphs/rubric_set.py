@@ -187,6 +187,19 @@ class RubricSet(Record):
         return [Question.about(rubric, self.judge.scale) for rubric in self.rubrics]
 
     @property
+    def learnt_from(self) -> frozenset[str]:
+        """Hashes of the conversations that the rubrics came from and were chosen on.
+
+        None where people wrote them all: sets of before that was told apart have those that θ was fitted to there.
+        """
+        return frozenset(self.data.training_hashes if self.reasons else ())
+
+    @property
+    def only_fitted_to(self) -> frozenset[str]:
+        """Hashes of the conversations that θ was fitted to, and no rubric came from."""
+        return frozenset((*self.data.training_hashes, *self.data.fitted_hashes)) - self.learnt_from
+
+    @property
     def edited(self) -> bool:
         """Whether a person has changed, added or removed rubrics since θ was fitted."""
         return digest_of(self.rubrics) != self.rubrics_digest

@@ -111,7 +111,6 @@ async def refit(
     fixed = keeping_all(kept_settings, rubrics)
     fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
     fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    known = set(rubric_set.data.training_hashes)
     learned = await _learn(
         "refit",
         logs,
@@ -126,27 +125,29 @@ async def refit(
         refit_graph.graph,
     )
     fitted, notes = learned.rubric_set, []
-    learnt_from = {c.id for c in logs if c.text_hash[:16] in known}
-    seen = Counter(score.side for score in learned.scores if score.conversation_id in learnt_from)
+    learnt_from = rubric_set.learnt_from
+    known = {c.id for c in logs if c.text_hash[:16] in learnt_from}
+    seen = Counter(score.side for score in learned.scores if score.conversation_id in known)
     if seen["held_out"]:
         notes.append(
             f"The rubrics were learnt from {seen['held_out']} of the held-out conversations: their figures are too "
             "good. Refit with the test fraction, seed and groups that the set was learnt with."
         )
-    chosen_on = seen["training"] if rubric_set.reasons else 0  # rubrics written by hand were chosen on none
-    if chosen_on:
+    if seen["training"]:
         notes.append(
-            f"There is no window with a guarantee: the rubrics were learnt from {chosen_on} of the conversations that "
-            "it would be fitted on. `pollex learn` fits it, and so does a refit on other conversations."
+            f"There is no window with a guarantee: the rubrics were learnt from {seen['training']} of the "
+            "conversations that it would be fitted on. `pollex learn` fits it, and so does a refit on other "
+            "conversations."
         )
-    hashes = tuple(sorted(known.union(fitted.data.training_hashes)))
+    fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
+    hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
     kept = {
         "reasons": rubric_set.reasons,
         "dropped": rubric_set.dropped,
         "roles": rubric_set.roles | {"judge": roles.judge.name},
-        "data": fitted.data.model_copy(update={"training_hashes": hashes}),
+        "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes),
-        "guaranteed": None if chosen_on else fitted.guaranteed,
+        "guaranteed": None if seen["training"] else fitted.guaranteed,
     }
     return replace(learned, rubric_set=fitted.model_copy(update=kept))
 

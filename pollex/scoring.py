@@ -44,6 +44,9 @@ from pollex.workers import ModelOptions, Workers
 
 DONE, PARTLY = 0, 3
 
+SEEN = {"learnt_from": "the rubrics were learnt from", "fitted_to": "θ was fitted to"}
+"""What may have been done with a conversation before, and how that is said."""
+
 
 def score_command(
     sources: Sequence[str],
@@ -113,18 +116,23 @@ def evaluate_command(
         show_outcomes(opened, scored.counts)
         show_usage(opened, staff)
         opened.say(f"Judge: {rubric_set.judge.name}; run {scored.run}")
-        hashes = set(rubric_set.data.training_hashes)
-        if seen := sum(c.text_hash[:16] in hashes for c in labelled):
-            opened.say(
-                f"Note: the rubrics were learnt from {seen} of these conversations: figures are too good.", "yellow"
-            )
+        seen = seen_before(rubric_set, labelled)
+        for what, number in seen.items():
+            if number:
+                opened.say(f"Note: {SEEN[what]} {number} of these conversations: figures are too good.", "yellow")
         if run.as_json:
             limits = {"theta": rubric_set.theta, "window": [rubric_set.window.lower, rubric_set.window.upper]}
             limits |= {"guaranteed_window": promise_json(rubric_set, promised)}
-            about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts, "learnt_from": seen}
+            about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts} | seen
             probability = {"probability": truth_json(truth)} | support_json(rubric_set)
             print_json(figures_json(measured) | probability | limits | about | usage_json(staff))
     return exit_code(logs, scored)
+
+
+def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
+    """How many of the conversations the rubric set is made of, by what was done with them; see `SEEN`."""
+    known = {"learnt_from": rubric_set.learnt_from, "fitted_to": rubric_set.only_fitted_to}
+    return {what: sum(c.text_hash[:16] in hashes for c in labelled) for what, hashes in known.items()}
 
 
 def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Assessment:

@@ -158,6 +158,8 @@ def data_record(
 ) -> DataRecord:
     """What it was learnt from."""
     logs, settings = context.logs, context.settings
+    hashes = tuple(sorted({c.text_hash[:16] for c in training}))
+    written_from_them = bool(context.work.pool)  # nothing is written where rubrics are given: they are only fitted
     return DataRecord(
         fingerprint=logs.fingerprint,
         conversations=len(logs),
@@ -172,7 +174,8 @@ def data_record(
         held_out=len(held_out),
         test_fraction=settings.test_fraction,
         seed=settings.seed,
-        training_hashes=tuple(sorted(c.text_hash[:16] for c in training)),
+        training_hashes=hashes if written_from_them else (),
+        fitted_hashes=() if written_from_them else hashes,
     )
 
 
