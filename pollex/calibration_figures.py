@@ -49,6 +49,8 @@ FEW_SEEDS = 3
 """Of a network that is fitted a hundred times."""
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MOST_GROUPS, MOST_JUDGES = 8, 60
+JUDGE, LLMS_JUDGE = "judge", "judge (column of the answers)"
+"""Titles of subgroups: by judge means by the people who judged; a table of answers may say so of who answered."""
 
 
 @dataclass(frozen=True)
@@ -267,13 +269,13 @@ def subgroups_of(
     """Figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
     columns = {
-        column: [of_text[row] or "none" for row in rows]
+        LLMS_JUDGE if column == JUDGE else column: [of_text[row] or "none" for row in rows]
         for column, of_text in groups_of(table, judged).items()
         if len(set(of_text)) <= MOST_GROUPS
     }
     judges = [name or "nobody known" for name in bench.given.names().tolist()]
     if len(set(judges)) <= MOST_JUDGES:
-        columns["judge"] = judges
+        columns[JUDGE] = judges
     found = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:

@@ -11,7 +11,11 @@ NEEDED: dict[Side, tuple[str, ...]] = {
     "answers": ("text_id", "question", "option", "probability"),
     "judgments": ("text_id", "question", "answer"),
 }
-KNOWN = {"text_id", "question", "option", "probability", "judge", "answer"}
+KNOWN: dict[Side, frozenset[str]] = {
+    # Who answered stands for an LLM there, and is a group like others.
+    "answers": frozenset({"text_id", "question", "option", "probability", "answer"}),
+    "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer"}),
+}
 
 
 def recognises(fields: Mapping[str, Any], side: Side) -> bool:
@@ -21,7 +25,7 @@ def recognises(fields: Mapping[str, Any], side: Side) -> bool:
 
 def answers(rows: Sequence[Row]) -> Records:
     """A record a row."""
-    found = _records(rows)
+    found = _records(rows, "answers")
     found.option = [row.fields.get("option") for row in rows]
     found.probability = [row.fields.get("probability") for row in rows]
     return found
@@ -29,14 +33,16 @@ def answers(rows: Sequence[Row]) -> Records:
 
 def judgments(rows: Sequence[Row]) -> Records:
     """A record a row; a row without a judge is nobody's."""
-    found = _records(rows)
+    found = _records(rows, "judgments")
     found.judge = [name(row.fields.get("judge")) or None for row in rows]
     found.option = [row.fields.get("answer") for row in rows]
     return found
 
 
-def _records(rows: Sequence[Row]) -> Records:
-    columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in KNOWN]
+def _records(rows: Sequence[Row], side: Side) -> Records:
+    columns = [
+        column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in KNOWN[side]
+    ]
     return Records(
         text=[name(row.fields.get("text_id")) for row in rows],
         question=[name(row.fields.get("question")) for row in rows],
