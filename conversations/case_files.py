@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from pollex.conversations.cells import unguarded
+from pollex.conversations.counts import count
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Case, Cases, Evidence
@@ -76,9 +77,9 @@ def with_answers(
         elif given.setdefault(answer.id, answer) != answer:
             bad.append(BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id"))
     _check(sources, len(given), bad, options.max_bad)
-    notes = [f"{strangers} answers are to none of the questions"] if strangers else []
+    notes = [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"] if strangers else []
     left = sum(case.id not in given and case.answer is None for case in cases)
-    notes += [f"{left} questions have no answer"] if left else []
+    notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
     merged = tuple(given.get(case.id, case) for case in cases)
     return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
@@ -110,7 +111,8 @@ def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
     if not off:
         return cases
     kept = tuple(case.model_copy(update={"human": None}) if case.id in off else case for case in cases)
-    note = f"{len(off)} of people's grades are off the scale from {lowest:g} to {highest:g} and were left out"
+    what = count(len(off), "of people's grades is", "of people's grades are")
+    note = f"{what} off the scale from {lowest:g} to {highest:g}, and left out"
     return Cases(kept, cases.bad_rows, (*cases.notes, note))
 
 
@@ -228,7 +230,7 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
     if len(bad) > most:
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
-        what = f"{len(bad)} bad rows ({len(every)} causes): {listed}"
+        what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
         raise BadInput(what, remedy="mend them, or allow some: --max-bad")
     if not found:
         raise BadInput("nothing in it could be used", where=", ".join(sources), remedy="see --help for the fields")

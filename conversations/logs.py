@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollex.conversations.assembly import CONTENT_ID, Assembler, Placed, Skipped
+from pollex.conversations.counts import count
 from pollex.conversations.fields import Picker
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.model import Conversation, Flag, Label
@@ -88,7 +89,7 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            rows = "1 row is" if bad == 1 else f"{bad} rows are"
+            rows = count(bad, "row is", "rows are")
             listed = _listed([str(row) for row in self.bad_rows])
             raise BadInput(f"{rows} bad:{listed}\n ", remedy=f"mend them, or go on without them: --max-bad {bad}")
 
@@ -179,7 +180,7 @@ class Tally:
             BadInput: Lists the first of them.
         """
         if self._clashes:
-            ids = "1 id has" if len(self._clashes) == 1 else f"{len(self._clashes)} ids have"
+            ids = count(len(self._clashes), "id has", "ids have")
             remedy = "make ids unique, or choose: --on-duplicate first or last"
             raise BadInput(f"{ids} different conversations:{_listed(self._clashes)}\n ", remedy=remedy)
 
@@ -219,9 +220,11 @@ class Tally:
     def _own_notes(self) -> Iterator[str]:
         nameless = sum(id_.startswith(CONTENT_ID) for id_ in self._entries)
         if nameless:
-            yield f"{nameless} conversations have no id; theirs are hashes of the row ({CONTENT_ID}…)"
+            have = count(nameless, "conversation has", "conversations have")
+            yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
         if self._counts["skipped"]:
-            yield f"{self._counts['skipped']} rows are inner steps of a trace and were left out"
+            rows = count(self._counts["skipped"], "row is an inner step", "rows are inner steps")
+            yield f"{rows} of a trace, and left out"
         yield from _lookalikes(self._entries)
 
 

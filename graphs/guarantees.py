@@ -6,6 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from pollex.conversations.counts import count
 from pollex.selection.agreement import share_interval
 from pollex.selection.conformal import GuaranteedWindow, Side
 from pollex.selection.losses import Bools, Floats
@@ -108,7 +109,7 @@ def _sides(record: GuaranteeRecord) -> str:
 
 def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:
     if side.threshold is not None:
-        return f"{label} {place} {side.threshold:.1f} ({side.confident} conversations, {side.wrong} of them wrong)"
+        return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
     if side.needed is None:
         return f"none is {label} with that certainty, and no threshold is right often enough for more labels to help"
     return f"none is {label} with that certainty: it would take about {side.needed} labels in place of {record.n}"

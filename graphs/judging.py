@@ -15,6 +15,7 @@ from pollex.agents.ensemble import Ensemble
 from pollex.agents.recorded import Recorded
 from pollex.agents.rubrics import content_id
 from pollex.agents.verdicts import Rule, Verdict, Votes, verdict
+from pollex.conversations.counts import count
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.judge import JudgeContext, JudgeState, Tally, Work, build, persons_question, run_question
@@ -165,7 +166,9 @@ async def answered_by_people(store: Store, name: str, setting: Setting, people: 
     tallies, _ = _so_far(store, run.id, task)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and --resume"
-        raise ResumeRefused(f"{left} conversations were not asked about yet", where=run.id, remedy=remedy)
+        raise ResumeRefused(
+            f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
+        )
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:
         return await _judge(again, conversations, ensemble, task, setting, people, run.roles, finished=True)
 

@@ -11,6 +11,7 @@ from typing import Any
 from pollex.agents.llm.asking import Asker
 from pollex.agents.llm.respondent import Respondent
 from pollex.conversations.case_files import read_cases
+from pollex.conversations.counts import count
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Cases
 from pollex.errors import WrongUse
@@ -79,7 +80,7 @@ def answer_command(
         write_rows(out, _rows(responses), COLUMNS)
         show_outcomes(opened, ended.counts)
         failed = [f"{r.case.id}: {r.outcome}: {r.detail}" for r in responses if r.answer is None]
-        list_some(opened, "questions have no answer", failed)
+        list_some(opened, "question has no answer", "questions have no answer", failed)
         show_usage(opened, staff)
         opened.say(f"Wrote {out} ({model.model}; run {ended.run})")
         if run.as_json:
@@ -91,10 +92,12 @@ def answer_command(
 def show_cases(opened: Session, cases: Cases) -> None:
     """What was read, and what was left out."""
     with_reference, with_evidence = (sum(bool(getattr(c, name)) for c in cases) for name in ("reference", "evidences"))
-    opened.say(f"{len(cases)} questions: {with_reference} with a reference, {with_evidence} with evidence for it")
+    opened.say(
+        f"{count(len(cases), 'question')}: {with_reference} with a reference, {with_evidence} with evidence for it"
+    )
     for note in cases.notes:
         opened.say(f"Note: {note}")
-    list_some(opened, "bad rows were left out", [str(row) for row in cases.bad_rows])
+    list_some(opened, "bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows])
 
 
 def bad_rows_json(cases: Cases) -> list[dict[str, Any]]:

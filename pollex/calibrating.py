@@ -22,6 +22,7 @@ from pollex.calibration.tables.answers import AnswerTable
 from pollex.calibration.tables.faults import Fault
 from pollex.calibration.tables.judged import JudgmentTable
 from pollex.calibration.trials import Choice
+from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.errors import WrongUse
 from pollex.export import draft_of
@@ -93,7 +94,7 @@ def predict_command(
         )
     write(rows_of_predictions(model, table, judges, how))
     said = "" if labels is None else f"; {support(labels)}"
-    say(console, f"Wrote {out}: {len(table.texts)} texts, {name_for_people(model)}{said}")
+    say(console, f"Wrote {out}: {count(len(table.texts), 'text')}, {name_for_people(model)}{said}")
     if as_json:
         about = {"out": str(out), "texts": len(table.texts), "learnt_from": seen, "strangers": strangers}
         print_json(about | {"calibrated": labels is not None and support(labels).enough} | faults_json(table.faults))
@@ -188,7 +189,8 @@ def tell_tables(console: Console, table: AnswerTable, judged: JudgmentTable) -> 
     questions, given = judged.questionnaire, judged.judgments
     say(
         console,
-        f"{len(table.texts)} texts with answers to {len(table.scales)} questions; {len(given)} judgments, "
+        f"{count(len(table.texts), 'text')} with answers to {count(len(table.scales), 'question')}; "
+        f"{count(len(given), 'judgment')}, "
         f"{_labels(judged)} of them of the main question {questions.main!r}; {_judges(given)}",
     )
     tell_faults(console, (*table.faults, *judged.faults))
@@ -196,8 +198,8 @@ def tell_tables(console: Console, table: AnswerTable, judged: JudgmentTable) -> 
 
 def _judges(given: Judgments) -> str:
     nobody = int((given.judge == NOBODY).sum())
-    known = f"{len(given.judges)} judges"
-    return f"{known}; {nobody} judgments name none" if nobody else known
+    known = count(len(given.judges), "judge")
+    return f"{known}; {count(nobody, 'judgment names', 'judgments name')} none" if nobody else known
 
 
 def _labels(judged: JudgmentTable) -> int:

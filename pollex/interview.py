@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from pollex.conversations.counts import count
 from pollex.conversations.model import Conversation
 from pollex.graphs.judging import People
 from pollex.terminal.session import Session
@@ -59,7 +60,7 @@ class Interview:
         return {}
 
     def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
-        self.opened.say(f"\n── {id_} · {len(asked_of['conversations'])} wait")
+        self.opened.say(f"\n── {id_} · {count(len(asked_of['conversations']), 'waits', 'wait')}")
         for turn in self.find(id_).turns:
             self.opened.say(f"{turn.role}: {turn.content}")
         self.opened.say(f"\n{asked_of['question']}")

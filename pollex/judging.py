@@ -11,6 +11,7 @@ from typing import Any
 
 from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
+from pollex.conversations.counts import count
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
@@ -200,7 +201,7 @@ def _finish(
     for line in summary_lines(judged, decided, calls):
         opened.say(line)
     if people_file:
-        list_some(opened, "answers were not used", people_file.unused(decided))
+        list_some(opened, "answer was not used", "answers were not used", people_file.unused(decided))
     for each in staff:
         if len(staff) > 1:
             opened.say(f"{each.record.name}:")
@@ -215,7 +216,9 @@ def _finish(
     opened.say(f"Wrote {', '.join(written)} ({judged.task.by}; run {judged.run})")
     if judged.waiting:
         file = options.for_humans or "FILE"
-        opened.say(f"{judged.waiting} wait for people: pollex judge --resume {judged.run} --answers {file}")
+        opened.say(
+            f"{count(judged.waiting, 'waits', 'wait')} for people: pollex judge --resume {judged.run} --answers {file}"
+        )
     return decided
 
 

@@ -25,6 +25,7 @@ from pollex.calibration.judgments import Judgments
 from pollex.calibration.kept import load
 from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
 from pollex.conversations.cells import guarded
+from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation, Label
@@ -126,7 +127,7 @@ def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
 def counted(listed: int, conversations: Sequence[Conversation]) -> str:
     """How many are listed of how many without a label."""
     left = sum(c.label is Label.NONE for c in conversations)
-    return f"{listed} of {left} conversations without a label, those first whose labels would make all surest"
+    return f"{listed} of {count(left, 'conversation')} without a label, those first whose labels would make all surest"
 
 
 async def _ask(
@@ -222,7 +223,7 @@ def next_texts(
     rows = text_rows(model, answered.texts, answered.X, given, names, count)
     show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
     labels = training_of(folder).get("labels")
-    say(console, f"{len(rows)} labels of {model.questionnaire_.main!r} to ask for; {model.title}")
+    say(console, f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
     if labels is not None:
         say(console, f"Predictions: {support(labels)}")
     if out is not None:

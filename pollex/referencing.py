@@ -133,7 +133,7 @@ def _show(opened: Session, found: Summary, gradings: Sequence[Grading]) -> None:
     for flag, count in found.flags.items():
         opened.say(f"Flagged, {count} of {found.n}: {flag}", style="yellow")
     failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in gradings if g.outcome != "graded"]
-    list_some(opened, "answers are not or not wholly graded", failed)
+    list_some(opened, "answer is not or not wholly graded", "answers are not or not wholly graded", failed)
 
 
 def _told(figure: Measured) -> tuple[str, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollex.conversations.counts import count
 from pollex.graphs.learn.state import LearnContext
 from pollex.selection.losses import Bools
 
@@ -18,19 +19,24 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
         )
     elif (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
         notes.append(
-            f"The smaller class has {smaller} held-out conversations: figures differ a lot from split to split, "
-            "so read the intervals, not the figures."
+            f"The smaller class has {count(smaller, 'held-out conversation')}: figures differ a lot from split to "
+            "split, so read the intervals, not the figures."
         )
     n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
     if (n_sat, n_dsat) != context.settings.budget:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
     if failed := len(context.work.failures):
-        notes.append(f"{failed} conversations lack an answer; `pollex trace` of this run says why.")
+        notes.append(
+            f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "
+            "`pollex trace` of this run says why."
+        )
     if silent := len(context.work.unextracted):
-        notes.append(f"{silent} training conversations gave no reasons; `pollex trace` of this run says why.")
+        notes.append(f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why.")
     return notes
 
 
 def refusals(refused: dict[str, int]) -> list[str]:
     """One line a cause for rubrics that were written and not taken."""
-    return [f"{count} rubric texts were refused: {cause}" for cause, count in sorted(refused.items())]
+    return [
+        f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}" for cause, n in sorted(refused.items())
+    ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
+from pollex.conversations.counts import count
 from pollex.errors import PollexError
 from pollex.gateway.tracing import tracing_off
 from pollex.store.resume import runs
@@ -143,4 +144,4 @@ def store(options: RunOptions) -> str:
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
     with Store.open(options.store, read_only=True) as opened:
-        return f"{options.store}: {len(runs(opened))} runs"
+        return f"{options.store}: {count(len(runs(opened)), 'run')}"

@@ -12,6 +12,7 @@ from rich.tree import Tree
 
 from pollex.agents.answers import Question, Unanswered
 from pollex.agents.rubrics import Reason
+from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.conversations.model import Conversation
 from pollex.errors import BadRubrics, PollexError
@@ -243,4 +244,4 @@ def beginning(conversation: Conversation | None) -> str:
     if conversation is None:
         return ""
     first = printable(conversation.turns[0].content, 100)
-    return f" ({len(conversation.turns)} turns, label {conversation.label}): {first}"
+    return f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {first}"

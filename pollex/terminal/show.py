@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
@@ -138,17 +139,20 @@ def show_rubrics(session: Session, rubrics: RubricSet) -> None:
 def show_logs(session: Session, logs: Logs) -> None:
     """What was read, and what was left out, in a few lines."""
     up, down, none = (logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE))
-    session.say(f"{len(logs)} conversations: {up} up, {down} down, {none} without a label")
+    session.say(f"{count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label")
     if logs.duplicates:
-        session.say(f"{logs.duplicates} identical duplicates count once")
+        session.say(f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once")
     if logs.overruled:
-        session.say(f"{logs.overruled} conversations gave way to another of the same id")
+        session.say(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
     for note in logs.notes:
         session.say(f"Note: {note}")
     for flag, ids in logs.flags.items():
-        session.say(f"Note: {len(ids)} conversations hold odd text ({flag}): {shortened(ids)}")
-    list_some(session, "bad rows were left out", [str(row) for row in logs.bad_rows])
-    list_some(session, "conversations can't be judged", [f"{id_}: {why}" for id_, why in not_scorable(logs)])
+        session.say(
+            f"Note: {count(len(ids), 'conversation holds', 'conversations hold')} odd text ({flag}): {shortened(ids)}"
+        )
+    list_some(session, "bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
+    odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
+    list_some(session, "conversation can't be judged", "conversations can't be judged", odd)
 
 
 def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
@@ -156,11 +160,11 @@ def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]
     return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
 
 
-def list_some(session: Session, what: str, lines: Sequence[str]) -> None:
-    """A count and the first lines."""
+def list_some(session: Session, one: str, more: str, lines: Sequence[str]) -> None:
+    """A count, in the words for one or for more, and the first lines."""
     if not lines:
         return
-    session.say(f"{len(lines)} {what}:", style="yellow")
+    session.say(f"{count(len(lines), one, more)}:", style="yellow")
     for line in lines[:LISTED]:
         session.say(f"  {line}")
     if len(lines) > LISTED:

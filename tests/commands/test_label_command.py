@@ -248,5 +248,5 @@ def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(
     assert {one["judge"] for one in rows} == {"ann"}
     assert len(rows) == 20
     assert "thumbs" not in rows[0]
-    assert "20 labels of 'overall' to ask for" in plain.out
+    assert "Labels of 'overall' to ask for: 20;" in plain.out
     assert "missing" in plain.out  # 40 labels are fewer than 50

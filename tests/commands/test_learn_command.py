@@ -164,7 +164,7 @@ def test_odd_conversations_are_listed_counted_and_not_learnt_from(
     ended = pollex("learn", log, "--store", store)
     assert ended.code == 3
     assert "53 conversations: 26 up, 26 down, 1 without a label" in ended.out
-    assert "1 identical duplicates count once" in ended.out
+    assert "1 identical duplicate counts once" in ended.out
     assert "empty: no turn with text" in ended.out
     assert "one-sided: no assistant turn" in ended.out
     assert not set(ended.said) & set("\x1b\x07\u202e")

@@ -114,7 +114,7 @@ def test_rows_without_id_get_one_from_their_content(tmp_path: Path) -> None:
     assert len({c.id for c in logs}) == len(logs) == 3
     assert all(c.id.startswith("sha256-") for c in logs)
     assert logs.duplicates == 1
-    assert "3 conversations have no id; theirs are hashes of the row (sha256-…)" in logs.notes
+    assert "3 conversations have no id; a hash of the row stands in for it (sha256-…)" in logs.notes
 
 
 def test_judge_and_group_are_text_and_all_else_is_metadata(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_all_ways_in_which_a_run_records_its_messages_are_read(inputs: Any, outp
 def test_inner_runs_are_skipped_and_counted(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, run(inputs={"input": "x"}, parent_run_id=None), run(id="s", parent_run_id="r"))
     assert (len(logs), logs.skipped) == (1, 1)
-    assert any("inner steps" in note for note in logs.notes)
+    assert any("1 row is an inner step of a trace" in note for note in logs.notes)
 
 
 def test_a_thread_becomes_the_group(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
 )
 def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
     source = written(tmp_path / "q.jsonl", ROW | {"question_id": 8}, row)
-    with pytest.raises(BadInput, match="1 bad rows"):
+    with pytest.raises(BadInput, match=r"1 bad row \(1 cause\)"):
         read_cases([source])
     found = read_cases([source], ReadOptions(max_bad=1))
     assert [case.id for case in found] == ["8"]
@@ -119,7 +119,7 @@ def test_answers_are_joined_and_those_missing_and_strange_are_told(tmp_path: Pat
     )
     joined = with_answers(cases, [answers])
     assert [(case.answer, case.unanswered) for case in joined] == [(None, "refused: no"), (None, "")]
-    assert joined.notes == ("1 answers are to none of the questions", "1 questions have no answer")
+    assert joined.notes == ("1 answer is to none of the questions", "1 question has no answer")
 
 
 @pytest.mark.parametrize("answer", ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "'-2", "plain"])
@@ -253,7 +253,7 @@ def test_peoples_grades_off_the_scale_are_left_out_and_told(tmp_path: Path) -> N
     rows = [ROW | {"question_id": i, "human": grade} for i, grade in enumerate((0.5, 1, 10, 85))]
     found = on_scale(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
     assert [case.human for case in found] == [None, 1, 10, None]
-    assert found.notes == ("2 of people's grades are off the scale from 1 to 10 and were left out",)
+    assert found.notes == ("2 of people's grades are off the scale from 1 to 10, and left out",)
 
 
 def test_a_changed_copy_of_a_case_is_another_conversation_with_other_flags() -> None:

@@ -35,7 +35,7 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
     words = in_words(
         record(SideRecord(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
     )
-    assert "positive over 13.3 (57 conversations, 1 of them wrong)" in words
+    assert "positive over 13.3 (57 conversations, 1 wrong)" in words
     assert "with probability 90 %" in words
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
     assert "73 of 205 (36 %, 95 % interval 29 % to 43 %) outside this window" in words

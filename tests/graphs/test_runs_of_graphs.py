@@ -143,8 +143,8 @@ async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_note
     assert learned.unextracted[odd].detail.startswith("ZeroDivisionError: ")
     assert SECRET not in learned.unextracted[odd].detail
     assert [one.conversation_id for one in learned.scores if one.netsat is None] == [unjudged]
-    assert any("1 training conversations gave no reasons" in note for note in learned.rubric_set.notes)
-    assert any("1 conversations lack an answer" in note for note in learned.rubric_set.notes)
+    assert any("1 training conversation gave no reasons" in note for note in learned.rubric_set.notes)
+    assert any("1 conversation lacks an answer" in note for note in learned.rubric_set.notes)
     assert learned.rubric_set.data.training == 23
     assert find_run(kept, learned.run).status == "partial"
     tree = {branch.name: branch for branch in run_tree(kept, learned.run)[0].branches}
