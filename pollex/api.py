@@ -144,6 +144,7 @@ class Scorer:
         judge: Who answers; by default the judge that the set was learnt with.
         model: The LangChain chat model that the set was learnt with, where it was one.
         base_url: Where the set's model is served, if not at OpenAI.
+        embedding_model: What the set's embedded judge embeds with, where it isn't the bundled model.
         store: Folder of a model's answers.
     """
 
@@ -154,11 +155,13 @@ class Scorer:
         *,
         model: BaseChatModel | None = None,
         base_url: str | None = None,
+        embedding_model: str = DEFAULT_MODEL,
         store: str | Path = DEFAULT,
     ) -> None:
         rubrics.require_unedited()
         self.rubrics = rubrics
-        self._judge = judge or (embedded_judge(rubrics, None) if rubrics.judge.kind == "embedded" else None)
+        embedded = rubrics.judge.kind == "embedded"
+        self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
         self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
         self._store: Store | None = None
         self._gateway: Gateway | None = None

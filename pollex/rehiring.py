@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from pollex.agents.embedded.embedder import DEFAULT_MODEL
@@ -23,15 +24,22 @@ if TYPE_CHECKING:
     from pollex.store.store import Store
 
 
-def embedded_judge(rubric_set: RubricSet, store: Path | None) -> Judge:
-    """The embedded judge as the rubric set remembers it."""
+def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
+    """The embedded judge as the rubric set remembers it.
+
+    Args:
+        asked: The embedding model that the user names.
+
+    Raises:
+        WrongUse: The set's judge is a model, or embeds with something that the user did not name.
+    """
     record = rubric_set.judge
     if record.kind != "embedded":
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of the embedded judge",
             remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
         )
-    return EmbeddedJudge(embedder_for(store, model_of(record.options)), record.learned)
+    return EmbeddedJudge(embedder_for(store, embeds_with(record, asked)), record.learned)
 
 
 @asynccontextmanager
@@ -47,7 +55,7 @@ async def hire_judge(
     """Workers whose judge is the one that θ was fitted to.
 
     Raises:
-        WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
+        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
     """
     record = rubric_set.judge
     if record.kind == "llm":
@@ -59,8 +67,9 @@ async def hire_judge(
             f"θ was fitted to the embedded judge's answers, not to those of {asked}",
             remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
         )
-    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, model_of(record.options)))
-    staff.roles = replace(staff.roles, judge=embedded_judge(rubric_set, store.folder))
+    embedder = embedder_for(store.folder, embeds_with(record, options.embedding_model))
+    staff = embedded_workers(rubric_set.domain, embedder)
+    staff.roles = replace(staff.roles, judge=EmbeddedJudge(embedder, record.learned))
     staff.record = record
     return staff
 
@@ -98,6 +107,16 @@ def seed_of(record: JudgeRecord) -> int:
     return int(record.options.get("seed", 0))
 
 
-def model_of(options: Mapping[str, object]) -> str:
-    """The embedding model that a judge was made with."""
-    return str(options.get("embedding_model", DEFAULT_MODEL))
+def embeds_with(record: JudgeRecord, asked: str) -> str:
+    """The embedding model that the set's judge was made with.
+
+    A rubric set may come from anybody: a model that it names is neither fetched nor read, a folder's files not even
+    hashed, unless the user names it too.
+    """
+    made_with = str(record.options.get("embedding_model", DEFAULT_MODEL))
+    if made_with not in (DEFAULT_MODEL, asked):
+        raise WrongUse(
+            f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
+            remedy=f"confirm it: --embedding-model {quote(made_with)}, in Python embedding_model={made_with!r}",
+        )
+    return made_with

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from pollex.errors import WrongUse
 from pollex.terminal.options import written
 
@@ -43,7 +45,9 @@ def refuse_for(record: JudgeRecord, *, embeds: bool = False) -> None:
         WrongUse: Such an option was written.
     """
     if record.kind == "embedded":
-        judge, names = "the embedded judge of the rubric set", [*ASKED, *CALLED, EMBEDDING]
+        # Its own embedding model may be named: one that isn't bundled is not loaded before.
+        told = click.get_current_context().params.get(EMBEDDING) == record.options.get(EMBEDDING)
+        judge, names = "the embedded judge of the rubric set", [*ASKED, *CALLED, *([] if told else [EMBEDDING])]
     else:
         # A set that was written before there was an option doesn't remember it: there it counts.
         judge, names = f"the judge {record.name}", [name for name in ASKED if name in (*record.options, "value")]

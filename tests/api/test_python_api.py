@@ -17,7 +17,7 @@ import pollex
 from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation
-from pollex.errors import BadLabels, BadRubrics, WrongUse
+from pollex.errors import BadLabels, BadRubrics, ModelUnavailable, WrongUse
 
 
 class Agreeable:
@@ -173,6 +173,23 @@ def test_a_set_on_a_scale_that_is_not_known_is_refused_with_those_that_are(
     (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
     with pytest.raises(BadRubrics, match=r"judge.options: .*none of likert-domain, likert, numeric"):
         pollex.Scorer.load(tmp_path / "rubrics.json")
+
+
+def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names_it_too(
+    learnt: Learnt, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text("{broken")
+    found = pollex.RubricSet.load(learnt.rubrics)
+    judge = found.judge.model_copy(update={"options": {"embedding_model": str(tmp_path)}})
+    theirs = found.model_copy(update={"judge": judge})
+    with pytest.raises(WrongUse, match="judge embeds with") as caught:
+        pollex.Scorer(theirs)
+    assert f"embedding_model={str(tmp_path)!r}" in caught.value.remedy
+    with pytest.raises(ModelUnavailable, match="can't be loaded"):
+        pollex.Scorer(theirs, embedding_model=str(tmp_path)).score([{"role": "user", "content": "Hello?"}, ANSWERED])
+
+
+ANSWERED = {"role": "assistant", "content": "Here it is."}
 
 
 async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:

@@ -74,6 +74,27 @@ def test_the_embedded_judge_of_a_set_is_told_nothing_that_it_would_pass_over(
 
 
 @pytest.mark.parametrize("verb", [("score",), ("evaluate",), ("refit",), ("label", "next")], ids=" ".join)
+@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
+def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names_it_too(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, verb: tuple[str, ...], plan: tuple[str, ...]
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{broken")
+    found = RubricSet.load(learnt.rubrics)
+    judge = found.judge.model_copy(update={"options": {"embedding_model": "./model"}})
+    found.model_copy(update={"judge": judge}).save(tmp_path / "theirs.json")
+    arguments = (*verb, learnt.log, "--rubrics", "theirs.json", *plan, "--store", tmp_path / "new")
+    for others in ((), ("--embedding-model", "all-MiniLM-L6-v2")):
+        ended = pollex(*arguments, *others)
+        assert ended.code == 2, ended.err
+    ended = pollex(*arguments)
+    assert "the rubric set's judge embeds with './model'" in ended.err
+    assert "confirm it: --embedding-model ./model" in ended.err
+    confirmed = pollex(*arguments, "--embedding-model", "./model")
+    assert (confirmed.code, "can't be loaded" in confirmed.err) == ((0, False) if plan else (1, True)), confirmed.err
+
+
+@pytest.mark.parametrize("verb", [("score",), ("evaluate",), ("refit",), ("label", "next")], ids=" ".join)
 def test_the_model_of_a_set_is_asked_as_it_was_and_otherwise_only_called(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, of_a_model: Path, verb: tuple[str, ...]
 ) -> None:
