@@ -1,8 +1,9 @@
 """Random search over the paper's grid, within a time that a user waits.
 
 Every draw is a shape, batch and rate; its 36 pairs of epochs come almost for nothing (see `sweep`). The best is that of
-the highest held-out log-likelihood of the main question. Among hundreds that is luck, too: networks that begin anew run
-against as many with the settings that were there before the search, and the better ones win.
+the highest held-out log-likelihood of the main question. Among hundreds that is luck, too: of how networks begin, of
+the folds and of the texts. So networks that begin anew run, in other folds, against as many with the settings that were
+there before the search. As the texts are the same, they win only by more than a standard error.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pollex.calibration.sheets import Sheets
 from pollex.calibration.stack import Penalty, Stack, without_bias_unit
 from pollex.calibration.sweep import Family, Recipe, Sweep, weights_of
 from pollex.calibration.training import Heads, Lesson, one_thread
+from pollex.calibration.trials import standard_error
 from pollex.calibration.weights import Weights
 from pollex.errors import WrongUse
 
@@ -56,6 +58,7 @@ class Found:
     Attributes:
         given: Held-out log-likelihood of several networks' mean, with the settings that were given.
         again: The same of the trial with the highest log-likelihood; None where there are no trials.
+        error: Standard error of the difference between the two, over texts.
         trials: All, in the order that they were tried.
         passed_over: How many draws would have taken longer than the time left.
         seconds: What the search took.
@@ -63,23 +66,33 @@ class Found:
 
     given: float
     again: float | None
+    error: float
     trials: tuple[Trial, ...]
     passed_over: int
     seconds: float
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the highest log-likelihood; None where it is no better than the settings that were given."""
-        return None if self.again is None or self.again <= self.given else best_of(self.trials)
+        """The trial with the highest log-likelihood; None where it can't be told from the settings that were given."""
+        return best_of(self.trials) if self.again is not None and self.again - self.given > self.error else None
 
     def sentence(self) -> str:
         """What was tried and taken, for people."""
-        least = f"log-loss {-self.given:.3f}"
-        taken = f"none better than those given, {least}"
-        if self.best is not None and self.again is not None:
-            taken = f"{self.best.family.name}, log-loss {-self.again:.3f}, those given {least}"
         late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
-        return f"{taken}; by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
+        tried = f"by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
+        return f"{self._taken()}; {tried}"
+
+    def _taken(self) -> str:
+        least = f"log-loss {-self.given:.3f}"
+        if self.again is None:
+            return f"none better than those given, {least}"
+        if self.best is None:
+            best = f"the best of them log-loss {-self.again:.3f}, {self._apart()}"
+            return f"none better than those given by more than a standard error, {least}; {best}"
+        return f"{self.best.family.name}, log-loss {-self.again:.3f}, those given {least}, {self._apart()}"
+
+    def _apart(self) -> str:
+        return f"the difference ± {self.error:.3f}, in new folds of the same texts that chose it"
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
@@ -133,20 +146,58 @@ Given = Callable[[Ints, Ints], Floats]
 the former and the latter to `[sheet, option]`."""
 
 
-def random_search(sweep: Sweep, answers: Ints, given: Given, limits: Limits, rng: np.random.Generator) -> Found:
+@dataclass(frozen=True, eq=False)
+class Runoff:
+    """The best draw against the settings given.
+
+    Attributes:
+        sweep: Has folds and a seed that chose no draw.
+        answers: To the main question `[sheet]`, −1: none.
+        texts: The text of each sheet `[sheet]`.
+        given: Settings to begin with.
+    """
+
+    sweep: Sweep
+    answers: Ints
+    texts: Ints
+    given: Given
+
+    def as_given(self) -> Floats:
+        """Log-likelihood of each held-out answer `[answer]` by the mean of networks with the settings given."""
+        # Copies with questions hidden are the search's own way to thin.
+        folds = zip(self.sweep.train, self.sweep.test, strict=True)
+        return self._log_likelihoods([self.given(train[train < self.sweep.epoch], test) for train, test in folds])
+
+    def drawn(self, family: Family) -> Floats:
+        """The same with a family's one setting; the networks begin otherwise than in the draw."""
+        runs = [replace(self.sweep, seed=self.sweep.seed + number).proba(family) for number in range(NETWORKS)]
+        return self._log_likelihoods([np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
+
+    def error(self, difference: Floats) -> float:
+        """Standard error, over texts, of the mean of a difference `[answer]`."""
+        sheets = np.concatenate(self.sweep.test)
+        return standard_error(difference, self.texts[sheets[self.answers[sheets] >= 0]])
+
+    def _log_likelihoods(self, folds: Sequence[Floats]) -> Floats:
+        """Of what was answered, from the probabilities of each fold `[held-out sheet, option]`."""
+        given = [self.answers[test] for test in self.sweep.test]
+        each = [proba[answer >= 0, answer[answer >= 0]] for proba, answer in zip(folds, given, strict=True)]
+        return _logs(np.concatenate(each))
+
+
+def random_search(sweep: Sweep, runoff: Runoff, limits: Limits, rng: np.random.Generator) -> Found:
     """Tries settings until there were `draws` or the time is over, at least one, and the best against those given.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
 
     Args:
-        sweep: Has the folds.
-        answers: To the main question `[sheet]`, −1: none.
-        given: Settings to begin with.
+        sweep: Has the folds in which draws are tried.
+        runoff: For the best of them.
         limits: When to stop.
         rng: For the draws.
     """
     begun, pace, reserve, passed_over = time.monotonic(), 1.0, 0.0, 0
-    before_search = _as_given(sweep, answers, given)
+    given = runoff.as_given()
     after = limits.final + AGAIN
     trials: list[Trial] = []
     # Those that are surely short come first, so that the pace is known before one that is not.
@@ -158,30 +209,13 @@ def random_search(sweep: Sweep, answers: Ints, given: Given, limits: Limits, rng
             passed_over += 1
             continue
         before = time.monotonic()
-        trials += tried(sweep, answers, family)
+        trials += tried(sweep, runoff.answers, family)
         pace = max((time.monotonic() - before) / guess, 0.1)
         reserve = max(reserve, after * guess)
-    again = _again(sweep, answers, best_of(trials).family) if trials else None
-    return Found(before_search, again, tuple(trials), passed_over, time.monotonic() - begun)
-
-
-def _as_given(sweep: Sweep, answers: Ints, given: Given) -> float:
-    # Copies with questions hidden are the search's own way to thin.
-    folds = zip(sweep.train, sweep.test, strict=True)
-    return _mean_log(sweep, answers, [given(train[train < sweep.epoch], test) for train, test in folds])
-
-
-def _again(sweep: Sweep, answers: Ints, family: Family) -> float:
-    """Held-out log-likelihood of the mean of networks with a family's one setting, which begin otherwise."""
-    runs = [replace(sweep, seed=sweep.seed + 1 + number).proba(family) for number in range(NETWORKS)]
-    return _mean_log(sweep, answers, [np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
-
-
-def _mean_log(sweep: Sweep, answers: Ints, folds: Sequence[Floats]) -> float:
-    """Of what was answered, from the probabilities of each fold `[held-out sheet, option]`."""
-    given = [answers[test] for test in sweep.test]
-    each = [proba[answer >= 0, answer[answer >= 0]] for proba, answer in zip(folds, given, strict=True)]
-    return float(_logs(np.concatenate(each)).mean())
+    again = runoff.drawn(best_of(trials).family) if trials else None
+    error = 0.0 if again is None else runoff.error(again - given)
+    mean = None if again is None else float(again.mean())
+    return Found(float(given.mean()), mean, error, tuple(trials), passed_over, time.monotonic() - begun)
 
 
 def _logs(chosen: Floats) -> Floats:
@@ -263,9 +297,11 @@ def searched(problem: Problem, groups: Ints, given: Given, limits: Limits, seed:
         seed: Of all that is random.
     """
     rng = np.random.default_rng(seed)
-    train, test = folds_of(problem.lesson.sheets, groups, rng)
-    answers = problem.lesson.sheets.answer[:, problem.main]
-    return random_search(problem.sweep(train, test, seed), answers, given, limits, rng)
+    sheets = problem.lesson.sheets
+    sweep = problem.sweep(*folds_of(sheets, groups, rng), seed)
+    other = problem.sweep(*folds_of(sheets, groups, rng), seed + 1)
+    runoff = Runoff(other, sheets.answer[:, problem.main], sheets.row, given)
+    return random_search(sweep, runoff, limits, rng)
 
 
 @one_thread()

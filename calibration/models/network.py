@@ -51,7 +51,8 @@ class CalibrationNetwork(JudgedEstimator):
         adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
         search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried against
             those given, by the log-likelihood of the main question that is held out, in folds that keep groups
-            together. The recipe of those drawn is `shrunk` in mini-batches. None: they are as given.
+            together. The best is taken where it is better by more than a standard error in other folds. The recipe of
+            those drawn is `shrunk` in mini-batches. None: they are as given.
         draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
         search_seconds: What would make the search and the training after it longer than this is passed over.
         seeds: How many networks are averaged.

@@ -6,14 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pollex.calibration import search
 from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.layout import table_of
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.search import Limits, draws, folds_of, random_search, thinned, tried
+from pollex.calibration.search import Found, Limits, Runoff, Trial, draws, folds_of, random_search, thinned, tried
 from pollex.calibration.sheets import Sheets
 from pollex.calibration.sweep import Family, Sweep
 from pollex.calibration.training import Lesson
+from pollex.calibration.trials import standard_error
 from pollex.errors import WrongUse
 
 VALUES = (0.0, 1.0)
@@ -21,13 +23,22 @@ ASKED = Questionnaire((Scale("kind", VALUES), Scale("thumb", VALUES, asked=False
 TINY = Family(3, 3, 8, (0.01,), (1, 2), (1, 3))
 
 
-def sweep_on(rows, rng):
+def two_sweeps(rows, rng):
+    """In other folds of the same sheets, two of a text, and the answers to the main question."""
     answers = rng.integers(2, size=(rows, 2))
     answers[rng.random(rows) < 0.3, 1] = -1
     sheets = Sheets(np.arange(rows), rng.integers(2, size=rows), answers)
-    train, test = folds_of(sheets, np.arange(rows) // 2, rng)
     inputs = np.concatenate([rng.dirichlet([1, 1], rows), np.ones((rows, 1))], axis=1)
-    return Sweep(table_of(inputs, sheets, 2, 2), 1, train, test, rows, 0), answers[:, 1]
+    table = table_of(inputs, sheets, 2, 2)
+    folds = [folds_of(sheets, np.arange(rows) // 2, rng) for _ in range(2)]
+    first, second = (Sweep(table, 1, *each, rows, seed) for seed, each in enumerate(folds))
+    return first, second, answers[:, 1]
+
+
+def search_of(rows, limits, given=None):
+    first, second, answers = two_sweeps(rows, np.random.default_rng(4))
+    runoff = Runoff(second, answers, np.arange(rows) // 2, given or uniform)
+    return random_search(first, runoff, limits, np.random.default_rng(5)), runoff
 
 
 def thumbs(rows, rng):
@@ -83,7 +94,7 @@ def test_folds_keep_groups_together_and_cover_every_sheet_once():
 
 
 def test_a_trial_has_the_mean_log_likelihood_of_the_answers_held_out():
-    sweep, answers = sweep_on(30, np.random.default_rng(3))
+    sweep, _, answers = two_sweeps(30, np.random.default_rng(3))
     trials = list(tried(sweep, answers, TINY))
     assert [(t.family.pretraining, t.family.finetuning) for t in trials] == [
         ((1,), (1,)), ((1,), (3,)), ((2,), (1,)), ((2,), (3,))
@@ -98,23 +109,37 @@ def test_a_trial_has_the_mean_log_likelihood_of_the_answers_held_out():
     assert trials[2].log_likelihood == pytest.approx(np.mean(logs))
 
 
-def test_the_best_trial_wins_and_what_takes_too_long_is_passed_over():
-    sweep, answers = sweep_on(40, np.random.default_rng(4))
-    found = random_search(sweep, answers, uniform, Limits(4, 1e-9, 1.0), np.random.default_rng(5))
+def test_what_takes_too_long_is_passed_over():
+    found, _ = search_of(40, Limits(4, 1e-9, 1.0))
     assert found.passed_over == 3
     assert "3 draws would have taken too long" in found.sentence()
     assert len(found.trials) == len(EPOCHS) ** 2
     assert found.given == pytest.approx(math.log(0.5))
-    best = max(found.trials, key=lambda trial: trial.log_likelihood)
-    won = replace(found, given=found.again - 0.01)
-    assert won.best == best
-    assert f"log-loss {-found.again:.3f}, those given" in won.sentence()
-    assert replace(found, given=found.again).best is None
 
 
-def test_settings_given_are_tried_on_the_same_folds_without_what_is_held_out():
-    sweep, answers = sweep_on(40, np.random.default_rng(4))
+TRIALS = (Trial(TINY, -0.6), Trial(replace(TINY, batch=16), -0.4))
+
+
+def test_the_best_draw_wins_by_more_than_a_standard_error_only():
+    wins = Found(given=-0.6, again=-0.5, error=0.09, trials=TRIALS, passed_over=0, seconds=7.0)
+    assert wins.best == TRIALS[1]
+    assert wins.sentence() == (
+        f"{TRIALS[1].family.name}, log-loss 0.500, those given log-loss 0.600, the difference ± 0.090, "
+        "in new folds of the same texts that chose it; by lot, 2 settings of the network tried in 7 s"
+    )
+    level = replace(wins, error=0.11)
+    assert level.best is None
+    assert level.sentence() == (
+        "none better than those given by more than a standard error, log-loss 0.600; the best of them log-loss 0.500, "
+        "the difference ± 0.110, in new folds of the same texts that chose it; "
+        "by lot, 2 settings of the network tried in 7 s"
+    )
+    assert replace(wins, again=-0.7).best is None
+
+
+def test_settings_given_are_tried_in_the_folds_of_the_runoff_without_what_is_held_out():
     seen = []
+    _, _, answers = two_sweeps(40, np.random.default_rng(4))
 
     def given(train, test):
         seen.append((train.tolist(), test.tolist()))
@@ -123,24 +148,40 @@ def test_settings_given_are_tried_on_the_same_folds_without_what_is_held_out():
         proba[known] = np.eye(2)[answers[test][known]] * 0.6 + 0.2
         return proba
 
-    found = random_search(sweep, answers, given, Limits(0, 1.0, 1.0), np.random.default_rng(5))
+    found, runoff = search_of(40, Limits(0, 1.0, 1.0), given)
     assert found.given == pytest.approx(math.log(0.8))
-    assert [train for train, _ in seen] == [rows.tolist() for rows in sweep.train]
-    assert [test for _, test in seen] == [rows.tolist() for rows in sweep.test]
+    assert [train for train, _ in seen] == [rows.tolist() for rows in runoff.sweep.train]
+    assert [test for _, test in seen] == [rows.tolist() for rows in runoff.sweep.test]
 
 
-def test_the_best_draw_runs_again_with_networks_that_begin_otherwise():
-    sweep, answers = sweep_on(40, np.random.default_rng(4))
-    found = random_search(sweep, answers, uniform, Limits(1, 1e-9, 1.0), np.random.default_rng(5))
+def test_the_best_draw_runs_again_in_other_folds_with_networks_that_begin_otherwise():
+    found, runoff = search_of(40, Limits(1, 1e-9, 1.0))
     best = max(found.trials, key=lambda trial: trial.log_likelihood).family
-    each = [replace(sweep, seed=seed).proba(best) for seed in (1, 2, 3)]
-    logs = [
-        math.log(np.mean([run[fold][0, 0, 0, place, answers[sheet]] for run in each]))
-        for fold, test in enumerate(sweep.test)
-        for place, sheet in enumerate(test)
-        if answers[sheet] >= 0
-    ]
+    each = [replace(runoff.sweep, seed=seed).proba(best) for seed in (1, 2, 3)]
+    logs, texts = [], []
+    for fold, test in enumerate(runoff.sweep.test):
+        for place, sheet in enumerate(test):
+            if (answer := runoff.answers[sheet]) >= 0:
+                logs.append(math.log(np.mean([run[fold][0, 0, 0, place, answer] for run in each])))
+                texts.append(sheet // 2)
     assert found.again == pytest.approx(np.mean(logs))
+    assert found.error == pytest.approx(standard_error(np.array(logs) - math.log(0.5), np.array(texts)))
+
+
+def test_the_folds_of_the_runoff_are_others_than_the_draws(monkeypatch):
+    seen = []
+
+    def kept(sweep, runoff, limits, rng):
+        seen.append((sweep, runoff.sweep))
+        return random_search(sweep, runoff, limits, rng)
+
+    monkeypatch.setattr(search, "random_search", kept)
+    X, y = thumbs(40, np.random.default_rng(0))
+    quick = {"h1": 3, "h2": 3, "pretraining": 1, "finetuning": 1, "seeds": 1, "draws": 0}
+    CalibrationNetwork(search="random", **quick).fit(X, y, questions=ASKED)
+    ((draws_sweep, runoff_sweep),) = seen
+    assert [set(rows) for rows in draws_sweep.test] != [set(rows) for rows in runoff_sweep.test]
+    assert draws_sweep.seed != runoff_sweep.seed
 
 
 def test_thinned_inputs_hide_whole_questions_and_say_so():
