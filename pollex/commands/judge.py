@@ -25,6 +25,15 @@ TASK = (
 )
 """What a run is begun with, and keeps."""
 
+PROMPTED = ("variant", "domain", "instructions", "seed")
+"""What only a model heeds: the embedded rater reads no prompt, and its runs are drawn from the conversation."""
+
+TAKEN_UP = (
+    *("logs", "resume", "out", "accepted", "for_humans", "answers", "ask"),
+    *("store", "as_json", "dry_run", "langsmith"),
+)
+"""What counts where a run is only taken up for people's answers: nothing is read but these, and nobody else asked."""
+
 TOLD = ("accepted", "for_humans", "ask")
 THUMBS = ("label_field", "judge_field", "group_field", "messages_field", "positive", "negative", "on_duplicate")
 REFERENCING = ("profile", "plain", "human", "human_field", "category_field", "page", "samples", "require", "value")
@@ -108,15 +117,25 @@ def command(
         return grade(logs, reading, run, model, referencing, resume, given["out"], given["answers"])
     if strange := written(*REFERENCING):
         raise WrongUse(f"{', '.join(strange)} without --reference", remedy="add it, or leave them out")
-    if resume and not logs and (strange := written(*TASK)):
-        remedy = "leave them out, or name LOGS for a run of its own: answers that are known are not asked for again"
-        raise WrongUse(f"{', '.join(strange)}: a run that is taken up keeps what it was begun with", remedy=remedy)
-    if logs:
-        refuse_without_model(model)
+    refuse_idle(logs, resume, model, given["variant"])
     from pollex.judge_options import JudgeOptions  # what judges is not needed for --help
     from pollex.judging import judge_command
 
     return judge_command(logs, reading, run, model, JudgeOptions(named=resume, **given))
+
+
+def refuse_idle(logs: tuple[str, ...], resume: str | None, model: ModelOptions, variant: str) -> None:
+    """Refuses what the ensemble, or a run that is taken up, would not heed."""
+    if logs:
+        refuse_without_model(model, *PROMPTED)
+        if model.model and (strange := written("embedding_model")):
+            raise WrongUse(f"{strange[0]} with a model, which embeds nothing here", remedy="leave it out")
+        if variant == "v0" and (strange := written("instructions")):
+            remedy = "leave them out, or choose v1 to v4: --variant"
+            raise WrongUse(f"{strange[0]}: the prompt v0 has no room for instructions", remedy=remedy)
+    elif resume and (strange := written(*(str(one.name) for one in command.params if one.name not in TAKEN_UP))):
+        remedy = "leave them out, or name LOGS for a run of its own: answers that are known are not asked for again"
+        raise WrongUse(f"{', '.join(strange)}: a run that is taken up keeps what it was begun with", remedy=remedy)
 
 
 def grade(
@@ -132,7 +151,7 @@ def grade(
     """Grades answers against references."""
     from pollex.referencing import OUT, reference_command  # what judges is not needed for --help
 
-    if strange := written(*TASK, *TOLD, *THUMBS):
+    if strange := written(*TASK, *TOLD, *THUMBS, "embedding_model"):
         raise WrongUse(f"{', '.join(strange)} and --reference don't go together", remedy="leave one of them out")
     if named not in (None, LAST):
         remedy = "write --resume behind the questions, or --resume last"

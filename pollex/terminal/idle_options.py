@@ -25,13 +25,16 @@ CALLED = (
 EMBEDDING = "embedding_model"
 
 
-def refuse_without_model(model: ModelOptions) -> None:
+def refuse_without_model(model: ModelOptions, *others: str) -> None:
     """Refuses what only a model would heed.
+
+    Args:
+        others: Further parameters of the running command that it heeds for a model alone.
 
     Raises:
         WrongUse: Such an option was written, and no model is named.
     """
-    if model.model is None and (idle := written(*ASKED, *CALLED)):
+    if model.model is None and (idle := written(*ASKED, *CALLED, *others)):
         raise WrongUse(f"{', '.join(idle)} without a model", remedy="name one: --model, or leave them out")
 
 

@@ -49,6 +49,7 @@ def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, qu
             "--ensemble, --tau and --reference don't go together",
         ),
         (["judge", "q.jsonl", "--label-field", "x"], "--label-field and --reference don't go together"),
+        (["judge", "q.jsonl", "--embedding-model", "e"], "--embedding-model and --reference don't go together"),
         (["judge", "--resume", "q.jsonl"], "a run is not resumed by its name (q.jsonl)"),
         (["judge", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
         (["judge", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),

@@ -58,8 +58,8 @@ def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_ag
         one["answer"] = "no"
     (bench.folder / "answered.jsonl").write_text("\n".join(map(json.dumps, people)))
     before = bench.server.counts()["received"]
-    url = ("--base-url", bench.server.url, "--store", ".pollex", "--json")
-    ended = bench.run(["judge", "--resume", first.json["run"], "--answers", "answered.jsonl", *url])
+    taken_up = ["judge", "--resume", first.json["run"], "--answers", "answered.jsonl", "--store", ".pollex", "--json"]
+    ended = bench.run(taken_up)
     assert bench.server.counts()["received"] == before
     assert ended.json["outcomes"] == {"by a person": 2, "disagreement": COUNT - 2}
 
