@@ -77,6 +77,14 @@ class Choice:
         """Trials from the smallest loss on; those that could not be fitted last."""
         return sorted(self.trials, key=_loss)
 
+    def refusals(self) -> dict[str, list[Trial]]:
+        """Those that could not be fitted, by why."""
+        found: dict[str, list[Trial]] = {}
+        for trial in self.trials:
+            if trial.loss is None:
+                found.setdefault(trial.refused, []).append(trial)
+        return found
+
     def sentence(self) -> str:
         """What was chosen and by how much, for people."""
         best, other = self.trials[self.chosen], self._next()
@@ -87,18 +95,14 @@ class Choice:
             taken = f"{taken}, weighed; the best alone {best.name}"
         start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
-            return f"{start}; there was no other candidate"
+            refused = [trial for trial in self.trials if trial.loss is None]
+            return f"{start}; " + (f"not fitted: {names_of(refused)}" if refused else "there was no other candidate")
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def _taken(self) -> str:
         """Names of what predicts; of many, how many there are of each kind."""
         chosen = [self.trials[place] for place in self.weights]
-        if len(chosen) == 1:
-            return chosen[0].name
-        kinds = Counter(trial.model for trial in chosen)
-        many = [kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items()]
-        names = [trial.name for trial in chosen] if len(chosen) <= FEW_NAMES else many
-        return f"{len(chosen)} together ({', '.join(names)})"
+        return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
 
     def facts(self) -> dict[str, Any]:
         """As JSON values."""
@@ -109,6 +113,14 @@ class Choice:
         taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
         others = [t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None]
         return min(others, key=_loss, default=None)
+
+
+def names_of(trials: Sequence[Trial]) -> str:
+    """Their names; of many, how many there are of each kind."""
+    if len(trials) <= FEW_NAMES:
+        return ", ".join(trial.name for trial in trials)
+    kinds = Counter(trial.model for trial in trials)
+    return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
 
 
 def choice_from(facts: dict[str, Any]) -> Choice:

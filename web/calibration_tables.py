@@ -8,6 +8,7 @@ from pollex.calibration.intervals import Measured
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.measures import Assessment
 from pollex.calibration.tables.faults import Fault
+from pollex.calibration.trials import names_of
 from pollex.conversations.display import printable
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
@@ -184,7 +185,7 @@ def _fault(fault: Fault) -> Markup:
 
 
 def choice_table(material: CalibrationMaterial) -> Markup:
-    """All candidates from the best on, as they did when the kept calibrator was fitted."""
+    """All candidates from the best on, as they did when the kept calibrator was fitted; one line for each refusal."""
     choice = material.choice
     if choice is None:
         return tag("p", f"Nothing was chosen: the model was named, {printable(material.title, NAME)}.")
@@ -193,15 +194,24 @@ def choice_table(material: CalibrationMaterial) -> Markup:
         tag(
             "tr",
             tag("th", escape(trial.name, NAME), scope="row"),
-            tag("td", number(trial.loss, 3) if trial.loss is not None else escape(trial.refused, LONG), class_="n"),
+            tag("td", number(trial.loss, 3), class_="n"),
             tag("td", number(trial.behind, 3) if trial.behind is not None else None, class_="n"),
             tag("td", number(trial.behind_error, 3) if trial.behind_error is not None else None, class_="n"),
             class_="chosen" if trial in taken else None,
         )
         for trial in choice.ranking()
+        if trial.loss is not None
+    ]
+    refused = [
+        tag(
+            "tr",
+            tag("th", escape(names_of(trials), NAME), scope="row"),
+            tag("td", escape(why, LONG), class_="undefined", colspan=float(3)),
+        )
+        for why, trials in choice.refusals().items()
     ]
     head = table_head(["Candidate", "Log-loss", "Behind the best", "± standard error of that"])
     members = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
     note = tag("p", f"Together, with these weights: {listed(members)}.", class_="note") if len(members) > 1 else None
-    table = tag("table", head, tag("tbody", rows), class_="plain left")
+    table = tag("table", head, tag("tbody", [*rows, *refused]), class_="plain left")
     return join([note, tag("div", table, class_="wide")])

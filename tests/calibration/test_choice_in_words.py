@@ -52,3 +52,20 @@ def test_of_many_their_kinds_are_counted() -> None:
 def test_where_all_that_could_be_fitted_are_averaged_there_is_no_next() -> None:
     said = Choice("5-fold cross-validation", "average", 1, TRIALS[1:3], {0: 0.5, 1: 0.5}).sentence()
     assert said.endswith("there was no other candidate")
+
+
+def refused(count: int, why: str) -> tuple[Trial, ...]:
+    return tuple(Trial("ordinal", {"shared": float(number)}, n=90, refused=why) for number in range(count))
+
+
+def test_those_that_could_not_be_fitted_are_told_where_there_is_no_next() -> None:
+    trials = (*TRIALS[:1], Trial("ridge", {}, n=90, refused="no mean"), *refused(16, "no order"))
+    said = Choice("5-fold cross-validation", "average", 0, trials, {0: 1.0}).sentence()
+    assert said.endswith("on 90 judgments; not fitted: ridge, 16 of ordinal")
+
+
+def test_refusals_for_the_same_reason_stand_together() -> None:
+    first, *others = refused(3, "no order")
+    ridge = Trial("ridge", {}, n=90, refused="no mean")
+    choice = Choice("5-fold cross-validation", "average", 0, (*TRIALS[:1], first, ridge, *others), {0: 1.0})
+    assert choice.refusals() == {"no order": [first, *others], "no mean": [ridge]}

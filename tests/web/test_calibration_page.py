@@ -11,6 +11,7 @@ import pytest
 from material_for_calibration import ASSESSED, UNDEFINED, material, measured
 from test_report import HOSTILE, Reader
 
+from pollex.calibration.trials import Trial
 from pollex.web.calibration_material import ComparedModel
 from pollex.web.calibration_page import render_calibration
 
@@ -52,6 +53,17 @@ def test_a_long_table_of_subgroups_has_to_be_opened() -> None:
     assert "<summary>9 rows</summary>" in many
     assert "8 rows</summary>" not in few
     assert "judge 8" in Reader(many).words
+
+
+def test_candidates_that_were_refused_for_the_same_reason_share_a_line() -> None:
+    made = material()
+    assert made.choice is not None
+    refused = tuple(Trial("ordinal", {"shared": float(n)}, 80, refused="it needs an order") for n in range(16))
+    choice = replace(made.choice, trials=(*made.choice.trials, *refused))
+    words = Reader(render_calibration(replace(made, choice=choice))).words
+    assert words.count("it needs an order") == 1
+    assert "16 of ordinal" in words
+    assert words.count("no answer to take") == 1
 
 
 def test_all_undefined_figures_are_words() -> None:
