@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,11 @@ from planted.world import World
 from pollex import learn
 from pollex.agents.rubric_lists import read_rubrics
 from pollex.graphs.rubric_set import RubricSet
+from pollex.store.resume import step
 from pollex.store.store import Store
+
+UPDATED = 60
+"""Calls after which SPUR has both its sets, and judges."""
 
 DEBUGGING = Path(__file__).parents[2] / "examples" / "debugging.toml"
 
@@ -92,6 +97,23 @@ def test_spur_taken_up_again_asks_nothing_twice(
     assert whole.code == 0, whole.err
     texts = [{r.text for r in RubricSet.load(tmp_path / f).rubrics} for f in ("rubrics.json", "other.json")]
     assert texts[0] == texts[1]
+
+
+def test_spur_goes_on_with_steps_that_a_version_before_kept_under_another_name(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--method", "spur", "--budget", 3, *asking(server)]
+    stopped = pollex(*arguments, "--max-calls", UPDATED)
+    assert stopped.code != 0
+    with Store.open(tmp_path / ".pollex") as store:
+        (run,) = [row["id"] for row in store.rows("SELECT id FROM runs")]
+        steps = {name: step(store, run, name) for name in ("update_sat", "update_dsat")}
+        texts = {rubric["text"] for kept in steps.values() for rubric in kept["pool"]}
+        for name, kept in steps.items():
+            asyncio.run(store.write_step(run, name, {"set": kept["pool"], "refused": kept["refused"]}))
+    ended = pollex(*arguments, "--resume")
+    assert ended.code == 0, ended.err
+    assert {rubric.text for rubric in RubricSet.load(tmp_path / "rubrics.json").rubrics} == texts
 
 
 def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
