@@ -121,7 +121,11 @@ def folds_of(sheets: Sheets, groups: Ints, rng: np.random.Generator) -> tuple[li
     own = groups[sheets.row]
     present = len(np.unique(own))
     if present < 2:
-        raise WrongUse("one group of texts only to search by", remedy="give more conversations, or search nothing")
+        raise WrongUse(
+            "one group of texts only to search a network's settings by",
+            remedy="give judgments of more texts, or name a model without settings to search for, such as "
+            "--model judge_mean (from Python: search=None)",
+        )
     test = dealt(own, min(FOLDS, present), rng)
     return [np.setdiff1d(np.arange(len(sheets)), rows) for rows in test], test
 

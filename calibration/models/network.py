@@ -154,7 +154,7 @@ class CalibrationNetwork(JudgedEstimator):
         if self.recipe != "shrunk" or self.heads != "softmax" or self.personal != "all":
             raise WrongUse(
                 "a search knows the recipe `shrunk` with softmax heads and deltas in all layers only",
-                remedy="leave recipe, heads and personal as they are, or search nothing",
+                remedy="leave recipe, heads and personal as they are, or set search=None",
             )
         problem = search.Problem(
             self._lesson(inputs, sheets), training.heads_of(sheets, self._options(), self._ordinal()),
