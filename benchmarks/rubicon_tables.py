@@ -95,7 +95,7 @@ def main() -> None:
             reports.append(report)
     over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT}
     if arguments.json:
-        print(json.dumps({"logs": reports, "over_all": over_all}, ensure_ascii=False))
+        print(json.dumps({"logs": reports, "over_all": over_all}, ensure_ascii=False, allow_nan=False))
     say(all_in_words(over_all, len(reports)))
     if not arguments.model:
         say(needing_a_model())
@@ -182,20 +182,24 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return float(np.mean(defined)) if defined else None
 
 
-def difference(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> dict[str, float]:
+Difference = dict[str, float | None]
+"""`mean`, `error`, `low` and `high`; None: too few splits for it."""
+
+
+def difference(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> Difference:
     """Mean of paired differences where both are defined, its standard error over splits, the corrected interval."""
     both = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine is not None and other is not None]
     differences = np.array([mine - other for mine, other in both])
+    if len(differences) < 2:
+        return {"mean": _mean(differences.tolist()), "error": None, "low": None, "high": None}
     low, high = resampled_interval(differences, ratio)
-    error = float(differences.std(ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else float("nan")
+    error = float(differences.std(ddof=1) / np.sqrt(len(differences)))
     return {"mean": float(differences.mean()), "error": error, "low": low, "high": high}
 
 
-def _mean_ahead(reports: Sequence[Mapping[str, Any]], name: str) -> dict[str, float]:
-    return {
-        metric: float(np.mean([report["ahead"][name][metric]["mean"] for report in reports]))
-        for metric in ("auc", "yield_at_90")
-    }
+def _mean_ahead(reports: Sequence[Mapping[str, Any]], name: str) -> Difference:
+    ahead = [report["ahead"][name] for report in reports]
+    return {metric: _mean([one[metric]["mean"] for one in ahead]) for metric in ("auc", "yield_at_90")}
 
 
 def tables(
@@ -243,7 +247,7 @@ def figures_of(
     return row
 
 
-def behind(rows: Sequence[Mapping[str, Any]], ratio: float) -> dict[str, dict[str, float]]:
+def behind(rows: Sequence[Mapping[str, Any]], ratio: float) -> dict[str, Difference]:
     """AUC of each technique less that of RUBICON on the same splits; nothing where either failed."""
     whole = {row["technique"]: row["values"]["auc"] for row in rows if not row["failure"]}
     reference = whole.pop(RUBICON, None)
@@ -278,7 +282,7 @@ def row_in_words(row: Mapping[str, Any], how: Technique) -> Iterator[str]:
         yield _published(how.paper)
 
 
-def behind_in_words(gaps: Mapping[str, Mapping[str, float]]) -> str:
+def behind_in_words(gaps: Mapping[str, Difference]) -> str:
     """The differences to RUBICON, a line a technique."""
     return "\n".join(_told(f"{name} less {RUBICON}: AUC", one) for name, one in gaps.items())
 
@@ -306,18 +310,27 @@ def _line(name: str, cells: Iterable[str]) -> str:
     return f"{name:<40}" + "".join(f" {cell:>15}" for cell in cells)
 
 
-def _told(title: str, one: Mapping[str, float]) -> str:
-    verdict = "ahead" if one["mean"] > one["error"] else "behind" if one["mean"] < -one["error"] else "level"
+def _told(title: str, one: Difference) -> str:
+    mean, error = one["mean"], one["error"]
+    if mean is None or error is None:
+        return f"{title} {_signed(mean)}" + (" (one split only)" if mean is not None else "")
+    verdict = "ahead" if mean > error else "behind" if mean < -error else "level"
     return (
-        f"{title} {one['mean']:+.3f} (standard error {one['error']:.3f}: {verdict}; "
-        f"corrected 95 % interval {one['low']:+.3f} to {one['high']:+.3f})"
+        f"{title} {_signed(mean)} (standard error {error:.3f}: {verdict}; "
+        f"corrected 95 % interval {_signed(one['low'])} to {_signed(one['high'])})"
     )
 
 
-def all_in_words(over_all: Mapping[str, Mapping[str, float]], logs: int) -> str:
+def _signed(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:+.3f}"
+
+
+def all_in_words(over_all: Mapping[str, Difference], logs: int) -> str:
     """What the default is ahead by on average over the logs."""
-    lines = [f"\n{DEFAULT} less each, mean over {logs} logs:"]
-    lines += [f"  {name:<16}AUC {one['auc']:+.3f}  YR@90 {one['yield_at_90']:+.3f}" for name, one in over_all.items()]
+    title = f"mean over {logs} logs" if logs > 1 else "on the one log"
+    lines = [f"\n{DEFAULT} less each, {title}:"]
+    for name, one in over_all.items():
+        lines.append(f"  {name:<16}AUC {_signed(one['auc'])}  YR@90 {_signed(one['yield_at_90'])}")
     return "\n".join(lines)
 
 
