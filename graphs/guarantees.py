@@ -98,7 +98,10 @@ def _counted(hits: int, n: int) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    """A whole number, or with the digits that it takes to say 0 % and 100 % of nothing that is neither."""
+    percent = 100 * share
+    digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
+    return f"{percent:.{digits}f} %"
 
 
 def _sides(record: GuaranteeRecord) -> str:

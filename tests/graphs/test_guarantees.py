@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.graphs.guarantees import GuaranteeRecord, SideRecord, in_words
+from pollex.graphs.guarantees import GuaranteeRecord, SideRecord, in_words, promise
 from pollex.selection.conformal import guaranteed_window
 
 
@@ -40,6 +40,16 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
     assert "73 of 205 (36 %, 95 % interval 29 % to 43 %) outside this window" in words
     assert "68 of 73 (93 %, 95 % interval 85 % to 98 %) right" in words
+
+
+def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
+    none, some = SideRecord(threshold=None, confident=0, wrong=0), SideRecord(threshold=9, confident=57, wrong=1)
+    words = in_words(record(none, some, held_out=400, outside=399, right=1))
+    # Clopper–Pearson: 399/400 = 0.9975 [0.98615, 0.99994], 1/399 = 0.00251 [0.00006, 0.01388].
+    assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
+    assert "1 of 399 (0.3 %, 95 % interval 0.01 % to 1 %) right" in words
+    assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in in_words(record(none, some, held_out=400, outside=400))
+    assert "with probability 99.9 %" in promise(record(none, some).model_copy(update={"delta": 0.001}))
 
 
 def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
