@@ -54,7 +54,7 @@ def uniform(train, test):
 
 def test_one_group_is_none_to_search_by():
     X, y = thumbs(40, np.random.default_rng(0))
-    with pytest.raises(WrongUse, match="one group of texts .* → give judgments of more texts"):
+    with pytest.raises(WrongUse, match=r"one group of texts .* → give judgments of more texts"):
         CalibrationNetwork(search="random").fit(X, y, questions=ASKED, groups=[0] * 40)
 
 
