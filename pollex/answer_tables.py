@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.tables import shape_of
@@ -69,44 +70,44 @@ def read_judgments(
         BadLabels: All answers to the main question are alike.
         WrongUse: No question is called so, or which is the main one has to be said.
     """
-    records, bad_rows = _records(sources, "judgments")
+    joined = {*answers.texts, *(scale.question for scale in answers.scales)}
+    records, bad_rows = _records(sources, "judgments", joined)
     table = judgment_table(records, answers, main=main, nominal=nominal, questionnaire=questionnaire)
     faults = (*bad_rows, *table.faults)
     return JudgmentTable(table.judgments, table.questionnaire, table.groups, faults, table.incomplete)
 
 
-def _records(sources: Sources, side: Side) -> tuple[Records, list[Fault]]:
-    """Records of all files, and the rows that could not be read."""
+def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Fault]]:
+    """Records of all files, and the rows that could not be read.
+
+    Args:
+        joined: Ids of the other table.
+    """
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
     read = {file: list(rows_of(file, ENCODING)) for file in files}
     good = {file: [row for row in rows if isinstance(row, Row)] for file, rows in read.items()}
-    good = {file: _unguarded(rows) if Path(file).suffix.lower() in GUARDED else rows for file, rows in good.items()}
+    perhaps_ours = {file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED}
+    good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     tables = [shape_of(rows, side).records(rows, side) for rows in good.values()]
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     return reduce(Records.joined, tables), told("rows can't be read", bad)
 
 
-def _unguarded(rows: Sequence[Row]) -> list[Row]:
-    """Rows with the ids that they had before we wrote them.
+def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
+    """Rows of a file with the cells and the names of columns that they had before we wrote them.
 
-    A column in which one id stands with the apostrophe and without it was not written by us, and stays as it is.
+    A file in which one of them stands with the apostrophe and without it was not written by us, and stays as it is. An
+    id that the other table has as it stands here stays, too.
     """
-    cells: dict[str, set[str]] = {}
-    for row in rows:
-        for column, value in row.fields.items():
-            if isinstance(value, str):
-                cells.setdefault(column, set()).add(value)
-    bare = {
-        column: {value: own for value in values if (own := unguarded(value)) != value}
-        for column, values in cells.items()
-    }
-    bare = {column: found for column, found in bare.items() if found and not cells[column] & set(found.values())}
-    return [_with(row, bare) for row in rows] if bare else list(rows)
+    texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
+    bare = {text: own for text in texts if text not in joined and (own := unguarded(text)) != text}
+    if not bare or texts & set(bare.values()):
+        return list(rows)
+    return [
+        replace(row, fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()})
+        for row in rows
+    ]
 
 
-def _with(row: Row, bare: Mapping[str, Mapping[str, str]]) -> Row:
-    fields = {
-        column: bare[column].get(value, value) if column in bare and isinstance(value, str) else value
-        for column, value in row.fields.items()
-    }
-    return replace(row, fields=fields)
+def _own(value: Any, bare: Mapping[str, str]) -> Any:
+    return bare.get(value, value) if isinstance(value, str) else value

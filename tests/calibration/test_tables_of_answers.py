@@ -77,6 +77,24 @@ def test_apostrophes_that_tell_ids_apart_stay(tmp_path: Path) -> None:
     assert read_answers(tmp_path / "a.jsonl").texts == ("'=1",)
 
 
+def test_judgments_are_joined_by_the_ids_that_the_answers_have(tmp_path: Path) -> None:
+    # In the answers apostrophes tell ids apart, and stay; so do those of judgments that by themselves don't show it.
+    lines = [f"{text},'=q,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
+    table = read_answers(written(tmp_path, lines))
+    assert (table.texts, [scale.question for scale in table.scales]) == (("'=1", "=1", "'=2"), ["'=q"])
+    given = ["'=2,'=q,'=cy,1", "'=1,'=q,'=cy,2"]
+    judged = read_judgments(written(tmp_path, given, "j.csv", "text_id,question,judge,answer"), table)
+    assert (judged.judgments.row.tolist(), judged.judgments.judges, judged.faults) == ([2, 0], ("=cy",), ())
+
+
+def test_names_of_columns_are_read_as_they_were(tmp_path: Path) -> None:
+    lines = [f"{text},Q1,{option},0.4,{text}" for text in ("s", "t") for option in (1, 2)]
+    assert read_answers(written(tmp_path, lines, header=f"{HEADER},'@system")).groups == {"@system": ("s", "t")}
+    both = [f"{line},x" for line in lines]
+    table = read_answers(written(tmp_path, both, header=f"{HEADER},'@system,@system"))
+    assert table.groups == {"'@system": ("s", "t"), "@system": ("x", "x")}
+
+
 def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path: Path) -> None:
     table = read(tmp_path, "t3,Q1,1,0.5", "t3,Q1,2,0.500002", "t4,Q1,1,0.5", "t4,Q1,2,0.5000005")
     assert [(fault.count, fault.examples) for fault in table.faults] == [
