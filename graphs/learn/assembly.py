@@ -158,8 +158,9 @@ def data_record(
 ) -> DataRecord:
     """What it was learnt from."""
     logs, settings = context.logs, context.settings
-    hashes = tuple(sorted({c.text_hash[:16] for c in training}))
-    written_from_them = bool(context.work.pool)  # nothing is written where rubrics are given: they are only fitted
+    written = bool(context.work.pool)  # nothing is written where rubrics are given: they are only fitted
+    # One that could not be judged has given its reasons all the same.
+    hashes = tuple(sorted({c.text_hash[:16] for c in (context.training if written else training)}))
     return DataRecord(
         fingerprint=logs.fingerprint,
         conversations=len(logs),
@@ -174,8 +175,8 @@ def data_record(
         held_out=len(held_out),
         test_fraction=settings.test_fraction,
         seed=settings.seed,
-        training_hashes=hashes if written_from_them else (),
-        fitted_hashes=() if written_from_them else hashes,
+        training_hashes=hashes if written else (),
+        fitted_hashes=() if written else hashes,
     )
 
 
