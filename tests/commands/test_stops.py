@@ -60,6 +60,12 @@ def in_journal(store: Path, text: str, times: int = 1) -> Callable[[], bool]:
     return lambda: journal.exists() and journal.read_text(encoding="utf-8").count(text) >= times
 
 
+def written(store: Path, size: int) -> Callable[[], bool]:
+    """Whether so many bytes wait for the store's database: where a run puts what it has worked out."""
+    waiting = store / "store.duckdb.wal"
+    return lambda: waiting.exists() and waiting.stat().st_size >= size
+
+
 def kill(process: Begun) -> None:
     """As a power cut would."""
     process.send_signal(signal.SIGKILL)
@@ -112,7 +118,7 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
 
 
-MANY = 4 * WAVE + 1
+MANY = 3 * WAVE + 1
 
 
 @pytest.mark.timeout(300)
@@ -124,12 +130,12 @@ def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes
     log = write_log(tmp_path / "many.jsonl", rows)
     arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
     done: set[str] = set()
-    number, seconds = 0, 1.0
-    while not done:  # later and later, until a kill comes after the first of five waves
+    number, size = 0, 1_000_000
+    while not done:  # later and later, until a kill comes after the first of four waves
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
-            number, seconds = number + 1, seconds * 1.6
+            number, size = number + 1, size * 2
             assert when(process, in_journal(store, '"status":"unfinished"', number))
-            time.sleep(seconds)
+            assert when(process, written(store, size))
             kill(process)
         done = {one["conversation"] for one in rows_of(store, "SELECT conversation FROM scores")}
     assert len(done) < MANY
