@@ -9,6 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""The suite's processes share the cores, and wait for a second thread of NumPy's longer than the work takes. OpenBLAS
+reads this when NumPy is first loaded, which is after this line, also in the commands that tests start."""
+
 PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
