@@ -85,10 +85,10 @@ class Found:
     def _taken(self) -> str:
         least = f"log-loss {-self.given:.3f}"
         if self.again is None:
-            return f"none better than those given, {least}"
+            return f"the given settings, {least}: no draw is better"
         if self.best is None:
             best = f"the best of them log-loss {-self.again:.3f}, {self._apart()}"
-            return f"none better than those given by more than a standard error, {least}; {best}"
+            return f"the given settings, {least}: no draw is better by more than a standard error; {best}"
         return f"{self.best.family.name}, log-loss {-self.again:.3f}, those given {least}, {self._apart()}"
 
     def _apart(self) -> str:

@@ -63,7 +63,7 @@ def test_with_fewer_sheets_than_any_batch_the_settings_stay_as_given():
     quick = {"h1": 3, "h2": 3, "seeds": 2}
     searched = CalibrationNetwork(search="random", **quick).fit(X, y, questions=ASKED)
     assert (searched.search_.trials, searched.search_.best) == ((), None)
-    assert "none better than those given" in searched.search_.sentence()
+    assert "no draw is better" in searched.search_.sentence()
     given = CalibrationNetwork(**quick).fit(X, y, questions=ASKED)
     assert np.array_equal(searched.predict_proba(X), given.predict_proba(X))
 
@@ -130,8 +130,8 @@ def test_the_best_draw_wins_by_more_than_a_standard_error_only():
     level = replace(wins, error=0.11)
     assert level.best is None
     assert level.sentence() == (
-        "none better than those given by more than a standard error, log-loss 0.600; the best of them log-loss 0.500, "
-        "the difference ± 0.110, in new folds of the same texts that chose it; "
+        "the given settings, log-loss 0.600: no draw is better by more than a standard error; "
+        "the best of them log-loss 0.500, the difference ± 0.110, in new folds of the same texts that chose it; "
         "by lot, 2 settings of the network tried in 7 s"
     )
     assert replace(wins, again=-0.7).best is None
