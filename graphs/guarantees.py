@@ -1,7 +1,7 @@
 """The window with a guarantee as a rubric set keeps it, and in words.
 
 Of the rubrics by which a conversation is scored for it only the choice is made without the conversation: their texts
-are extracted from all training conversations. What that does to the promise is not measured.
+are extracted from all training conversations. What that does to the promise where a model extracts is not measured.
 """
 
 from __future__ import annotations
