@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -234,11 +233,11 @@ def test_a_text_whose_language_is_not_known_is_foreign_to_none() -> None:
     assert foreign(GERMAN, WHY)
 
 
-@pytest.mark.parametrize("unit", ["a", "饭", "`a"])
-def test_a_long_text_without_spaces_is_read_in_no_time(unit: str) -> None:
-    begun = time.process_time()
-    Case(id="1", question=WHY, reference=unit * 100_000, answer="a@b").flags  # noqa: B018
-    assert time.process_time() - begun < 5.0
+@pytest.mark.parametrize(("unit", "language"), [("a", False), ("饭", True), ("`a", False)])
+def test_a_long_text_without_spaces_is_read_once_and_not_from_each_of_its_characters(unit: str, language: bool) -> None:
+    # From each it would take many times the suite's limit for a test.
+    found = Case(id="1", question=WHY, reference=unit * 400_000, answer="a@b").flags
+    assert any("language" in flag for flag in found) is language
 
 
 def test_the_fingerprint_knows_reference_and_answer(tmp_path: Path) -> None:
