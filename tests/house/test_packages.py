@@ -70,6 +70,16 @@ def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) ->
     assert any(name.endswith("/LICENSE") for name in wheel.namelist())
 
 
+def test_the_package_runs_as_the_command_does() -> None:
+    code = "from pollex.terminal.main import main; main()"
+    shown = [
+        subprocess.run([sys.executable, *way, "--version"], capture_output=True, check=True, text=True).stdout
+        for way in (("-m", "pollex"), ("-c", code))
+    ]
+    assert "version" in shown[0]
+    assert shown[0].split()[-1] == shown[1].split()[-1]
+
+
 def test_importing_pollex_loads_nothing_heavy() -> None:
     code = "import json, sys, pollex; print(json.dumps([name.partition('.')[0] for name in sys.modules]))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
