@@ -38,7 +38,7 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
-from pollex.rehiring import confirmed, embeds_with, seed_of
+from pollex.rehiring import confirmed, embedding_confirmed, seed_of
 from pollex.salt import kept_salt
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
@@ -245,7 +245,7 @@ def plan_scoring(
 ) -> int:
     """Tells what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.kind == "embedded":
-        embeds_with(rubrics.judge, model.embedding_model)
+        embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return nothing(run)
     model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")
     able = Capabilities(**probed) if probed else None

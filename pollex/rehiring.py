@@ -62,12 +62,7 @@ async def hire_judge(
         hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
         hired.notes += changed(record, hired.capabilities)
         return hired
-    if asked := options.model or (chat and chat.model):
-        raise WrongUse(
-            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
-            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
-        )
-    embedder = embedder_for(store.folder, embeds_with(record, options.embedding_model))
+    embedder = embedder_for(store.folder, embedding_confirmed(options, record, chat))
     staff = embedded_workers(rubric_set.domain, embedder)
     staff.roles = replace(staff.roles, judge=EmbeddedJudge(embedder, record.learned))
     staff.record = record
@@ -91,6 +86,16 @@ def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None
     known = {name: record.options[name] for name in JUDGING if name in record.options}
     without = frozenset(record.options.get("without", ()))
     return replace(options, model=record.name, value=record.value, without=without, **known)
+
+
+def embedding_confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> str:
+    """The embedding model with which the set's embedded judge answers as it did; likewise."""
+    if asked := options.model or (chat and chat.model):
+        raise WrongUse(
+            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
+            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
+        )
+    return embeds_with(record, options.embedding_model)
 
 
 def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:

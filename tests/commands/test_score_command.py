@@ -149,6 +149,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_scoring(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
+def test_a_model_that_theta_was_not_fitted_to_is_refused_by_the_plan_as_by_the_run(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, plan: tuple[str, ...]
+) -> None:
+    scored = ("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", tmp_path / "new")
+    ended = pollex(*scored, "--model", "some-model", *plan)
+    assert ended.code == 2, ended.err
+    assert "leave --model out" in ended.err
+    assert not (tmp_path / "s.jsonl").exists()
+
+
 @pytest.mark.parametrize("name", ["s.parquet", "s.jsonl", "s.csv"])
 def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
     tmp_path: Path, learnt: Learnt, name: str
