@@ -131,6 +131,23 @@ def systems_table(rows: Rows) -> str:
     return _table(predictors(), rows, SYSTEMS, None)
 
 
+def each_system_table(rows: Rows, systems: Sequence[str]) -> str:
+    """The log-losses of that, by the system that was left out.
+
+    Args:
+        systems: Of each synthetic sheet.
+    """
+    of = np.array(systems)
+    names = sorted(set(systems))
+    lines = [_line("", [f"{name}, n {(of == name).sum()}" for name in names], (12,) * len(names))]
+    for key, method in predictors().items():
+        if (row := rows.get((key, SYSTEMS))) is not None:
+            means = [float(_losses(row.runs)[of == name].mean()) for name in names]
+            cells = [_n(mean if np.isfinite(mean) else None) for mean in means]
+            lines.append(_line(method.title, cells, (12,) * len(names)))
+    return "\n".join(lines)
+
+
 def ablation_table(rows: Rows, of: str, where: str) -> str:
     """What leaving a part out does to one model: log-loss less that of the whole, on the same judgments."""
     whole = rows.get((of, where))
