@@ -269,3 +269,39 @@ def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench:
     few = material.synthetic.part(np.arange(40))
     each = [Method("", kind(n, **s)).predict(few, material.real, 0)[0] for n, s in settings["candidates"]]
     assert both.predict(few, material.real, 0)[0] == pytest.approx(0.25 * each[0] + 0.75 * each[1])
+
+
+def test_each_setting_is_tried_on_systems_that_it_has_not_seen(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
+    import llm_rubric_settings
+    from llm_rubric_data import systems_of, with_scores_alone
+
+    from pollex.calibration.models import model_named
+
+    settings = {"shared": 30.0, "intercepts": 2.0, "scales": None, "slopes": None}
+    tried = llm_rubric_settings.tried(settings, material)
+    sheets = with_scores_alone(material.synthetic)
+    rows = systems_of(sheets)[0]
+    others = sheets.without(rows)
+    model = model_named("ordinal")(**settings).fit(others.X, others.answers, others.judges, others.questions)
+    alone = model.predict_proba(sheets.X[rows], [sheets.judges[row] for row in rows])
+    np.testing.assert_allclose(tried.left_out.proba[rows], alone, atol=1e-6)
+    assert tried.real.n == len(material.real)
+
+
+def test_settings_are_close_by_the_error_of_their_difference_over_dialogues(bench: ModuleType) -> None:
+    from llm_rubric_settings import Tried, close, in_words
+
+    def with_chances(*of_first: float, rightly: bool = True) -> Tried:
+        proba, text = np.array([[p, 1 - p] for p in of_first]), np.arange(len(of_first))
+        left_out = Predictions(proba, np.zeros(len(text), dtype=int), text, (1.0, 2.0))
+        elsewhere = Predictions(proba, (text + (not rightly)) % 2, text, (1.0, 2.0))
+        return Tried({}, left_out, assess(elsewhere, smooth=False))
+
+    best = with_chances(0.81, 0.79, 0.81, 0.79, rightly=False)
+    level = with_chances(0.9, 0.7, 0.9, 0.7)  # as much better as worse: √(.9 × .7) is about √(.81 × .79)
+    behind = with_chances(0.7, 0.6, 0.7, 0.6)  # worse each time
+    assert close([behind, level, best], 1) == [1, 2]
+    assert close([behind, best], 100) == [0, 1]
+    table = in_words([best, level, behind]).splitlines()
+    assert [line.split()[-3:] for line in table[-3:]] == [["1", "of", "2"], ["1", "of", "2"], ["2", "of", "3"]]
+    assert "-1.000, 0.000, 1.000" in table[-2]
