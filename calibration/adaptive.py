@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator, variance
+from pollex.calibration.judgments import one_a_row
 from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
 from pollex.errors import WrongUse
 
@@ -70,14 +71,20 @@ def next_question(
         seed: Picks among reference texts that are as near; all are where nothing is known.
 
     Raises:
-        WrongUse: X or the reference can't be read, or settings make no sense.
+        WrongUse: X or the reference can't be read, settings make no sense, or the main answers have no order.
     """
+    scale = model.questionnaire_.scale()
+    if not scale.ordinal:
+        raise WrongUse(
+            f"the answers to {scale.question!r} have no order, and so no variance that a question could reduce",
+            remedy="give its options in order and say so, or ask all questions",
+        )
     if not 0 <= least < 1:
         raise WrongUse(f"a share of {least:g} to stop at", remedy="give one from 0 to below 1")
     trial = _Trial.of(model, X, reference, judges, neighbours, seed)
     reduction, left = trial.each(), trial.together()
     sheet = model.questionnaire_
-    now = variance(model.predict_proba(X, judges), sheet.scale().values)
+    now = variance(model.predict_proba(X, judges), scale.values)
     able = ~np.isnan(reduction)
     place = np.where(able, reduction, -np.inf).argmax(axis=1) if able.size else np.zeros(len(now), dtype=np.int64)
     pays = able.any(axis=1) & (left >= least * now)
@@ -144,7 +151,7 @@ class _Trial:
                 f"{len(texts)} reference texts, {neighbours} neighbours", remedy="give texts, and 2 neighbours or more"
             )
         texts = texts[np.random.default_rng(seed).permutation(len(texts))]
-        who = np.array([None] * len(rows) if judges is None else list(judges), dtype=object)
+        who = np.array(one_a_row(judges, len(rows)), dtype=object)
         return cls(model, rows, texts, distances(sheet, rows, texts), who, neighbours)
 
     def each(self) -> Floats:

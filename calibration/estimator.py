@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pollex.calibration.judgments import NOBODY, Judgments, codes_of, judgments
+from pollex.calibration.judgments import NOBODY, Judgments, codes_of, judgments, missing, one_a_row
 from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -65,7 +65,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         questions: Questionnaire | None = None,
         groups: Sequence[Any] | None = None,
     ) -> Self:
-        """Learns from judgments.
+        """Learns from judgments. Where it can't, the estimator stays as it was.
 
         Args:
             X: Probabilities `[row, question × option]`; NaN blocks are missing answers.
@@ -80,16 +80,14 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Warns:
             OneAnswer: All judgments of the main question are alike.
         """
-        self.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
-        checked = self.questionnaire_.checked(X)
-        found = judgments(y, judges, self.questionnaire_, len(checked))
-        _require_answers(found, self.questionnaire_)
-        seen = sorted({found.judges[code] for code in found.judge if code != NOBODY})
-        self.judges_ = tuple(seen)
-        grouped = np.arange(len(checked)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-        if len(grouped) != len(checked):
-            raise WrongUse(f"{len(grouped)} groups for {len(checked)} rows", remedy="give one group a row")
-        self._learn(checked, found.coded(seen), np.asarray(grouped, dtype=np.int64))
+        made = copy.copy(self)
+        made.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
+        checked = made.questionnaire_.checked(X)
+        found = judgments(y, judges, made.questionnaire_, len(checked))
+        _require_answers(found, made.questionnaire_)
+        made.judges_ = tuple(sorted({found.judges[code] for code in found.judge if code != NOBODY}))
+        made._learn(checked, found.coded(made.judges_), _grouped(groups, len(checked)))
+        self.__dict__.update(made.__dict__)
         return self
 
     def predict_proba(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
@@ -106,15 +104,18 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
-        names = [None] * len(checked) if judges is None else list(judges)
-        if len(names) != len(checked):
-            raise WrongUse(f"{len(names)} judges for {len(checked)} rows", remedy="give one judge a row, or None")
-        return self._distribution(checked, codes_of(names, self.judges_), self.questionnaire_.index(question))
+        codes = codes_of(one_a_row(judges, len(checked)), self.judges_)
+        return self._distribution(checked, codes, self.questionnaire_.index(question))
 
     def predict(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
-        """Expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`."""
+        """Expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
+
+        Of a question whose answers have no order, and so no mean, the value of the most probable answer.
+        """
         proba = self.predict_proba(X, judges, question)
-        values: Floats = proba @ np.array(self.questionnaire_.scale(question).values)
+        scale = self.questionnaire_.scale(question)
+        worth = np.array(scale.values)
+        values: Floats = proba @ worth if scale.ordinal else worth[proba.argmax(axis=1)]
         return values
 
     def predict_for(
@@ -129,14 +130,26 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Args:
             trusted: Their names; None: all judges seen in training.
             aggregate: `mean`, `max`, or a quantile from 0 to 1.
+
+        Raises:
+            WrongUse: As in `predict_proba`; the question's answers have no order; `trusted` is one name alone.
         """
+        check_is_fitted(self, "questionnaire_")
+        scale = self.questionnaire_.scale(question)
+        if not scale.ordinal:
+            raise WrongUse(
+                f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
+                remedy="use predict_each",
+            )
         return aggregated(self.predict_each(X, trusted, question), aggregate)
 
     def predict_each(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
-        """Expected answer of every judge `[row, judge]`; see `predict_for`. One column, of nobody, if none is."""
+        """Answer of every judge `[row, judge]`; see `predict` and `predict_for`. One column, of nobody, if none is."""
         check_is_fitted(self, "questionnaire_")
+        if isinstance(trusted, str):
+            raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
         names: list[str | None] = list(self.judges_ if trusted is None else trusted) or [None]
-        rows = np.asarray(X, dtype=np.float64)
+        rows = self.questionnaire_.checked(X)
         repeated = np.repeat(rows, len(names), axis=0)
         values = self.predict(repeated, names * len(rows), question)
         return values.reshape(len(rows), len(names))
@@ -205,6 +218,18 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _not_kept(self) -> WrongUse:
         return WrongUse(f"{type(self).__name__} can't be kept", remedy="keep a model of those in `calibration/models`")
+
+
+def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
+    """Numbers of the groups `[row]`; a row is its own where none are given."""
+    if groups is None:
+        return np.arange(rows)
+    if len(groups) != rows:
+        raise WrongUse(f"{len(groups)} groups for {rows} rows", remedy="give one group a row")
+    alone = [row for row, group in enumerate(groups) if missing(group)]
+    if alone:
+        raise WrongUse(f"{len(alone)} rows have no group", where=f"row {alone[0]}", remedy="give one group a row")
+    return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
 
 def _require_answers(found: Judgments, questions: Questionnaire) -> None:

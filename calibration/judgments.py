@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,39 @@ class Judgments:
 
 
 def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:
-    """Places of names in `judges` `[name]`; −1 for None and for strangers."""
-    places = {name: place for place, name in enumerate(judges)}
-    return np.array([NOBODY if n is None else places.get(str(n), NOBODY) for n in names], dtype=np.int64)
+    """Places of names in `judges` `[name]`; −1 for who is not known and for strangers."""
+    places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
+    return np.array([places.get(name_of(n), NOBODY) for n in names], dtype=np.int64)
+
+
+def name_of(judge: Any) -> str | None:
+    """A judge's name; None for nobody known: None, NaN, or empty. 1 and 1.0 are the same: one gap makes a column so."""
+    if missing(judge):
+        return None
+    whole = isinstance(judge, (float, np.floating)) and float(judge).is_integer()
+    return str(int(judge) if whole else judge) or None
+
+
+def missing(value: Any) -> bool:
+    """Whether it stands for nothing: None, NaN, or what pandas has for these."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA is not even unequal to itself
+        return True
+
+
+def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
+    """Who judged, or is to judge, each row; nobody known where nobody was given.
+
+    Raises:
+        WrongUse: They are not one a row, or one name alone.
+    """
+    if isinstance(judges, str):
+        raise WrongUse(f"one name, {judges!r}, for {rows} rows", remedy="give a list with one judge a row")
+    who = [None] * rows if judges is None else list(judges)
+    if len(who) != rows:
+        raise WrongUse(f"{len(who)} judges for {rows} rows", remedy="give one judge a row, or None")
+    return who
 
 
 def judgments(
@@ -72,24 +103,24 @@ def judgments(
     """People's answers in any of the shapes that they come in.
 
     Args:
-        y: `Judgments`; or tuples (row, question id, judge, answer value); or values of answers to the main question
-            `[row]`; or `[row, question]` with NaN where a question was not answered. Values are the scales' (1 … 4,
-            not places).
-        judges: Who judged each row `[row]`, for the two array shapes; None: nobody known. For the others, the order of
-            the judges' codes; None: sorted by name.
+        y: `Judgments`; or any collection or table of (row, question id, judge, answer value); or values of answers to
+            the main question `[row]`; or `[row, question]`. In the last two NaN stands where there is no answer.
+            Values are the scales' (1 … 4, not places).
+        judges: Who judged each row `[row]`, for the last two; None: nobody known. For `Judgments`, the order of the
+            judges' codes; None: as they are.
         questions: Needed for everything but `Judgments`.
         rows: How many rows X has; checked when given.
 
     Raises:
-        WrongUse: An answer that its question does not allow, an unknown question, a row that isn't there; says how
-            many and which is the first.
+        WrongUse: What is no judgment or no number, an answer that its question does not allow, an unknown question, a
+            row that isn't there; says how many and which is the first.
     """
     if isinstance(y, Judgments):
-        found = y if judges is None else y.coded([str(judge) for judge in judges])
+        found = y if judges is None else y.coded([name for name in map(name_of, judges) if name is not None])
     else:
         if questions is None:
             raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
-        found = _of_records(_records(y, judges, questions), questions)
+        found = _of_records(_records(y, judges, questions, rows), questions)
     if questions is not None:
         _require_places(found, questions)
     if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
@@ -128,27 +159,73 @@ def _require_places(found: Judgments, questions: Questionnaire) -> None:
             )
 
 
-def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire) -> list[tuple[int, str, Any, float]]:
-    """Tuples (row, question id, judge, value) from any shape."""
-    if isinstance(y, (list, tuple)) and len(y) and isinstance(y[0], (list, tuple)) and len(y[0]) == 4:
-        return [(int(row), str(question), judge, float(value)) for row, question, judge, value in y]
-    array = np.asarray(y, dtype=np.float64)
+Record = tuple[int, str, Any, float | str]
+"""Row, question id, judge, and value, as it was said where it is no number."""
+
+
+def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None) -> list[Record]:
+    """From any shape but `Judgments`."""
+    loose = isinstance(y, Iterable) and not isinstance(y, Sequence) and not hasattr(y, "__array__")
+    # Judgments of different lengths stay as they are inside the array.
+    array = np.asarray(list(y) if loose else y, dtype=object)
+    if not len(array.reshape(-1)):
+        return []
+    if _of_tuples(array, questions):
+        return _of_entries(array.tolist(), judges)
     names = [questions.main] if array.ndim == 1 else [scale.question for scale in questions.scales]
     table = array[:, None] if array.ndim == 1 else array
     if table.ndim != 2 or table.shape[1] != len(names):
-        raise WrongUse(f"judgments of shape {array.shape}", remedy=f"give [row], or [row, {len(questions.scales)}]")
-    who = [None] * len(table) if judges is None else list(judges)
-    if len(who) != len(table):
-        raise WrongUse(f"{len(who)} judges for {len(table)} rows", remedy="give one judge a row")
+        raise WrongUse(
+            f"judgments of shape {array.shape}",
+            remedy=f"give [row], [row, {len(questions.scales)}], or (row, question, judge, answer) each",
+        )
+    if rows is not None and len(table) != rows:
+        raise WrongUse(f"answers for {len(table)} rows, X has {rows}", remedy="give one a row, NaN where there is none")
+    who = one_a_row(judges, len(table))
     return [
-        (row, names[column], who[row], float(table[row, column]))
-        for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True)
+        (row, name, who[row], _value(value))
+        for row, values in enumerate(table.tolist())
+        for name, value in zip(names, values, strict=True)
+        if not missing(value)
     ]
 
 
-def _of_records(records: Sequence[tuple[int, str, Any, float]], questions: Questionnaire) -> Judgments:
+def _of_tuples(array: npt.NDArray[Any], questions: Questionnaire) -> bool:
+    """Whether it has one judgment an entry, and not the answers of a row: four questions give rows of four, too."""
+    if array.ndim == 1:
+        return any(isinstance(entry, (list, tuple)) for entry in array)
+    four = array.ndim == 2 and array.shape[1] == 4
+    return four and (len(questions.scales) != 4 or any(isinstance(question, str) for question in array[:, 1]))
+
+
+def _of_entries(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
+    if judges is not None:
+        raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
+    odd = [not (isinstance(entry, (list, tuple)) and len(entry) == 4) for entry in entries]
+    _refuse(odd, entries, "no (row, question, judge, answer)", "give these four each")
+    odd = [not str(row).removesuffix(".0").removeprefix("-").isdecimal() for row, *_ in entries]
+    _refuse(odd, entries, "of rows that are no whole numbers", "give the text's place in X, counted from 0")
+    return [(int(float(row)), str(question), judge, _value(value)) for row, question, judge, value in entries]
+
+
+def _refuse(odd: Sequence[bool], entries: Sequence[Any], what: str, remedy: str) -> None:
+    if any(odd):
+        where = f"judgment {odd.index(True)}, {next(compress(entries, odd))!r}"
+        raise WrongUse(f"{sum(odd)} judgments are {what}", where=where, remedy=remedy)
+
+
+def _value(said: Any) -> float | str:
+    try:
+        return np.nan if missing(said) else float(said)
+    except (TypeError, ValueError):
+        return str(said)
+
+
+def _of_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
-    options = [{value: place for place, value in enumerate(scale.values)} for scale in questions.scales]
+    options: list[dict[float | str, int]] = [
+        {value: place for place, value in enumerate(scale.values)} for scale in questions.scales
+    ]
     if strangers := [record for record in records if record[1] not in places]:
         raise WrongUse(
             f"{len(strangers)} judgments are of unknown questions",
@@ -159,10 +236,10 @@ def _of_records(records: Sequence[tuple[int, str, Any, float]], questions: Quest
         row, question, _, value = wrong[0]
         raise WrongUse(
             f"{len(wrong)} answers are none that their question allows",
-            where=f"row {row}, question {question!r}: {value:g}",
+            where=f"row {row}, question {question!r}: {value if isinstance(value, str) else f'{value:g}'}",
             remedy=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
         )
-    names = sorted({str(judge) for _, _, judge, _ in records if judge is not None})
+    names = sorted({name for _, _, judge, _ in records if (name := name_of(judge)) is not None})
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),
         question=np.array([places[question] for _, question, *_ in records], dtype=np.int64),

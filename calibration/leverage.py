@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import codes_of
+from pollex.calibration.judgments import codes_of, one_a_row
 from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire
 from pollex.errors import WrongUse
 
@@ -99,10 +99,7 @@ def gradient(
     """
     sheet = model.questionnaire_
     rows = sheet.checked(X)
-    names = [None] * len(rows) if judges is None else list(judges)
-    if len(names) != len(rows):
-        raise WrongUse(f"{len(names)} judges for {len(rows)} rows", remedy="give one judge a row, or None")
-    codes, place = codes_of(names, model.judges_), sheet.index(question)
+    codes, place = codes_of(one_a_row(judges, len(rows)), model.judges_), sheet.index(question)
     if isinstance(model, Differentiable):
         found: Floats = model.gradient(rows, codes, place)
     else:

@@ -57,6 +57,13 @@ class Predictions:
                 f"predictions of shape {self.proba.shape} for {shape[0]} answers of {len(self.text)} texts",
                 remedy=f"give one row a judgment and one column an option, {shape}",
             )
+        strangers = (self.answer < 0) | (self.answer >= shape[1])
+        if strangers.any():
+            raise WrongUse(
+                f"{int(strangers.sum())} answers are no places of the {shape[1]} options",
+                where=f"judgment {int(np.argmax(strangers))}",
+                remedy="count places from 0",
+            )
         if shape[0] and not ((self.proba >= 0).all() and np.abs(self.proba.sum(axis=1) - 1).max() <= SUM_TOLERANCE):
             raise WrongUse("predictions that are no distributions", remedy="give rows that sum to 1")
 
@@ -188,7 +195,13 @@ def difference(
 
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
+
+    Raises:
+        WrongUse: They are not of the same judgments.
     """
+    same = np.array_equal(first.answer, second.answer) and np.array_equal(first.text, second.text)
+    if not same or first.values != second.values:
+        raise WrongUse("predictions of other judgments", remedy="compare two models on the same ones, in one order")
     one, other = (_figures(predictions)[measure] for predictions in (first, second))
     figure = Figure(
         lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty

@@ -107,10 +107,15 @@ class Questionnaire:
         """X as an array of the right shape whose blocks are whole distributions, or NaN throughout.
 
         Raises:
-            WrongUse: Another shape; a probability that is negative, over 1 or infinite; a block that sums to more than
-                1 + 1e-6, or is NaN in part. Says how many there are and where the first is.
+            WrongUse: No numbers, or another shape; a probability that is negative, over 1 or infinite; a block that
+                sums to more than 1 + 1e-6, or is NaN in part. Says how many there are and where the first is.
         """
-        array = np.asarray(X, dtype=np.float64)
+        try:
+            array = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise WrongUse(
+                f"X is no table of numbers ({error})", remedy="give one row of probabilities a text, NaN where missing"
+            ) from error
         if array.ndim != 2 or array.shape[1] != self.width:
             raise WrongUse(
                 f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",

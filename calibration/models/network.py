@@ -197,13 +197,16 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration import training
 
         sheets = sheets_of(y, self.learnt_)
+        judges = len(self.judges_)
+        self.general_ = self.general_.with_more_judges(judges)
+        self.tuned_ = self.tuned_.with_more_judges(judges)
         lesson = self._lesson(self.inputs(X)[sheets.row], sheets)
         plan = training.Plan(ADAPTING_STEPS, self.finetuning_rate, self.adapting_decay, self.shrinkage, anchored=True)
-        judges = len(self.judges_)
-        self.general_ = training.trained(self.general_.with_more_judges(judges), lesson, plan, self.seed + 3)
-        tuned = self.tuned_.with_more_judges(judges)
+        if lesson.any():
+            self.general_ = training.trained(self.general_, lesson, plan, self.seed + 3)
         own = lesson.only(self._main())
-        self.tuned_ = training.trained(tuned, own, plan, self.seed + 4) if own.any() else tuned
+        if own.any():
+            self.tuned_ = training.trained(self.tuned_, own, plan, self.seed + 4)
 
     def _lesson(self, inputs: Floats, sheets: Sheets) -> Lesson:
         from pollex.calibration import training

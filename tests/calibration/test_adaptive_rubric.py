@@ -24,6 +24,17 @@ def test_no_reference_texts_or_one_neighbour_are_refused() -> None:
         next_question(model, NOTHING, REFERENCE, neighbours=1)
 
 
+def test_judges_that_are_not_one_a_text_are_refused() -> None:
+    with pytest.raises(WrongUse, match="2 judges for 1 rows"):
+        next_question(fitted({"main": MAIN}), NOTHING, REFERENCE, ["ann", "bob"])
+
+
+def test_a_main_answer_without_order_has_no_variance_to_reduce() -> None:
+    loose = Questionnaire((Scale("main", (0.0, 1.0), ordinal=False, asked=False), *SHEET.scales[1:]), "main")
+    with pytest.raises(WrongUse, match="'main' have no order"):
+        next_question(fitted({"main": MAIN}, loose), NOTHING, REFERENCE)
+
+
 @pytest.mark.parametrize("least", [-0.1, 1.0, np.nan])
 def test_a_share_to_stop_at_that_is_none_is_refused(least: float) -> None:
     with pytest.raises(WrongUse, match="to stop at"):

@@ -75,6 +75,33 @@ def test_probabilities_that_are_none_are_refused_with_their_row(name: str, place
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("X", [[["much"] * 12] * 60, [[0.1] * 12] * 59 + [[0.1]]])
+def test_words_and_rows_of_different_lengths_are_no_probabilities(name: str, X: list[list[Any]]) -> None:
+    with pytest.raises(WrongUse, match="X is no table of numbers"):
+        made(name).fit(X, world()[1], None, QUESTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
+    X, y, judges = world()
+    model = made(name)
+    with pytest.raises(WrongUse):
+        model.fit(-X, y, judges, QUESTIONS)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    before = model.fit(X, y, judges, QUESTIONS).predict_proba(X, judges)
+    with pytest.raises(WrongUse):
+        model.fit(X, y, judges, Questionnaire(QUESTIONS.scales, main="kind"))
+    np.testing.assert_array_equal(model.predict_proba(X, judges), before)
+
+
+def test_a_rows_group_that_is_missing_is_refused() -> None:
+    X, y, judges = world()
+    with pytest.raises(WrongUse, match="row 1: 2 rows have no group"):
+        made("calibrator").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_answer_that_the_question_does_not_allow_is_refused(name: str) -> None:
     X, y, judges = world()
     y[3] = 9
@@ -96,6 +123,13 @@ def test_rows_of_another_width_are_refused(fitted: JudgedEstimator) -> None:
 def test_as_many_judges_as_rows_are_asked_for(fitted: JudgedEstimator) -> None:
     with pytest.raises(WrongUse, match="2 judges for 60 rows"):
         fitted.predict_proba(world()[0], ["ann", "bob"])
+
+
+def test_one_name_is_no_set_of_judges(fitted: JudgedEstimator) -> None:
+    with pytest.raises(WrongUse, match="one name, 'ann', for a set"):
+        fitted.predict_for(world()[0], "ann")
+    with pytest.raises(WrongUse, match="one name, 'ann', for 60 rows"):
+        fitted.predict(world()[0], "ann")
 
 
 def test_a_question_that_there_is_not_is_refused(fitted: JudgedEstimator) -> None:
@@ -143,6 +177,18 @@ def test_probabilities_sum_to_1_for_known_and_unknown_judges(fitted: JudgedEstim
 def test_the_prediction_is_the_expected_value(fitted: JudgedEstimator) -> None:
     X, _, judges = world(seed=1)
     np.testing.assert_allclose(fitted.predict(X, judges), fitted.predict_proba(X, judges) @ [1, 2, 3, 4], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["constant", "judge_mean", "network", "calibrator"])
+def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_no_mean_over_judges(name: str) -> None:
+    X, y, judges = world()
+    loose = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *QUESTIONS.scales[1:]), "overall")
+    model = made(name).fit(X, y, judges, loose)
+    likeliest = model.predict_proba(X, judges).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X, judges), np.array([1, 2, 3, 4])[likeliest])
+    np.testing.assert_array_equal(model.predict_each(X)[:, 0], model.predict(X, ["ann"] * 60))
+    with pytest.raises(WrongUse, match="no order"):
+        model.predict_for(X)
 
 
 def test_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
@@ -262,6 +308,14 @@ def test_one_that_was_kept_predicts_the_same(fitted: JudgedEstimator) -> None:
     pack = packed(fitted)
     again = unpacked(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
+
+
+def test_adapting_to_judgments_of_what_was_not_learnt_changes_no_prediction(fitted: JudgedEstimator) -> None:
+    X, _, judges = world(seed=2)
+    if fitted.adaptable:
+        adapted = fitted.adapt(X, [(0, "kind", "new", 1)])
+        who = ["new", *judges[1:]]
+        np.testing.assert_allclose(adapted.predict_proba(X, who), fitted.predict_proba(X, who), atol=1e-9)
 
 
 def test_adapting_makes_a_new_estimator_and_leaves_the_old_one(fitted: JudgedEstimator) -> None:

@@ -63,6 +63,19 @@ def test_what_is_no_distribution_is_refused(row: list[float]) -> None:
         Predictions(np.array([row]), np.zeros(1, np.int64), np.zeros(1, np.int64), (0.0, 1.0))
 
 
+@pytest.mark.parametrize("place", [-1, 4])
+def test_an_answer_that_is_no_place_of_an_option_is_refused(place: int) -> None:
+    with pytest.raises(WrongUse, match="judgment 1: 2 answers are no places of the 4 options"):
+        Predictions(np.full((3, 4), 0.25), np.array([0, place, place]), np.arange(3), FOUR)
+
+
+def test_predictions_of_other_judgments_have_no_difference() -> None:
+    made = predictions(30)
+    for other in (made.where(np.arange(29)), made.where(np.arange(30)[::-1])):
+        with pytest.raises(WrongUse, match="other judgments"):
+            difference(made, other, "rmse")
+
+
 def test_no_judgments_leave_every_figure_undefined() -> None:
     nothing = Predictions(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, np.int64), FOUR)
     found = assess(nothing, np.random.default_rng(0))

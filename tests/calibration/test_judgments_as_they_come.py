@@ -1,0 +1,110 @@
+"""People's answers in every shape that they come in, and what is none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pollex.calibration.judgments import codes_of, judgments
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.errors import WrongUse
+
+FOUR = tuple(Scale(name, (1.0, 2.0, 3.0, 4.0)) for name in ("Q0", "Q1", "Q2", "Q3"))
+QUESTIONS = Questionnaire(FOUR, "Q0")
+TUPLES: list[tuple[Any, ...]] = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1)]
+
+
+def told(y: Any, judges: Any = None) -> list[tuple[int, int, str | None, int]]:
+    found = judgments(y, judges, QUESTIONS, rows=3)
+    columns = (found.row, found.question, found.names(), found.answer)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ((1, "Q0", 3), r"judgment 3, \(1, 'Q0', 3\): 2 judgments are no \(row, question, judge, answer\)"),
+        ((1.5, "Q0", "ann", 3), r"judgment 3, .*1\.5.*: 2 judgments are of rows that are no whole numbers"),
+        (("text 7", "Q0", "ann", 3), "judgment 3, .*text 7.*: 2 judgments are of rows"),
+        ((float("nan"), "Q0", "ann", 3), "2 judgments are of rows"),
+        ((1, "Q9", "ann", 3), "'Q9': 2 judgments are of unknown questions"),
+        ((1, "Q0", "ann", 9), "row 1, question 'Q0': 9: 2 answers are none that their question allows"),
+        ((1, "Q0", "ann", "good"), "row 1, question 'Q0': good: 2 answers"),
+        ((1, "Q0", "ann", None), "row 1, question 'Q0': nan: 2 answers"),
+        ((3, "Q0", "ann", 3), "row 3: 2 judgments are of rows that X, with 3, doesn't have"),
+        ((-1, "Q0", "ann", 3), "row -1: 2 judgments are of rows"),
+    ],
+)
+def test_what_is_no_judgment_is_refused_with_its_count_and_the_first(odd: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
+        told([*TUPLES, odd, odd])
+
+
+@pytest.mark.parametrize(
+    ("y", "judges", "message"),
+    [
+        ([4, 2], None, "answers for 2 rows, X has 3"),
+        ([4, 2, 1, 1], None, "answers for 4 rows, X has 3"),
+        ([4, "good", "good"], None, "row 1, question 'Q0': good: 2 answers"),
+        ([4, 2, 1], ["ann", "bob"], "2 judges for 3 rows"),
+        ([4, 2, 1], "ann", "one name, 'ann', for 3 rows"),
+        (TUPLES, ["ann", "bob", "cy"], "judges beside judgments that name their own"),
+        ([[4, 2], [1, 1], [1, 1]], None, r"judgments of shape \(3, 2\)"),
+        (None, None, r"judgments of shape \(\)"),
+    ],
+)
+def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: Any, message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
+        told(y, judges)
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        list,
+        tuple,
+        iter,
+        lambda y: zip(*zip(*y, strict=True), strict=True),
+        lambda y: [list(each) for each in y],
+        lambda y: np.array(y, dtype=object),
+        lambda y: pd.DataFrame(y, columns=["row", "question", "judge", "answer"]),
+        lambda y: dict(enumerate(y)).values(),
+    ],
+)
+def test_any_collection_of_judgments_will_do(collection: Callable[[Any], Any]) -> None:
+    assert told(collection(TUPLES)) == [(0, 0, "ann", 3), (1, 0, None, 1), (1, 3, "bob", 0)]
+    assert sorted(told(set(TUPLES)), key=str) == sorted(told(TUPLES), key=str)
+
+
+def test_no_judgments_are_none() -> None:
+    assert told([]) == []
+
+
+@pytest.mark.parametrize("table", [list, np.array, pd.DataFrame])
+def test_a_table_of_four_questions_is_no_list_of_judgments(table: Callable[[Any], Any]) -> None:
+    gap = float("nan")
+    y = table([[4.0, gap, gap, gap], [2.0, gap, gap, 1.0], [gap, gap, gap, gap]])
+    assert told(y, ["ann", "bob", "cy"]) == [(0, 0, "ann", 3), (1, 0, "bob", 1), (1, 3, "bob", 0)]
+
+
+@pytest.mark.parametrize("nobody", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, ""])
+def test_a_judge_who_is_missing_is_nobody_and_not_called_nan(nobody: Any) -> None:
+    assert told([4, 2, 1], ["ann", nobody, nobody])[1:] == [(1, 0, None, 1), (2, 0, None, 0)]
+    assert told([(0, "Q0", nobody, 1)]) == [(0, 0, None, 0)]
+
+
+def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floats_or_not() -> None:
+    given = pd.Series([7, None, 12])
+    assert [name for _, _, name, _ in told([4, 2, 1], given)] == ["7", None, "12"]
+    assert codes_of([7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]).tolist() == [1, 0, 1, 0, -1]
+
+
+def test_codes_may_be_given_in_an_order_of_judges() -> None:
+    found = judgments(TUPLES, None, QUESTIONS)
+    again = judgments(found, ["bob", "ann"], QUESTIONS)
+    assert (found.judges, again.judges) == (("ann", "bob"), ("bob", "ann"))
+    assert again.names().tolist() == ["ann", None, "bob"]
