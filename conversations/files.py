@@ -15,11 +15,13 @@ from pollex.conversations.csv_rows import csv_rows
 from pollex.conversations.json_rows import json_document, json_lines, parse_json
 from pollex.conversations.parquet_rows import parquet_rows
 from pollex.conversations.rows import BadRow, Row
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, NotText, WrongUse
 
 STDIN = "-"
 FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 """What a file's ending promises; `.json` and others are told by their first characters."""
+PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""What packed files begin with; a spreadsheet's is a zip."""
 
 
 def find_files(sources: Sequence[str | Path]) -> list[str]:
@@ -74,6 +76,7 @@ def _path_of(source: str) -> Iterator[Path]:
 
 
 def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
+    _refuse_packed(source, path)
     if _is_parquet(path):
         return parquet_rows(source, path)
     lines = _lines(source, path, encoding)
@@ -83,6 +86,15 @@ def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
     if form == "csv":
         return csv_rows(source, lines)
     return json_document(source, "".join(lines))
+
+
+def _refuse_packed(source: str, path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(max(map(len, PACKED)))
+    for begin, packer in PACKED.items():
+        if start.startswith(begin):
+            remedy = "unpack it first; save a spreadsheet as CSV"
+            raise BadInput(f"not text, but packed ({packer})", where=source, remedy=remedy)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -128,6 +140,6 @@ def _check_decoded(where: str, line: str, encoding: str) -> None:
         raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}") from None
 
 
-def _not_text(where: str, encoding: str, what: str) -> BadInput:
+def _not_text(where: str, encoding: str, what: str) -> NotText:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    return BadInput(f"not {name} text: {what}", where=where, remedy="name the file's encoding: --encoding latin-1")
+    return NotText(f"not {name} text: {what}", where=where, remedy="name the file's encoding: --encoding latin-1")

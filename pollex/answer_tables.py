@@ -13,10 +13,11 @@ from pollex.calibration.tables import shape_of
 from pollex.calibration.tables.answers import AnswerTable, answer_table
 from pollex.calibration.tables.faults import Fault, told
 from pollex.calibration.tables.judged import JudgmentTable, judgment_table
-from pollex.calibration.tables.shape import Records, Side
+from pollex.calibration.tables.shape import Records, Shape, Side
 from pollex.conversations.cells import unguarded
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.rows import BadRow, Row
+from pollex.errors import BadInput, NotText
 
 Sources = str | Path | Sequence[str | Path]
 
@@ -84,13 +85,30 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
         joined: Ids of the other table.
     """
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
-    read = {file: list(rows_of(file, ENCODING)) for file in files}
+    read = {file: _rows(file) for file in files}
     good = {file: [row for row in rows if isinstance(row, Row)] for file, rows in read.items()}
     perhaps_ours = {file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED}
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
-    tables = [shape_of(rows, side).records(rows, side) for rows in good.values()]
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
+    tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
     return reduce(Records.joined, tables), told("rows can't be read", bad)
+
+
+def _rows(file: str) -> list[Row | BadRow]:
+    try:
+        return list(rows_of(file, ENCODING))
+    except NotText as error:  # tables have one encoding, so there is none to name
+        raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
+
+
+def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Shape:
+    try:
+        return shape_of(rows, side)
+    except BadInput as error:
+        if rows:
+            raise
+        why = f", as its rows can't be read: {bad[0]}" if bad else ""
+        raise BadInput(error.what + why, where=file, remedy=error.remedy) from None
 
 
 def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:

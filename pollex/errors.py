@@ -3,6 +3,7 @@
     PollexError
     ├── WrongUse              a command or call that can't be carried out as asked        exit 2
     ├── BadInput              a file, row or field that can't be read as conversations, answers or judgments
+    │   └── NotText           a file whose bytes are no text in the encoding that was named
     ├── BadLabels             labels from which nothing can be learnt or measured
     ├── BadRubrics            a rubric set that can't be read or doesn't fit the data
     ├── BadCalibrator         a kept calibrator that can't be read or was changed
@@ -50,6 +51,10 @@ class WrongUse(PollexError):
 
 class BadInput(PollexError):
     """A file, row or field that can't be read as conversations, answers or judgments."""
+
+
+class NotText(BadInput):
+    """A file whose bytes are no text in the encoding that was named."""
 
 
 class BadLabels(PollexError):

@@ -154,8 +154,22 @@ def test_a_table_of_unknown_shape_is_told_what_it_lacks(tmp_path: Path) -> None:
     path = written(tmp_path, ["a,b"], header="text,answer")
     with pytest.raises(BadInput, match=r"it has text, answer.*text_id, question, option, probability"):
         read_answers(path)
-    with pytest.raises(BadInput, match="without a row"):
+
+
+def test_a_table_without_a_row_is_named_with_what_was_wrong_with_its_rows(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"answers.csv: a table without a row → give .*text_id"):
         read_answers(written(tmp_path, []))
+    with pytest.raises(
+        BadInput, match=r"answers.csv: .*can't be read: .*answers.csv:2: 2 cells where the header has 4"
+    ):
+        read_answers(written(tmp_path, ["t1,Q1"]))
+
+
+def test_a_table_in_another_encoding_is_to_be_saved_as_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_bytes("text_id,question,option,probability\né,Q1,1,1\n".encode("latin-1"))
+    with pytest.raises(BadInput, match=r"answers.csv:2: not UTF-8 text: byte 0xe9 → save it as UTF-8$"):
+        read_answers(path)
 
 
 def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(tmp_path: Path) -> None:

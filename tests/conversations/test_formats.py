@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import io
 import json
 import sys
@@ -18,7 +19,7 @@ from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.parquet_rows import parquet_rows
 from pollex.conversations.rows import BadRow, Row
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, NotText, WrongUse
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
 TABLE = "conversation_id,turn,role,text\n"
@@ -191,7 +192,7 @@ def test_usual_delimiters_are_told_by_the_header(tmp_path: Path, name: str, deli
 
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
     content = (TABLE + "a,1,user,x\na,2,bot,café\n").encode("latin-1")
-    with pytest.raises(BadInput, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding latin-1"):
+    with pytest.raises(NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding latin-1"):
         logs_from(tmp_path, "log.csv", content)
     logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
     assert logs.conversations[0].turns[1].content == "café"
@@ -207,6 +208,14 @@ def test_a_truncated_utf_16_file_and_an_unknown_encoding_are_errors(tmp_path: Pa
         logs_from(tmp_path, "log.jsonl", GOOD.encode("utf-16")[:-1], encoding="utf-16")
     with pytest.raises(WrongUse, match="no encoding"):
         logs_from(tmp_path, "log.jsonl", GOOD, encoding="klingon")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+def test_a_packed_file_is_called_one_whatever_the_encoding(tmp_path: Path, encoding: str) -> None:
+    with pytest.raises(BadInput, match=r"log.jsonl: not text, but packed \(gzip\) → unpack it"):
+        logs_from(tmp_path, "log.jsonl", gzip.compress(GOOD.encode()), encoding=encoding)
+    with pytest.raises(BadInput, match=r"packed \(zip\) → .*spreadsheet as CSV"):
+        logs_from(tmp_path, "log.xlsx", b"PK\x03\x04\x14\x00", encoding=encoding)
 
 
 # Parquet
