@@ -68,7 +68,7 @@ def answer_command(
     if model.model is None:
         raise WrongUse("no model to answer", remedy="name one: --model M, with --base-url for a server of your own")
     profile = ReferencingProfile.load(options.profile)
-    require_format(out)
+    require_format(out, *sources)
     cases = read_cases(sources, reading)
     if run.dry_run:
         return _plan(cases, profile, run, model, options)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.estimator import Aggregate, JudgedEstimator
 from pollex.calibration.intervals import support
 from pollex.calibration.judgments import NOBODY, Judgments
-from pollex.calibration.kept import load, save
+from pollex.calibration.kept import JSON_NAME, load, save
 from pollex.calibration.models import model_named
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.calibration.tables.faults import Fault
@@ -25,12 +24,11 @@ from pollex.calibration.trials import Choice
 from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.errors import WrongUse
-from pollex.export import draft_of
+from pollex.export import require_writable
 from pollex.prediction_files import rows_of_predictions, writer_for
+from pollex.training_record import keep_training, training_of
 
 DONE, PARTLY = 0, 3
-TRAINING = "training.json"
-"""Beside the calibrator: what it was fitted on, for people, and hashes by which its texts are known again."""
 
 
 def fit_command(
@@ -49,6 +47,7 @@ def fit_command(
 ) -> int:
     """Reads both tables, fits, keeps, tells; the exit code."""
     console = Console(stderr=as_json)
+    require_writable(out / JSON_NAME, answers, judgments)
     kind = model_named(model)
     settings = settings_for(kind, seed, shift, network=network)
     table = read_answers(answers, options=dict(map(_options, options)), nominal=[])
@@ -60,7 +59,7 @@ def fit_command(
         fitted = _fitted(made, table, judged, shift)
     path = save(fitted, out)
     about = _about(fitted, table, judged)
-    _keep_training(out, table, judged, about | {"files": [answers, judgments], "shift": shift})
+    keep_training(out, fitted, table, judged, about | {"files": [answers, judgments], "shift": shift})
     for line in told_choice(fitted):
         say(console, line)
     say(console, f"{name_for_people(fitted)}: {support(about['labels'])}")
@@ -75,18 +74,16 @@ def predict_command(
 ) -> int:
     """Reads answers, predicts, writes a row a text, tells; the exit code."""
     console = Console(stderr=as_json)
-    model, how = load(folder), aggregate_named(aggregate)
-    write = writer_for(out)
-    if out.exists() and Path(answers).exists() and out.samefile(answers):
-        raise WrongUse("the predictions would take the answers' place", where=str(out), remedy="give another --out")
+    write, how = writer_for(out, answers), aggregate_named(aggregate)
+    model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     tell_faults(console, table.faults)
     strangers = [name for name in judges if name not in model.judges_]
     if strangers:
         say(console, f"Note: judges not seen in training get the shared part: {', '.join(strangers)}", "yellow")
-    known = training_of(folder).get("labels")
-    labels = known if isinstance(known, int) else None
-    if seen := learnt_from(folder, table):
+    training = training_of(folder)
+    labels = training.labels
+    if seen := training.seen(table):
         say(
             console,
             f"Note: the calibrator learnt from {seen} of these texts: its predictions of them flatter it",
@@ -178,7 +175,8 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
     """
     found = groups_of(table, judged)
     if column not in found:
-        raise WrongUse(f"no column is called {column!r}", remedy=f"--shift is one of {', '.join(found) or 'none'}")
+        others = f"--shift is one of {', '.join(found)}" if found else "the tables have no column of groups: add one"
+        raise WrongUse(f"no column is called {column!r}", remedy=others)
     if len(set(found[column])) < 2:
         raise WrongUse(f"all texts have the same {column!r}", remedy="leave out --shift")
     return found[column]
@@ -250,40 +248,6 @@ def _about(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable) ->
         "missing_labels": support(labels).missing,
         "choice": told_choice(model),
     }
-
-
-def _keep_training(folder: Path, table: AnswerTable, judged: JudgmentTable, about: Mapping[str, Any]) -> None:
-    learnt = np.zeros(len(table.texts), dtype=bool)
-    learnt[judged.judgments.row] = True
-    hashes = [one for one, used in zip(_hashes(table), learnt.tolist(), strict=True) if used]
-    text = json.dumps({**about, "text_hashes": hashes}, indent=2, ensure_ascii=False, allow_nan=False)
-    with draft_of(folder / TRAINING) as draft:
-        draft.write_text(f"{text}\n", encoding="utf-8", errors="replace")
-
-
-def training_of(folder: Path) -> dict[str, Any]:
-    """What a calibrator was fitted on; empty where that isn't kept."""
-    file = (folder if folder.is_dir() else folder.parent) / TRAINING
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def learnt_from(folder: Path, table: AnswerTable) -> int:
-    """How many of these texts the calibrator learnt from."""
-    known: Collection[str] = frozenset(map(str, training_of(folder).get("text_hashes", ())))
-    return sum(one in known for one in _hashes(table))
-
-
-def _hashes(table: AnswerTable) -> list[str]:
-    """By id and answers: the same id in another log is another text."""
-    rows = np.ascontiguousarray(table.X)
-    return [
-        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]
-        for text, row in zip(table.texts, rows, strict=True)
-    ]
 
 
 def faults_json(faults: Iterable[Fault]) -> dict[str, Any]:

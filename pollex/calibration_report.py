@@ -13,18 +13,17 @@ from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibrating import (
     exit_code,
     faults_json,
-    learnt_from,
     print_json,
     say,
     tell_tables,
-    training_of,
 )
 from pollex.calibration.intervals import Measured
-from pollex.calibration.kept import load
+from pollex.calibration.kept import JSON_NAME, load
 from pollex.calibration.measures import Assessment
 from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, material_of
 from pollex.export import draft_of, require_writable
 from pollex.terminal.progress import Bars
+from pollex.training_record import training_of
 from pollex.web.calibration_material import (
     CalibrationMaterial,
 )
@@ -36,16 +35,17 @@ def report_command(
 ) -> int:
     """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
     console = Console(stderr=as_json)
-    require_writable(out)
+    require_writable(out, answers, judgments, folder, folder / JSON_NAME)
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     tell_tables(console, table, judged)
+    training = training_of(folder)
     with Bars(Console(stderr=True)) as bars:
-        made, groups, unlike = as_fitted(model, training_of(folder).get("shift"), table, judged)
+        made, groups, unlike = as_fitted(model, training.shift, table, judged)
         bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
         material = replace(
-            material_of(model, made, bench, table, judged, learnt_from(folder, table)),
+            material_of(model, made, bench, table, judged, training.seen(table)),
             unlike=unlike,
             facts={"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments},
         )

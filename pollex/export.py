@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,8 @@ from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
+
+Source = str | Path | None
 
 
 class Export(Protocol):
@@ -37,33 +40,49 @@ PARQUET_COLUMNS = """
     guaranteed: 'BOOLEAN'"""
 
 
-def exporter_for(path: Path) -> Export:
+def exporter_for(path: Path, *read: Source) -> Export:
     """What writes the format that the name ends in.
 
+    Args:
+        read: What the command reads.
+
     Raises:
-        WrongUse: It ends in none that is known, or can't be written there.
+        WrongUse: It ends in none that is known, or can't or may not be written there.
     """
     formats: dict[str, Export] = {".parquet": write_parquet, ".jsonl": write_jsonl, ".csv": write_csv}
     if path.suffix not in formats:
         raise WrongUse(
             f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(formats)}"
         )
-    require_writable(path)
+    require_writable(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
     return formats[path.suffix]
 
 
-def require_writable(path: Path) -> None:
-    """Refuses a place where no file can be written: before the work, not after it.
+def require_writable(path: Path, *read: Source) -> None:
+    """Refuses a place where no file can be written, or one is that is read: before the work, not after it.
+
+    Args:
+        read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
 
     Raises:
-        WrongUse: It is a folder, or lies below a file or in a folder that may not be written.
+        WrongUse: It is a folder, lies below a file or in a folder that may not be written, or is a file that is read.
     """
     if path.is_dir():
         raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
+    if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
+        raise WrongUse("it would take the place of what is read", where=str(path), remedy="give another name")
+
+
+def _files_of(source: Source) -> Iterable[str]:
+    if source is None:
+        return []
+    if Path(source).is_file():
+        return [str(source)]
+    return (file for file in glob.iglob(str(source), recursive=True) if Path(file).is_file())  # noqa: PTH207 as find_files
 
 
 def column_of(judge: str) -> str:

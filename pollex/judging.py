@@ -43,8 +43,8 @@ def judge_command(
     """Reads logs, asks the ensemble and people, writes what they came to, tells; the exit code."""
     for path in (options.accepted, options.for_humans):
         if path is not None:
-            require_writable(path)
-    require_format(options.out)
+            require_writable(path, options.answers, *sources)
+    require_format(options.out, options.answers, *sources)
     if not sources:
         return _go_on(run, options)
     if options.named not in (None, "last"):

@@ -17,7 +17,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
 from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibrating import exit_code as exit_code_of_tables
-from pollex.calibrating import faults_json, say, tell_faults, training_of
+from pollex.calibrating import faults_json, say, tell_faults
 from pollex.calibration.active import Picked, doubt_of, most_telling, vectors_of
 from pollex.calibration.estimator import JudgedEstimator, entropy
 from pollex.calibration.intervals import support
@@ -31,7 +31,7 @@ from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
 from pollex.errors import WrongUse
-from pollex.export import draft_of, require_writable
+from pollex.export import Source, draft_of, require_writable
 from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
@@ -44,6 +44,7 @@ from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import cell, show_logs, show_outcomes, show_usage, table, usage_json
+from pollex.training_record import training_of
 from pollex.workers import ModelOptions, Workers
 
 Row = dict[str, Any]
@@ -91,7 +92,7 @@ def next_conversations(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge, embeds=True)
-    write, wanted = writer_for(out), judges_wanted(rubric_set.thumb_model, judges)
+    write, wanted = writer_for(out, rubrics, *sources), judges_wanted(rubric_set.thumb_model, judges)
     logs = read_logs(sources, options=reading)
     asked = to_score(logs, rubric_set)
     if run.dry_run:
@@ -208,7 +209,7 @@ def next_texts(
 ) -> int:
     """The same for answers of one's own and a calibrator: which text, and whom to ask; the exit code."""
     console = Console(stderr=as_json)
-    model, write = load(folder), writer_for(out)
+    write, model = writer_for(out, answers, judgments), load(folder)
     if strangers := sorted(set(judges) - set(model.judges_)):
         known = ", ".join(model.judges_) or "none"
         raise WrongUse(f"the calibrator doesn't know judge {strangers[0]!r}", remedy=f"it knows {known}")
@@ -222,7 +223,7 @@ def next_texts(
     names = tuple(judges) or model.judges_
     rows = text_rows(model, answered.texts, answered.X, given, names, count)
     show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
-    labels = training_of(folder).get("labels")
+    labels = training_of(folder).labels
     say(console, f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
     if labels is not None:
         say(console, f"Predictions: {support(labels)}")
@@ -289,11 +290,14 @@ def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> 
     console.print(made)
 
 
-def writer_for(out: Path | None) -> Callable[[Sequence[Row]], None]:
+def writer_for(out: Path | None, *read: Source) -> Callable[[Sequence[Row]], None]:
     """What writes the format that the name ends in; nothing where there is no name.
 
+    Args:
+        read: What the command reads.
+
     Raises:
-        WrongUse: It ends in none that is known, or can't be written there.
+        WrongUse: It ends in none that is known, or can't or may not be written there.
     """
     if out is None:
         return lambda _rows: None
@@ -302,7 +306,7 @@ def writer_for(out: Path | None) -> Callable[[Sequence[Row]], None]:
         raise WrongUse(
             f"no format ends in {out.suffix or 'nothing'!r}", where=str(out), remedy=f"use {', '.join(writers)}"
         )
-    require_writable(out)
+    require_writable(out, *read)
 
     def written(rows: Sequence[Row]) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ def learn_command(
 ) -> int:
     """Reads logs, learns, writes rubric set and report, tells; the exit code."""
     refuse_without_model(model)
-    require_writable(out)
+    require_writable(out, domain, rubrics_from, *sources)
     profile = profile_at(domain)
     settings = LearnSettings(
         test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
@@ -141,7 +141,7 @@ def refit_command(
     if model.model is None:
         refuse_for(rubric_set.judge)
     model = replace(model, scale=rubric_set.judge.scale)
-    require_writable(out or rubrics)
+    require_writable(out or rubrics, *sources)
     logs = read_logs(sources, options=reading)
     settings = LearnSettings(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,

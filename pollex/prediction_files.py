@@ -15,25 +15,28 @@ from pollex.calibration.questionnaire import Floats, Scale
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
-from pollex.export import draft_of, require_writable
+from pollex.export import Source, draft_of, require_writable
 
 Rows = Sequence[Mapping[str, Any]]
 
 JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
 
 
-def writer_for(path: Path) -> Callable[[Rows], None]:
+def writer_for(path: Path, *read: Source) -> Callable[[Rows], None]:
     """What writes the format that the name ends in.
 
+    Args:
+        read: What the command reads.
+
     Raises:
-        WrongUse: It ends in none that is known, or can't be written there.
+        WrongUse: It ends in none that is known, or can't or may not be written there.
     """
     writers = {".parquet": _write_parquet, ".jsonl": _write_jsonl, ".csv": _write_csv}
     if path.suffix not in writers:
         raise WrongUse(
             f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(writers)}"
         )
-    require_writable(path)
+    require_writable(path, *read)
     write = writers[path.suffix]
 
     def written(rows: Rows) -> None:

@@ -58,8 +58,8 @@ def reference_command(
         )
     profile = ReferencingProfile.load(options.profile)
     page = options.page or out.with_suffix(".html")
-    require_format(out)
-    require_writable(page)
+    require_format(out, answers, *sources)
+    require_writable(page, answers, *sources)
     cases = on_scale(_read(sources, answers, reading, options), profile.lowest, profile.highest)
     if run.dry_run:
         return _plan(cases, profile, run, model, options)

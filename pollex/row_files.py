@@ -10,22 +10,25 @@ from typing import Any
 
 from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
-from pollex.export import draft_of, require_writable
+from pollex.export import Source, draft_of, require_writable
 
 Rows = Iterable[Mapping[str, Any]]
 FORMATS = (".jsonl", ".csv", ".parquet")
 
 
-def require_format(path: Path) -> None:
+def require_format(path: Path, *read: Source) -> None:
     """Refuses a file that can't be written: before the work, not after it.
 
+    Args:
+        read: What the command reads.
+
     Raises:
-        WrongUse: The name ends in no format that is known, or nothing can be written there.
+        WrongUse: The name ends in no format that is known, or nothing can or may be written there.
     """
     if path.suffix not in FORMATS:
         what = f"no format ends in {path.suffix or 'nothing'!r}"
         raise WrongUse(what, where=str(path), remedy=f"use {', '.join(FORMATS)}")
-    require_writable(path)
+    require_writable(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
 
 

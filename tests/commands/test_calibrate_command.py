@@ -126,7 +126,8 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
         (["--model", "nothing"], "no calibrator is called 'nothing'"),
         (["--options", "length"], "--options Q8=1,2,3"),
         (["--options", "length=1,x"], "--options Q8=1,2,3"),
-        (["--shift", "system"], "--shift"),
+        (["--shift", "system"], "so there is no --shift"),
+        (["--model", "calibrator", "--shift", "system"], "no column of groups: add one"),
         (["--network"], "there is no --network"),
     ],
 )
@@ -238,14 +239,6 @@ def test_an_unknown_way_to_aggregate_writes_nothing(
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_predictions_never_take_the_place_of_the_answers(pollex: Pollex, tables: Path) -> None:
-    before = (tables / "new.csv").read_bytes()
-    ended = predict(tables, tables / "new.csv")
-    assert ended.code == 2
-    assert "would take the answers' place" in ended.err
-    assert (tables / "new.csv").read_bytes() == before
-
-
 def test_texts_that_were_learnt_from_are_known_again(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     ended = predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
     assert ended.last["learnt_from"] == TEXTS
@@ -257,14 +250,41 @@ def test_predict_without_a_calibrator_says_how_to_get_one(pollex: Pollex, tables
     assert "pollex calibrate fit --out" in ended.err
 
 
-@pytest.mark.parametrize("known", ["", "[]", '{"labels": "many", "text_hashes": [1]}'])
+@pytest.mark.parametrize(
+    "known",
+    [
+        "",
+        "[]",
+        '{"labels": "many", "text_hashes": 5, "arrays_sha256": "SHA"}',
+        '{"labels": -1, "text_hashes": [1], "arrays_sha256": "SHA"}',
+        '{"labels": true, "text_hashes": null, "arrays_sha256": "SHA"}',
+    ],
+)
 def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
     pollex: Pollex, tables: Path, tmp_path: Path, known: str
 ) -> None:
     shutil.copytree(tables / "kept", tmp_path / "kept")
-    (tmp_path / "kept" / "training.json").write_text(known, encoding="utf-8")
+    record = tmp_path / "kept" / "training.json"
+    record.write_text(known.replace("SHA", json.loads(record.read_text())["arrays_sha256"]), encoding="utf-8")
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
     assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, 0, False)
+
+
+def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    few = judgment_rows(answer_rows(range(12)))
+    arguments = (tables / "answers.csv", write(tmp_path / "few.csv", few), "--out", tmp_path / "kept")
+    assert pollex("calibrate", "fit", *arguments, "--model", "ordinal").code == 0
+    assert "not yet calibrated: 24 of 50" in predict(tmp_path, tmp_path / "p.csv", answers=tables / "new.csv").out
+    shutil.copy(tables / "kept" / "training.json", tmp_path / "kept")  # as one does whose fit ended last
+    ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
+    assert (ended.last["learnt_from"], ended.last["calibrated"]) == (0, False)
+    assert "calibrated on" not in ended.err
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_fit(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    ended = pollex("calibrate", "fit", tables / "none.csv", tables / "none.csv", "--out", tmp_path / "file")
+    assert (ended.code, "no folder that can be written" in ended.err) == (2, True)
 
 
 def test_a_model_chosen_by_leaving_groups_out_is_reported_likewise(
