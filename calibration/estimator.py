@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -75,11 +75,12 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             groups: What belongs together in cross-validation `[row]`; None: each row is its own.
 
         Raises:
-            WrongUse: X or y can't be read, or there is no judgment of the main question.
+            WrongUse: X or y can't be read, there is no judgment of the main question, or a setting is unknown.
 
         Warns:
             OneAnswer: All judgments of the main question are alike.
         """
+        _require_known(self)
         made = copy.copy(self)
         made.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
         checked = made.questionnaire_.checked(X)
@@ -218,6 +219,16 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _not_kept(self) -> WrongUse:
         return WrongUse(f"{type(self).__name__} can't be kept", remedy="keep a model of those in `calibration/models`")
+
+
+def _require_known(model: JudgedEstimator) -> None:
+    """Refuses a word that is none of those that `__init__` says a setting takes: it would be passed over."""
+    for name, hint in get_type_hints(type(model).__init__).items():
+        words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
+        value = getattr(model, name, None)
+        if words and value is not None and value not in words:
+            known = ", ".join(map(repr, words))
+            raise WrongUse(f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}")
 
 
 def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:

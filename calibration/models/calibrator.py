@@ -108,6 +108,8 @@ class Calibrator(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         candidates = self._candidates(y)
+        if not candidates:
+            raise WrongUse("no candidates to choose among", remedy="give one or more, or None for the usual ones")
         parts, how = self._parts(y, groups)
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
         heats = Heats(candidates, held_out, y.of_question(self.questionnaire_.index()), parts)
@@ -141,6 +143,8 @@ class Calibrator(JudgedEstimator):
             return one_group_out(
                 np.where(np.isin(groups, present), groups, -1)
             ), f"leaving out one of {len(present)} groups in turn"
+        if self.folds < 2:
+            raise WrongUse(f"folds={self.folds}", remedy="give two or more")
         count = min(self.folds, len(present))
         masked = np.where(np.isin(groups, present), groups, present[0])
         return dealt(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"

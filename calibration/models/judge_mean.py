@@ -70,4 +70,6 @@ class JudgeMean(JudgedEstimator):
 def _drawn(counts: Floats, towards: Floats, strength: float) -> Floats:
     """Shares `[judge + 1, option]` of each judge's counts, drawn to `towards` `[option]` or `[judge + 1, option]`."""
     pulled = counts + strength * towards
-    return np.asarray(pulled / pulled.sum(axis=1, keepdims=True))
+    total = pulled.sum(axis=1, keepdims=True)
+    own: Floats = np.divide(pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0)
+    return own

@@ -71,6 +71,15 @@ def test_a_judges_shares_are_drawn_to_everybodys() -> None:
     ])  # fmt: skip
 
 
+def test_a_judge_without_answers_has_everybodys_shares_even_where_nothing_is_drawn_to_them() -> None:
+    model = JudgeMean(strength=0, smoothing=0).fit(np.full((4, 2), 0.5), [0, 1, 1, 1], ["ann", "ann", "bob", "bob"])
+    assert model.predict_proba(np.full((3, 2), 0.5), ["ann", "bob", None]).tolist() == [
+        [0.5, 0.5],
+        [0, 1],
+        [0.25, 0.75],
+    ]
+
+
 def test_the_answer_as_it_is_is_normalised_by_its_mass() -> None:
     X = np.array([[0.1, 0.1, 0.3, 0, 0, 1], [0, 0, 0, 0, 0, 1], [np.nan] * 3 + [0, 0, 1]])
     model = AsIs().fit(X, [1, 2, 3], questions=THREE)

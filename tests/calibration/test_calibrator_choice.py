@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,12 @@ def test_one_group_is_none_to_choose_by() -> None:
         Calibrator(CANDIDATES).fit(X, y, judges, RATING, groups=["same"] * 20)
     with pytest.raises(WrongUse, match="of two or more origins"):
         Calibrator(CANDIDATES, shift=True).fit(X, y, judges, RATING, groups=["same"] * 20)
+
+
+@pytest.mark.parametrize(("settings", "message"), [({"candidates": []}, "no candidates"), ({"folds": 1}, "folds=1")])
+def test_without_candidates_or_folds_there_is_nothing_to_choose_by(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
+        Calibrator(**settings).fit(np.full((4, 2), 0.5), [0, 1, 0, 1])
 
 
 def test_candidates_that_all_refuse_are_an_error_that_says_why() -> None:

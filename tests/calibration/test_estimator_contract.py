@@ -95,6 +95,17 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
     np.testing.assert_array_equal(model.predict_proba(X, judges), before)
 
 
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [("network", "recipe"), ("network", "heads"), ("network", "personal"), ("network", "search"), ("ordinal", "coding"),
+     ("ordinal", "questions"), ("ridge", "coding"), ("calibrator", "rule")],
+)  # fmt: skip
+def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name: str, setting: str) -> None:
+    X, y, judges = world()
+    with pytest.raises(WrongUse, match=f"no {setting}='autors' → use one of '"):
+        made(name).set_params(**{setting: "autors"}).fit(X, y, judges, QUESTIONS)
+
+
 def test_a_rows_group_that_is_missing_is_refused() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match="row 1: 2 rows have no group"):
