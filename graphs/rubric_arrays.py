@@ -49,7 +49,7 @@ def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
         raise BadCalibrator(
             f"the arrays of {path.name} can't be read: {error.strerror}",
             where=str(place),
-            remedy=f"put {place.name} beside {path.name} again, or {AGAIN}",
+            remedy=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
         ) from error
     require_arrays(arrays, facts, str(place))
     return arrays

@@ -26,7 +26,7 @@ from pollex.conversations.display import printable
 from pollex.errors import WrongUse
 from pollex.export import require_writable
 from pollex.prediction_files import rows_of_predictions, writer_for
-from pollex.training_record import keep_training, training_of
+from pollex.training_record import TRAINING, keep_training, training_of
 
 DONE, PARTLY = 0, 3
 
@@ -83,12 +83,9 @@ def predict_command(
         say(console, f"Note: judges not seen in training get the shared part: {', '.join(strangers)}", "yellow")
     training = training_of(folder)
     labels = training.labels
-    if seen := training.seen(table):
-        say(
-            console,
-            f"Note: the calibrator learnt from {seen} of these texts: its predictions of them flatter it",
-            "yellow",
-        )
+    seen = training.seen(table)
+    if flattered := told_seen(seen):
+        say(console, f"Note: {flattered}", "yellow")
     write(rows_of_predictions(model, table, judges, how))
     said = "" if labels is None else f"; {support(labels)}"
     say(console, f"Wrote {out}: {count(len(table.texts), 'text')}, {name_for_people(model)}{said}")
@@ -96,6 +93,14 @@ def predict_command(
         about = {"out": str(out), "texts": len(table.texts), "learnt_from": seen, "strangers": strangers}
         print_json(about | {"calibrated": labels is not None and support(labels).enough} | faults_json(table.faults))
     return exit_code(table.faults)
+
+
+def told_seen(seen: int | None) -> str:
+    """A warning about predictions of texts that were learnt from, or may have been; empty where none was."""
+    if seen is None:
+        what = f"there is no {TRAINING} of this calibrator"
+        return f"which texts it learnt from isn't known, as {what}: predictions of these flatter it"
+    return f"the calibrator learnt from {seen} of these texts: its predictions of them flatter it" if seen else ""
 
 
 def aggregate_named(how: str | None) -> Aggregate | None:

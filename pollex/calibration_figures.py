@@ -151,13 +151,13 @@ def material_of(
     bench: Bench,
     table: AnswerTable,
     judged: JudgmentTable,
-    seen: int,
+    seen: int | None,
 ) -> CalibrationMaterial:
     """Everything on the page.
 
     Args:
         made: The model to be cross-fitted.
-        seen: How many of the texts the kept model learnt from.
+        seen: How many of the texts the kept model learnt from; None where nobody knows.
     """
     title = name_for_people(model)
     own, predictions = compared(bench, title, made, bench.effort.smece)
@@ -211,9 +211,9 @@ def compared(bench: Bench, title: str, model: JudgedEstimator, smece: int = 0) -
         return ComparedModel(title, figures), predictions
 
 
-def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int) -> list[ComparedModel]:
-    """The kept calibrator as it is, where all texts are new to it; else its figures would flatter."""
-    if seen:
+def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None) -> list[ComparedModel]:
+    """The kept calibrator as it is, where all texts are known to be new to it; else its figures would flatter."""
+    if seen != 0:
         return []
     given = bench.given
     proba = model.predict_proba(bench.X[given.row], given.names().tolist())

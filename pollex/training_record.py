@@ -29,16 +29,16 @@ class TrainingRecord:
     Attributes:
         labels: How many answers to the main question; None where nobody knows.
         shift: The column of groups that the model was chosen by.
-        hashes: Of the texts.
+        hashes: Of the texts; None where nobody knows.
     """
 
     labels: int | None = None
     shift: str | None = None
-    hashes: frozenset[str] = frozenset()
+    hashes: frozenset[str] | None = None
 
-    def seen(self, table: AnswerTable) -> int:
-        """How many of these texts the calibrator learnt from."""
-        return sum(one in self.hashes for one in _hashes(table))
+    def seen(self, table: AnswerTable) -> int | None:
+        """How many of these texts the calibrator learnt from; None where nobody knows."""
+        return None if self.hashes is None else sum(one in self.hashes for one in _hashes(table))
 
 
 def keep_training(
@@ -72,7 +72,7 @@ def training_of(folder: Path) -> TrainingRecord:
     return TrainingRecord(
         labels=labels if type(labels) is int and labels >= 0 else None,
         shift=shift if isinstance(shift, str) else None,
-        hashes=frozenset(map(str, hashes)) if isinstance(hashes, list) else frozenset(),
+        hashes=frozenset(hashes) if isinstance(hashes, list) and all(isinstance(one, str) for one in hashes) else None,
     )
 
 

@@ -84,7 +84,7 @@ class CalibrationMaterial:
         main: Id of the main question.
         texts: How many have a judgment of the main question.
         folds: Of cross-fitting, by text.
-        learnt_from: Of these texts, how many the kept calibrator was fitted on.
+        learnt_from: Of these texts, how many the kept calibrator was fitted on; None where nobody knows.
         agreement: Krippendorff's alpha between the judges.
         choice: What was chosen and by how much; None where the model was named.
         compared: The calibrator first.
@@ -103,7 +103,7 @@ class CalibrationMaterial:
     judges: int
     folds: int
     seed: int
-    learnt_from: int
+    learnt_from: int | None
     support: Support
     agreement: Measured
     choice: Choice | None

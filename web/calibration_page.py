@@ -124,11 +124,13 @@ def _cautions(material: CalibrationMaterial) -> Iterator[str]:
         yield f"{material.unlike[0].upper()}{material.unlike[1:]}."
     if material.choice is not None:
         yield "Models were compared anew inside every fold, so the choice does not flatter the figures."
-    if material.learnt_from:
-        yield (
-            f"The kept calibrator learnt from {material.learnt_from:,} of these texts; the figures are of models "
-            "fitted anew, with the same settings, without the texts that they predict."
+    if material.learnt_from != 0:
+        seen = (
+            "Which texts the kept calibrator learnt from isn't known"
+            if material.learnt_from is None
+            else f"The kept calibrator learnt from {material.learnt_from:,} of these texts"
         )
+        yield f"{seen}; the figures are of models fitted anew, with the same settings, without the texts they predict."
 
 
 def _tiles(material: CalibrationMaterial) -> Markup:

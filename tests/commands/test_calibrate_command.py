@@ -267,7 +267,8 @@ def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
     record = tmp_path / "kept" / "training.json"
     record.write_text(known.replace("SHA", json.loads(record.read_text())["arrays_sha256"]), encoding="utf-8")
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-    assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, 0, False)
+    assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, None, False)
+    assert "which texts it learnt from isn't known" in ended.err
 
 
 def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
@@ -277,7 +278,7 @@ def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, table
     assert "not yet calibrated: 24 of 50" in predict(tmp_path, tmp_path / "p.csv", answers=tables / "new.csv").out
     shutil.copy(tables / "kept" / "training.json", tmp_path / "kept")  # as one does whose fit ended last
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-    assert (ended.last["learnt_from"], ended.last["calibrated"]) == (0, False)
+    assert (ended.last["learnt_from"], ended.last["calibrated"]) == (None, False)
     assert "calibrated on" not in ended.err
 
 
@@ -345,6 +346,7 @@ def test_texts_that_are_new_to_the_kept_calibrator_measure_it_as_it_is(
         own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
         (found,) = kept(bench, model, own, seen=0)
         assert kept(bench, model, own, seen=1) == []
+        assert kept(bench, model, own, seen=None) == []  # it may have learnt from all of them
     proba = model.predict_proba(table.X[given.row], given.names())
     loss = -np.log(proba[np.arange(len(given)), given.answer]).mean()
     assert found.assessment is not None

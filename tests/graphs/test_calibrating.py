@@ -37,7 +37,7 @@ def arrays_of(saved: Path) -> Path:
 def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
     arrays_of(saved).unlink()
     with pytest.raises(
-        BadCalibrator, match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* again, or fit it again"
+        BadCalibrator, match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* under this name, or fit it again"
     ):
         RubricSet.load(saved)
     assert RubricSet.load(saved, arrays=False).rubrics  # enough for a refit

@@ -95,6 +95,15 @@ def test_the_word_calibrated_needs_fifty_labels() -> None:
     assert "Calibrated on 50 labels." in Reader(render_calibration(material(labels=50))).words
 
 
+def test_what_the_kept_one_learnt_from_is_said_and_that_it_is_not_known() -> None:
+    def words(learnt_from: int | None) -> str:
+        return Reader(render_calibration(replace(material(), learnt_from=learnt_from))).words
+
+    assert "learnt from 7 of these texts; the figures are of models fitted anew" in words(7)
+    assert "learnt from isn't known; the figures are of models fitted anew" in words(None)
+    assert "fitted anew" not in words(0)
+
+
 def test_a_calibrator_that_does_not_beat_a_constant_is_said_to(harmless: Reader) -> None:
     assert "can't be told from a constant" in harmless.words
     ahead = replace(
