@@ -18,7 +18,7 @@ class MainAlone(OrdinalMixedEffects):
         intercepts: Of that on judges' intercepts; None, as in the paper's "calibrated Q0": none.
     """
 
-    title: ClassVar[str] = "main question alone, calibrated"
+    title: ClassVar[str] = "main question alone"
 
     def __init__(self, shared: float = 1.0, cuts: float = 0.1, intercepts: float | None = None) -> None:
         super().__init__(shared=shared, cuts=cuts, intercepts=intercepts, scales=None, slopes=None)

@@ -22,7 +22,7 @@ from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibrating import settings_for, told_choice
 from pollex.calibration.kept import load
 from pollex.calibration.measures import Predictions
-from pollex.calibration.models import model_named
+from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration_figures import QUICK, as_fitted, bench_of, kept
 from pollex.terminal.progress import Bars
@@ -151,6 +151,10 @@ def test_what_a_search_found_is_told() -> None:
     (said,) = told_choice(model)
     assert said == f"Chosen: {model.search_.sentence()}"
     assert "36 settings of the network tried" in said
+
+
+def test_no_model_is_called_calibrated_whatever_stands_behind_it() -> None:
+    assert not [name for name in NAMES if "calibrated" in model_named(name).title]
 
 
 def test_fewer_than_fifty_labels_are_not_called_calibrated(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
