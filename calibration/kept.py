@@ -75,12 +75,28 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
     try:
-        return rebuilt(State(dict(facts), arrays_of(arrays)))
+        model = rebuilt(State(dict(facts), arrays_of(arrays)))
+        _try_out(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
     except (SafetensorError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         what = f"it can't be rebuilt from what stands there ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
+    return model
+
+
+def _try_out(model: JudgedEstimator) -> None:
+    """Predicts a text that was answered and one that was not: facts that don't fit each other show here, not later.
+
+    Raises:
+        ValueError: What it predicts is no distribution; or whatever else goes wrong.
+    """
+    sizes = np.array([len(scale.values) for scale in model.questionnaire_.asked], dtype=np.int64)
+    answered = np.repeat(1 / sizes, sizes)
+    X = np.stack([answered, np.full_like(answered, np.nan)])
+    proba = model.predict_proba(X, [*model.judges_[-1:], None, None][:2])
+    if proba.shape != (2, len(model.questionnaire_.scale().values)) or not np.allclose(proba.sum(axis=1), 1):
+        raise ValueError("it predicts no distribution")
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:

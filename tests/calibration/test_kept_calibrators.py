@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.kept import described, load, packed, rebuilt, save, unpacked
+from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
@@ -75,11 +76,22 @@ def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> 
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb"}]}},
         {"questionnaire": {"main": "other", "scales": [{"question": "thumb", "values": [0, 1]}]}},
         {"questionnaire": None},
+        {"settings": {"coding": "options"}},
+        {"learnt": {"judges": [["ann"]], "learnt": [1]}},
+        {"learnt": {"judges": ["ann", "bob", "cy", "dee"], "learnt": [1]}},
+        {"learnt": {"judges": ["ann"], "learnt": []}},
     ],
 )
 def test_facts_that_do_not_fit_are_refused(folder: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(BadCalibrator, match="fit it again"):
         load(changed(folder, **changes))
+
+
+def test_one_that_asks_nothing_is_kept_too(tmp_path: Path) -> None:
+    nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
+    model = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
+    save(model, tmp_path)
+    assert load(tmp_path).predict(np.zeros((1, 0)), ["bob"]) == model.predict(np.zeros((1, 0)), ["bob"])
 
 
 def test_arrays_of_another_calibrator_are_refused(folder: Path) -> None:
