@@ -160,7 +160,7 @@ def material_of(
         seen: How many of the texts the kept model learnt from; None where nobody knows.
     """
     title = name_for_people(model)
-    own, predictions = compared(bench, title, made, bench.effort.smece)
+    own, predictions = compared(bench, title, made)
     given, scale = bench.given, bench.questions.scale()
     quick = quick_of(model, scale.ordinal)
     mesh, responses = responses_of(model, bench.X, given)
@@ -203,11 +203,11 @@ def material_of(
     )
 
 
-def compared(bench: Bench, title: str, model: JudgedEstimator, smece: int = 0) -> tuple[ComparedModel, Predictions]:
+def compared(bench: Bench, title: str, model: JudgedEstimator) -> tuple[ComparedModel, Predictions]:
     """A model's held-out figures, and what they are of."""
     with stage(bench.bars, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
-        figures = assess(predictions, bench.rng, bench.effort.resamples, smece)
+        figures = assess(predictions, bench.rng, bench.effort.resamples, bench.effort.smece)
         return ComparedModel(title, figures), predictions
 
 
@@ -218,7 +218,7 @@ def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | Non
     given = bench.given
     proba = model.predict_proba(bench.X[given.row], given.names().tolist())
     predictions = Predictions.of(proba, given, bench.questions.scale())
-    figures = assess(predictions, bench.rng, bench.effort.resamples, 0)
+    figures = assess(predictions, bench.rng, bench.effort.resamples, bench.effort.smece)
     behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
     return [ComparedModel("the kept one as it is", figures, behind)]
 

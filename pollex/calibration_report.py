@@ -68,10 +68,8 @@ def tell(console: Console, material: CalibrationMaterial) -> None:
         if model.assessment is None:
             made.add_row(cell(model.title), cell(f"not fitted: {model.why_not}"))
             continue
-        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
-        error = model.assessment.smece.value
-        smece = "undefined" if error is None else f"{error:.3f}"
-        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures), smece)
+        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson", "smece"))
+        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures))
     console.print(made)
     say(console, f"{material.title}: {material.support}")
 

@@ -321,6 +321,9 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     assert others["constant"]["behind"]["low"] > 0  # there is something to learn
     gap = others["constant"]["figures"]["log_loss"]["value"] - told["figures"]["log_loss"]["value"]
     assert others["constant"]["behind"]["value"] == pytest.approx(gap)
+    measured = [figure for each in (told, *others.values()) for figure in (each["figures"] or {}).values()]
+    assert len(measured) > 50
+    assert all(figure["undefined"] or figure["low"] <= figure["value"] <= figure["high"] for figure in measured)
     assert told["gains"]["overall"]["low"] > 0 > told["gains"]["length"]["low"]
     by_judge = told["subgroups"]["judge"]
     assert list(by_judge) == ["=cy", "ann", "bob"]
