@@ -43,7 +43,7 @@ def _model_row(model: ComparedModel, scale: Scale, *, own: bool) -> Markup:
         return tag("tr", name, tag("td", why, class_="undefined", colspan=float(len(MEASURES) + 2)))
     figures = [(title, getattr(model.assessment, field)) for field, title in MEASURES]
     cells = [figure_cell(figure, column=title) for title, figure in figures]
-    error = figure_cell(model.assessment.smece, column="smECE", bare=not own)
+    error = figure_cell(model.assessment.smece, column="smECE")
     return tag("tr", name, *cells, error, _behind(model, scale), class_="own" if own else None)
 
 
@@ -52,20 +52,18 @@ def _behind(model: ComparedModel, scale: Scale) -> Markup:
     if gap is None:
         return tag("td", class_="drawn")
     if not known(gap.value):
-        return tag("td", tag("span", escape(gap.undefined, LONG), class_="undefined"))
+        return tag("td", tag("span", escape(gap.undefined, LONG), class_="undefined"), data_column="Log-loss behind")
     drawing = spark(model.title, gap.value, gap.low, gap.high, scale)
     said = f"{number(gap.value, 3, signed=True)} ({interval(gap)})"
     return tag("td", drawing, tag("small", said), data_column="Log-loss behind", class_="drawn")
 
 
-def figure_cell(
-    figure: Measured, digits: int = 3, *, signed: bool = False, bare: bool = False, column: str | None = None
-) -> Markup:
-    """A figure with its interval below unless it is to be bare, or why there is none."""
+def figure_cell(figure: Measured, digits: int = 3, *, signed: bool = False, column: str | None = None) -> Markup:
+    """A figure with its interval below, or why there is none."""
     if not known(figure.value):
         why = tag("span", escape(figure.undefined or "undefined", LONG), class_="undefined")
         return tag("td", why, data_column=column)
-    bounds = None if bare else tag("small", interval(figure, digits))
+    bounds = tag("small", interval(figure, digits))
     return tag("td", number(figure.value, digits, signed=signed), bounds, data_column=column, class_="n")
 
 

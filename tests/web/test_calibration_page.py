@@ -116,6 +116,15 @@ def test_a_model_that_does_better_is_named(harmless: Reader) -> None:
     assert "network has the lower log-loss here, by 0.500." in harmless.words
 
 
+def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column() -> None:
+    assessed = replace(ASSESSED, smece=measured(0.3, half=0.123))
+    models = [ComparedModel(name, assessed, measured(0.05)) for name in ("calibrator", "constant", "ridge")]
+    odd = ComparedModel("argmax", assessed, measured(None, undefined="never said"))
+    page = render_calibration(replace(material(), compared=(*models, odd)))
+    assert Reader(page).words.count("0.177 to 0.423") == 4 + 1  # and in the headline
+    assert '<td data-column="Log-loss behind"><span class="undefined">never said' in page
+
+
 def test_gains_are_told_from_noise(harmless: Reader) -> None:
     rows = re.findall(r"(helps|harms|can't be told from noise)", harmless.words.partition("Rises by")[2])
     assert rows == ["helps", "can't be told from noise", "harms"]
