@@ -30,6 +30,9 @@ from pollex.training_record import TRAINING, keep_training, training_of
 
 DONE, PARTLY = 0, 3
 
+UNTAUGHT = ("argmax", "as_is")
+"""Models that take the judge's answers as they are: no label stands behind them."""
+
 
 def fit_command(
     answers: str,
@@ -48,7 +51,7 @@ def fit_command(
     """Reads both tables, fits, keeps, tells; the exit code."""
     console = Console(stderr=as_json)
     require_writable(out / JSON_NAME, answers, judgments)
-    kind = model_named(model)
+    kind = taught_model(model)
     settings = settings_for(kind, seed, shift, network=network)
     table = read_answers(answers, options=dict(map(_options, options)), nominal=[])
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
@@ -133,6 +136,19 @@ def _options(said: str) -> tuple[str, tuple[float, ...]]:
     if not equals or not question or len(set(found)) < 2 or not np.isfinite(found).all():
         raise WrongUse(f"{said!r} names no options", remedy="write a question and its options: --options Q8=1,2,3")
     return question, found
+
+
+def taught_model(name: str) -> type[JudgedEstimator]:
+    """The model of this name.
+
+    Raises:
+        WrongUse: There is none, or it learns nothing from labels.
+    """
+    kind = model_named(name)
+    if name in UNTAUGHT:
+        what = f"{name!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
+        raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
+    return kind
 
 
 def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool) -> dict[str, Any]:
