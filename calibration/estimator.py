@@ -82,7 +82,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         _require_known(self)
         made = copy.copy(self)
-        made.questionnaire_ = questions or single_question(np.asarray(X).shape[-1])
+        made.questionnaire_ = _questionnaire(X, questions)
         checked = made.questionnaire_.checked(X)
         found = judgments(y, judges, made.questionnaire_, len(checked))
         _require_answers(found, made.questionnaire_)
@@ -219,6 +219,20 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _not_kept(self) -> WrongUse:
         return WrongUse(f"{type(self).__name__} can't be kept", remedy="keep a model of those in `calibration/models`")
+
+
+def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
+    if questions is None:
+        shape = np.shape(X)
+        if len(shape) != 2:
+            raise WrongUse(f"X has shape {shape}", remedy="give [row, option], or a questionnaire")
+        return single_question(shape[1])
+    if not isinstance(questions, Questionnaire):
+        raise WrongUse(
+            f"questions are a {type(questions).__name__}, no Questionnaire",
+            remedy="give one; the order is X, y, judges, questions",
+        )
+    return questions
 
 
 def _require_known(model: JudgedEstimator) -> None:

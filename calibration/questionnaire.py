@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +40,17 @@ class Scale:
         """Refuses what is no question.
 
         Raises:
-            WrongUse: Fewer than two options, or values that are not in ascending order where they are ordinal.
+            WrongUse: Fewer than two options; values that are no numbers, or the same; values that are not in ascending
+                order where they are ordinal.
         """
         if len(self.values) < 2:
             raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
+        numbers = all(isinstance(value, Real) and np.isfinite(float(value)) for value in self.values)
+        if not numbers or len(set(self.values)) < len(self.values):
+            raise WrongUse(
+                f"the values of question {self.question!r} are no numbers that differ",
+                remedy="give each of its options a number of its own",
+            )
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
             raise WrongUse(
                 f"the values of question {self.question!r} don't ascend",

@@ -106,6 +106,18 @@ def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name:
         made(name).set_params(**{setting: "autors"}).fit(X, y, judges, QUESTIONS)
 
 
+def test_questions_in_the_place_of_judges_are_told() -> None:
+    X, y, judges = world()
+    with pytest.raises(WrongUse, match=r"questions are a list, no Questionnaire → .*X, y, judges, questions"):
+        made("constant").fit(X, y, QUESTIONS, judges)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("X", [None, 0.5, [0.5, 0.5], np.full((2, 2, 2), 0.5)])
+def test_without_a_questionnaire_x_has_one_column_an_option(X: Any) -> None:
+    with pytest.raises(WrongUse, match=r"X has shape \("):
+        made("constant").fit(X, [0, 1])
+
+
 def test_a_rows_group_that_is_missing_is_refused() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match="row 1: 2 rows have no group"):

@@ -1,0 +1,42 @@
+"""Questions and questionnaires that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.errors import WrongUse
+
+CLEAR = Scale("clear", (1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "ordinal", "message"),
+    [
+        ((1.0,), True, "has 1 options"),
+        ((), False, "has 0 options"),
+        ((2.0, 1.0), True, "don't ascend"),
+        ((1.0, float("nan")), True, "no numbers that differ"),
+        ((1.0, float("inf")), True, "no numbers that differ"),
+        ((1.0, 2.0, 1.0), False, "no numbers that differ"),
+        (("bad", "good"), False, "no numbers that differ"),
+    ],
+)
+def test_what_is_no_question_is_refused_by_its_name(values: Any, ordinal: bool, message: str) -> None:
+    with pytest.raises(WrongUse, match=f"'clear'.* {message}"):
+        Scale("clear", values, ordinal)
+
+
+@pytest.mark.parametrize(
+    ("scales", "main", "message"),
+    [((CLEAR, CLEAR), "clear", "two questions are called 'clear'"), ((CLEAR,), "overall", "none of clear")],
+)
+def test_what_is_no_questionnaire_is_refused(scales: tuple[Scale, ...], main: str, message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
+        Questionnaire(scales, main)
+
+
+def test_options_of_classes_need_no_order() -> None:
+    assert Scale("length", (2.0, 0.0, 1.0), ordinal=False).values == (2.0, 0.0, 1.0)
