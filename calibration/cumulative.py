@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
 from pollex.calibration.questionnaire import Bools, Floats, Ints
@@ -218,10 +219,9 @@ class _Task:
 
     def __init__(self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: Terms) -> None:
         self.F, self.judges, self.answers, self.weights, self.shape = F, judges, answers, weights, shape
-        count = len(shape.intercepts)
-        self.known = judges >= 0
-        self.who = np.zeros((count, len(F)))
-        self.who[judges[self.known], np.flatnonzero(self.known)] = 1
+        known = np.flatnonzero(judges >= 0)
+        # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of zeros.
+        self.who = csr_array((np.ones(len(known)), (judges[known], known)), shape=(len(shape.intercepts), len(F)))
         options = len(shape.gaps) + 2
         self.upper = np.minimum(answers, options - 2)
         self.lower = np.maximum(answers - 1, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -232,3 +234,17 @@ def test_a_judge_who_rates_otherwise_elsewhere_is_learnt_from_few_labels() -> No
     wanted = np.clip(fresh[16:] + 1, 1, 3)
     before, after = (np.mean((m.predict(new[16:], who[16:]) - wanted) ** 2) for m in (model, adapted))
     assert after < 0.8 * before
+
+
+def test_thousands_of_users_with_one_thumb_each_take_no_square_of_memory() -> None:
+    users = 4000
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((users, 2)) / 2, 2, axis=1)
+    y = (rng.random(users) < 0.5).astype(float)
+    tracemalloc.start()
+    try:
+        OrdinalMixedEffects(scales=None, slopes=None).fit(X, y, range(users), THUMB)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < users**2 * 8 / 4
