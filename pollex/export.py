@@ -17,6 +17,7 @@ from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
+from pollex.parquet import write_parquet_of
 
 Source = str | Path | None
 
@@ -32,31 +33,44 @@ class Export(Protocol):
 FIELDS = ("id", "netsat", "label", "confident", "probability", "entropy", "outcome", "judge", "answers", "guaranteed")
 """New ones come last, so that no column moves."""
 
-PARQUET_COLUMNS = """
-    id: 'VARCHAR', netsat: 'DOUBLE', label: 'VARCHAR', confident: 'BOOLEAN', probability: 'DOUBLE', entropy: 'DOUBLE',
-    outcome: 'VARCHAR', judge: 'VARCHAR',
-    answers: 'STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
-              source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]',
-    guaranteed: 'BOOLEAN'"""
+PARQUET_COLUMNS = {
+    **dict.fromkeys(("id", "label", "outcome", "judge"), "VARCHAR"),
+    **dict.fromkeys(("netsat", "probability", "entropy"), "DOUBLE"),
+    **dict.fromkeys(("confident", "guaranteed"), "BOOLEAN"),
+    "answers": """STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
+        source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]""",
+}
 
 
-def exporter_for(path: Path, *read: Source) -> Export:
+def exporter_for(path: Path, *read: Source, judges: Sequence[str] = ()) -> Export:
     """What writes the format that the name ends in.
 
     Args:
         read: What the command reads.
+        judges: Those whose probabilities will have columns.
 
     Raises:
-        WrongUse: It ends in none that is known, or can't or may not be written there.
+        WrongUse: It ends in none that is known, can't or may not be written there, or can't hold the columns.
     """
     formats: dict[str, Export] = {".parquet": write_parquet, ".jsonl": write_jsonl, ".csv": write_csv}
     if path.suffix not in formats:
         raise WrongUse(
             f"no format ends in {path.suffix or 'nothing'!r}", where=str(path), remedy=f"use {', '.join(formats)}"
         )
+    if path.suffix == ".parquet":
+        _require_distinct(judges)
     require_writable(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
     return formats[path.suffix]
+
+
+def _require_distinct(judges: Sequence[str]) -> None:
+    """Refuses judges who would share a column: what reads Parquet doesn't tell upper case from lower."""
+    known: dict[str, str] = {}
+    for judge in judges:
+        if (other := known.setdefault(judge.lower(), judge)) != judge:
+            what = f"the judges {other!r} and {judge!r} differ in case alone, and columns of Parquet must not"
+            raise WrongUse(what, remedy="use .jsonl or .csv, or name one of them")
 
 
 def require_writable(path: Path, *read: Source) -> None:
@@ -108,25 +122,15 @@ def write_csv(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: S
 
 
 def write_parquet(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> None:
-    """By DuckDB, from JSON lines with every type given: nothing is inferred."""
-    import duckdb  # other formats don't need it
-
+    """Every type is given: nothing is inferred."""
+    columns = {field: PARQUET_COLUMNS[field] for field in FIELDS} | {column_of(judge): "DOUBLE" for judge in judges}
     with draft_of(path) as draft:
         lines = draft.with_name(f"{draft.name}.jsonl")
         try:
             write_jsonl(lines, scores, rubrics, judges)
-            with duckdb.connect() as database:
-                columns = ", ".join([PARQUET_COLUMNS, *(f"{quoted(column_of(judge))}: 'DOUBLE'" for judge in judges)])
-                source = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-                target = str(draft).replace("'", "''")
-                database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
+            write_parquet_of(lines, draft, columns)
         finally:
             lines.unlink(missing_ok=True)
-
-
-def quoted(text: str) -> str:
-    """A text of SQL."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> Iterator[dict[str, Any]]:

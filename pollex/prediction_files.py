@@ -16,6 +16,7 @@ from pollex.calibration.tables.answers import AnswerTable
 from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.export import Source, draft_of, require_writable
+from pollex.parquet import write_parquet_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -110,17 +111,10 @@ def _cell(value: Any) -> Any:
 
 
 def _write_parquet(draft: Path, rows: Rows) -> None:
-    """By DuckDB, from JSON lines with every type given: nothing is inferred."""
-    import duckdb  # other formats don't need it
-
     types = {name: {"text_id": "VARCHAR", "judges": JUDGES}.get(name, "DOUBLE") for name in rows[0]}
     lines = draft.with_name(f"{draft.name}.jsonl")
     try:
         _write_jsonl(lines, rows)
-        with duckdb.connect() as database:
-            columns = ", ".join(f"\"{name}\": '{type_}'" for name, type_ in types.items())
-            source = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-            target = str(draft).replace("'", "''")
-            database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
+        write_parquet_of(lines, draft, types)
     finally:
         lines.unlink(missing_ok=True)

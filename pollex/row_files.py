@@ -11,6 +11,7 @@ from typing import Any
 from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.export import Source, draft_of, require_writable
+from pollex.parquet import write_parquet_of
 
 Rows = Iterable[Mapping[str, Any]]
 FORMATS = (".jsonl", ".csv", ".parquet")
@@ -62,16 +63,10 @@ def _cell(value: Any) -> Any:
 
 
 def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    import duckdb  # other formats don't need it
-
     with draft_of(path) as draft:
         lines = draft.with_name(f"{draft.name}.jsonl")
         try:
             _write_jsonl(lines, rows, columns)
-            types = ", ".join(f"{name}: '{type_}'" for name, type_ in columns.items())
-            source = f"read_json(?, format = 'newline_delimited', columns = {{{types}}})"
-            target = str(draft).replace("'", "''")
-            with duckdb.connect() as database:
-                database.execute(f"COPY (SELECT * FROM {source}) TO '{target}' (FORMAT parquet)", [str(lines)])  # noqa: S608
+            write_parquet_of(lines, draft, columns)
         finally:
             lines.unlink(missing_ok=True)

@@ -65,7 +65,8 @@ def score_command(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge)
-    write, asked = exporter_for(out, rubrics, *sources), judges_wanted(rubric_set.thumb_model, judges)
+    asked = judges_wanted(rubric_set.thumb_model, judges)
+    write = exporter_for(out, rubrics, *sources, judges=asked)
     logs = read_logs(sources, options=reading)
     if run.dry_run:
         from pollex.planning import plan_scoring  # the client behind it takes a second to import

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,8 @@ def read_back(path: Path) -> list[dict[str, Any]]:
     """The rows of a file of scores, with figures as numbers whatever the format."""
     if path.suffix == ".parquet":
         with duckdb.connect() as database:
-            found = database.execute("SELECT * FROM read_parquet(?)", [str(path)])
+            pattern = glob.escape(str(path))
+            found = database.execute("SELECT * FROM read_parquet(?, hive_partitioning = false)", [pattern])
             names = [column[0] for column in found.description]
             return [dict(zip(names, values, strict=True)) for values in found.fetchall()]
     if path.suffix == ".jsonl":
@@ -56,7 +58,7 @@ def test_all_formats_hold_the_same_scores_and_ids_stay_text(
     pollex: Pollex, tmp_path: Path, odd_log: Path, learnt: Learnt, store: Path
 ) -> None:
     found = {}
-    for name in ("s.parquet", "s [1]*.jsonl", "dir/s.csv"):
+    for name in ("label=x/id=7/s [1]*'.parquet", "s [1]*.jsonl", "dir/s.csv"):
         ended = pollex("score", odd_log, "--rubrics", learnt.rubrics, "--out", name, "--store", store, "--json")
         assert ended.code == 3
         assert len(ended.out.splitlines()) == 1
