@@ -151,9 +151,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
         names: list[str | None] = list(self.judges_ if trusted is None else trusted) or [None]
         rows = self.questionnaire_.checked(X)
-        repeated = np.repeat(rows, len(names), axis=0)
-        values = self.predict(repeated, names * len(rows), question)
-        return values.reshape(len(rows), len(names))
+        # One after the other: X for all of them at once would be as many times as large.
+        return np.stack([self.predict(rows, [name] * len(rows), question) for name in names], axis=1)
 
     @property
     def adaptable(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,20 @@ def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_n
     np.testing.assert_array_equal(model.predict_each(X)[:, 0], model.predict(X, ["ann"] * 60))
     with pytest.raises(WrongUse, match="no order"):
         model.predict_for(X)
+
+
+def test_the_answers_of_many_judges_take_no_copy_of_x_for_each() -> None:
+    X, y, _ = world(400)
+    model = made("judge_mean").fit(X, y, range(400), QUESTIONS)
+    tracemalloc.start()
+    try:
+        each = model.predict_each(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert each.shape == (400, 400)
+    np.testing.assert_array_equal(each[:, model.judges_.index("7")], model.predict(X, ["7"] * 400))
+    assert peak < 400 * X.nbytes / 2
 
 
 def test_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
