@@ -19,29 +19,30 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
         BadLabels: Says how many there are of each class.
     """
     labels: Counter[Label] = Counter()
-    unscorable = 0
+    unscorable: Counter[Label] = Counter()
     for conversation in conversations:
-        if conversation.not_scorable:
-            unscorable += 1
-        else:
-            labels[conversation.label] += 1
+        (unscorable if conversation.not_scorable else labels)[conversation.label] += 1
     good, bad = labels[Label.POSITIVE], labels[Label.NEGATIVE]
     if min(good, bad) >= minimum:
         return
-    left_out = f", {unscorable} that can't be scored" if unscorable else ""
+    lost = unscorable[Label.POSITIVE] + unscorable[Label.NEGATIVE]
+    left_out = f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
-    raise BadLabels(f"{_lack(good, bad, minimum)}: {counts}", remedy=_remedy(good, bad, minimum))
+    raise BadLabels(f"{_lack(good, bad, lost, minimum)}: {counts}", remedy=_remedy(good, bad, lost, minimum))
 
 
-def _lack(good: int, bad: int, minimum: int) -> str:
+def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad:
-        return "no conversation has a label"
+        return "no conversation with a label can be scored" if lost else "no conversation has a label"
     if not good or not bad:
-        return f"all labels are {'negative' if bad else 'positive'}"
+        counted = " of conversations that can be scored" if lost else ""
+        return f"all labels{counted} are {'negative' if bad else 'positive'}"
     return f"fewer than {minimum} conversations of a class"
 
 
-def _remedy(good: int, bad: int, minimum: int) -> str:
-    if not good and not bad:
+def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
+    if not good and not bad and not lost:
         return "say where the labels are: --label-field, and --positive and --negative for ratings"
+    if lost:
+        return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
     return f"add labelled conversations until there are {minimum} of each class"

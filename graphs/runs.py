@@ -40,7 +40,7 @@ from pollex.graphs.score import ScoreContext
 from pollex.graphs.waves import WaveState
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import answers_of, extractions_of
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.store.store import Store
 
 LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
@@ -173,8 +173,8 @@ async def _learn(
     prompts: Mapping[str, str],
     graph: LearnRunnable,
 ) -> Learned:
+    check_learnable(logs, settings.minimum)
     learnable = logs.learnable
-    check_learnable(learnable, settings.minimum)
     sides = split(learnable, settings.test_fraction, settings.seed)
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
@@ -222,6 +222,8 @@ async def score(
     }
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
+        if not store.value("SELECT count(*) FROM rubrics WHERE run = ?", [run.id]):
+            store.put(rubric_rows(run.id, rubric_set.rubrics))  # so that a trace can tell what was asked
         known = kept_ids(store, run.id)
         for start in range(0, len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]

@@ -71,7 +71,7 @@ def learn_command(
     )
     given = given_rubrics(rubrics_from, method, model)
     logs = read_logs(sources, options=reading)
-    check_learnable(logs.learnable, settings.minimum)
+    check_learnable(logs, settings.minimum)
     if run.dry_run:
         from pollex.planning import plan_learning  # the client behind it takes a second to import
 

@@ -150,7 +150,8 @@ def show_findings(console: Console, trace: ConversationTrace, questions: Mapping
             options = question.options if question else answer.scale
             known = len(answer.probabilities) == len(options)
             option = options[answer.chosen].text if known else str(answer.chosen)
-            line(console, f"  {id_}  {text}  {option} ({answer.source}, {answer.judge}); {answer.justification}")
+            by = ", ".join(dict.fromkeys((answer.source, answer.judge)))
+            line(console, f"  {id_}  {text}  {option} ({by}); {answer.justification}")
     if (score := trace.score) and score.netsat is not None:
         sure = "confident" if score.confident else "in the uncertainty window"
         line(

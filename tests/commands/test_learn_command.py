@@ -26,10 +26,14 @@ ESCAPE = "\x1b[2J\x1b]0;owned\x07"
         ([one for one in small_log() if one["thumbs"] == "up"], "all labels are positive"),
         ([one for one in small_log() if one["thumbs"] == "down"], "all labels are negative"),
         (small_log()[:18], "fewer than 10 conversations of a class: 9 positive, 9 negative"),
-        ([row(n, ["Hi.", f"Hello {n}."]) for n in range(30)], "no conversation has a label"),
+        ([row(n, ["Hi.", f"Hello {n}."]) for n in range(30)], "0 positive, 0 negative, 30 without a label"),
+        (
+            [row(n, ["", " "], thumbs="up" if n % 2 else "down") for n in range(30)],
+            "30 that can't be scored (30 with a label)",
+        ),
         ([], "no conversations"),
     ],
-    ids=["only up", "only down", "too few", "no labels", "empty"],
+    ids=["only up", "only down", "too few", "no labels", "no words", "empty"],
 )
 def test_a_log_that_nothing_can_be_learnt_from_is_refused(
     pollex: Pollex, tmp_path: Path, rows: list, message: str

@@ -10,6 +10,8 @@ import pytest
 from small_log import run_apart, small_log
 from small_runs import Learnt, Pollex
 
+from pollex.conversations.logs import read_logs
+from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
 
 VERBS = ("demo", "learn", "score", "evaluate", "refit", "runs", "trace", "why", "doctor", "domain")
@@ -81,6 +83,16 @@ def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(polle
     missing = pollex("trace", "last", "--conversation", "nobody\x1b[2J", "--store", learnt.store)
     assert missing.code == 2
     assert "\x1b" not in missing.said
+
+
+def test_a_scoring_runs_trace_says_what_was_asked_in_words(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    store = tmp_path / "store"
+    pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", tmp_path / "s.csv", "--store", store)
+    first = read_logs(learnt.log).conversations[0]
+    trace = pollex("trace", "last", "--conversation", first.id, "--store", store)
+    for rubric in RubricSet.load(learnt.rubrics).rubrics:
+        assert f"{rubric.id}  {rubric.text}" in trace.out
+    assert "(embedded);" in trace.out
 
 
 def test_a_run_that_is_not_there_or_not_clear_is_refused(pollex: Pollex, learnt: Learnt) -> None:

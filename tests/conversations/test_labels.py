@@ -176,8 +176,16 @@ def test_too_few_labels_are_an_error_with_counts(good: int, bad: int, message: s
 
 def test_conversations_without_words_do_not_count_as_labelled() -> None:
     log = [*labelled(Label.POSITIVE, 10), *labelled(Label.NEGATIVE, 10, content=" ")]
-    with pytest.raises(BadLabels, match="10 that can't be scored"):
+    said = r"of conversations that can be scored are positive: 10 .* 10 that can't be scored \(10 with a label\)"
+    with pytest.raises(BadLabels, match=said):
         check_learnable(log)
+
+
+def test_labels_that_stand_on_empty_conversations_are_not_said_to_be_missing() -> None:
+    log = [*labelled(Label.POSITIVE, 10, content=""), *labelled(Label.NEGATIVE, 10, content=" ")]
+    with pytest.raises(BadLabels, match=r"no conversation with a label can be scored.*words of a user") as refused:
+        check_learnable(log)
+    assert "--label-field" not in str(refused.value)
 
 
 def test_ten_of_each_class_are_enough() -> None:
