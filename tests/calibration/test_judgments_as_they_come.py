@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pollex.calibration.judgments import codes_of, judgments
@@ -16,6 +15,29 @@ from pollex.errors import WrongUse
 FOUR = tuple(Scale(name, (1.0, 2.0, 3.0, 4.0)) for name in ("Q0", "Q1", "Q2", "Q3"))
 QUESTIONS = Questionnaire(FOUR, "Q0")
 TUPLES: list[tuple[Any, ...]] = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1)]
+
+
+class Frame:
+    """As tables of pandas are: no sequence, their columns' names when gone through, and an array when asked for one."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["row", "question", "judge", "answer"])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return np.array(self.rows, dtype=object if dtype is None else dtype)
+
+
+class Gap:
+    """As pandas' NA is: what comes of comparing it is neither true nor false."""
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
 
 
 def told(y: Any, judges: Any = None) -> list[tuple[int, int, str | None, int]]:
@@ -71,7 +93,7 @@ def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: A
         lambda y: zip(*zip(*y, strict=True), strict=True),
         lambda y: [list(each) for each in y],
         lambda y: np.array(y, dtype=object),
-        lambda y: pd.DataFrame(y, columns=["row", "question", "judge", "answer"]),
+        Frame,
         lambda y: dict(enumerate(y)).values(),
     ],
 )
@@ -84,21 +106,21 @@ def test_no_judgments_are_none() -> None:
     assert told([]) == []
 
 
-@pytest.mark.parametrize("table", [list, np.array, pd.DataFrame])
+@pytest.mark.parametrize("table", [list, np.array, Frame])
 def test_a_table_of_four_questions_is_no_list_of_judgments(table: Callable[[Any], Any]) -> None:
     gap = float("nan")
     y = table([[4.0, gap, gap, gap], [2.0, gap, gap, 1.0], [gap, gap, gap, gap]])
     assert told(y, ["ann", "bob", "cy"]) == [(0, 0, "ann", 3), (1, 0, "bob", 1), (1, 3, "bob", 0)]
 
 
-@pytest.mark.parametrize("nobody", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, ""])
+@pytest.mark.parametrize("nobody", [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), Gap(), ""])
 def test_a_judge_who_is_missing_is_nobody_and_not_called_nan(nobody: Any) -> None:
     assert told([4, 2, 1], ["ann", nobody, nobody])[1:] == [(1, 0, None, 1), (2, 0, None, 0)]
     assert told([(0, "Q0", nobody, 1)]) == [(0, 0, None, 0)]
 
 
 def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floats_or_not() -> None:
-    given = pd.Series([7, None, 12])
+    given = np.array([7, np.nan, 12])
     assert [name for _, _, name, _ in told([4, 2, 1], given)] == ["7", None, "12"]
     assert codes_of([7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]).tolist() == [1, 0, 1, 0, -1]
 
