@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -15,6 +16,8 @@ import click
 from pollex.errors import Interrupted, LimitReached, PollexError
 
 VERBS = "pollex.commands"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "label")
 
 
@@ -64,12 +67,27 @@ def main() -> None:
     except BrokenPipeError:  # `pollex runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        fail(on_disk(error), error)
     except Exception as error:
-        fail(
-            PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set"),
-            error,
-        )
+        fail(unexpected(error), error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def on_disk(error: OSError) -> PollexError:
+    """What a full disk, or a place without the right to write, means for the user."""
+    if error.errno in FULL:
+        remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
+        return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
+    if error.errno in NOT_ALLOWED:
+        what = error.strerror or "not allowed"
+        return PollexError(what, where=str(error.filename or ""), remedy="check the rights, or give another place")
+    return unexpected(error)
+
+
+def unexpected(error: Exception) -> PollexError:
+    """A fault of ours."""
+    return PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set")
 
 
 def fail(error: PollexError, cause: Exception | None = None) -> None:

@@ -236,6 +236,17 @@ def test_a_reader_that_goes_away_is_no_error(learnt: Learnt, tmp_path: Path) -> 
     assert "Traceback" not in err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_as_one_and_not_as_a_fault(learnt: Learnt, tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        arguments = command("runs", "--store", learnt.store, "--json")
+        process = subprocess.Popen(arguments, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the disk is full → make room" in err
+    assert "unexpected" not in err
+
+
 @pytest.mark.parametrize("name", ["learn", "score"])
 def test_a_resume_of_nothing_says_so(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, name: str) -> None:
     options = ["--rubrics", learnt.rubrics] if name == "score" else []
