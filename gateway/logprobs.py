@@ -48,10 +48,13 @@ class Tokens:
 
     @classmethod
     def of(cls, entries: Sequence[Any] | None, text: str) -> Self | None:
-        """Lays `entries`, as the protocol gives them, over `text`; None where they are missing or of another text."""
+        """Lays `entries`, as the protocol gives them, over `text`; None where they are missing or of another text.
+
+        Servers that cut thoughts off the text may leave their tokens: the answer is what stands last.
+        """
         if not entries or not all(isinstance(entry, Mapping) and "token" in entry for entry in entries):
             return None
-        offset = b"".join(_bytes(entry) for entry in entries).find(text.encode("utf-8", "replace"))
+        offset = b"".join(_bytes(entry) for entry in entries).rfind(text.encode("utf-8", "replace"))
         return cls(entries, text, offset) if text and offset >= 0 else None
 
     def alternatives(self, start: int) -> int:

@@ -59,7 +59,7 @@ def _settled(fault: Fault) -> Outcome | None:
 def _read_completion(body: Mapping[str, Any], call: Call, seconds: float) -> Outcome:
     choice = body["choices"][0]
     message = choice["message"]
-    text = _text(message)
+    text = _text(message, call)
     common: dict[str, Any] = {
         "text": text,
         "logprobs": _logprobs(choice),
@@ -95,13 +95,16 @@ def _asked_for_one_token(call: Call) -> bool:
     return call.max_tokens == 1
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    """What the model wrote: a string, text parts, or the arguments of the tool call that the answer was asked as."""
+def _text(message: Mapping[str, Any], call: Call) -> str:
+    """What the model wrote: a string, text parts, or the arguments of the tool call that the answer was asked as.
+
+    Some servers write words, or none, beside that call; of several calls the last counts, as of several objects.
+    """
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") == "text")
-    if content is None and (calls := message.get("tool_calls")):
-        content = calls[0]["function"]["arguments"]
+    if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
+        content = calls[-1]["function"]["arguments"]
     if content is not None and not isinstance(content, str):
         raise TypeError("content is no text")
     return content or ""

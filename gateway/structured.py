@@ -3,7 +3,7 @@
 Models wrap their answer. What is put up with, and nothing else:
 
 - a byte order mark and white space;
-- `<think>…</think>` before the answer; thoughts that never end hold no answer;
+- `<think>…</think>` before the answer; thoughts that never end hold no answer, and tags within it are words of it;
 - prose and code fences around the object;
 - several objects: the last complete one counts;
 - a comma before a closing brace or bracket.
@@ -26,6 +26,7 @@ _THOUGHTS_BEGIN = "<think>"
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _MARK = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_LEAD = re.compile(r"[\s\ufeff]*(?:```\w*\s*)?(?=\{)")
 _MOST_STARTS = 2_000
 
 
@@ -46,10 +47,9 @@ class Block:
 
 def last_object(text: str) -> Block | None:
     """The last complete JSON object in `text`; None where there is none."""
-    thoughts = text.rfind(_THOUGHTS_END)
-    if thoughts < 0 and _THOUGHTS_BEGIN in text:
+    begin = behind_thoughts(text)
+    if begin is None:
         return None
-    begin = thoughts + len(_THOUGHTS_END) if thoughts >= 0 else 0
     mended = _TRAILING_COMMA.sub(_blank_comma, text)
     found = None
     for _ in range(_MOST_STARTS):
@@ -60,6 +60,28 @@ def last_object(text: str) -> Block | None:
         found = block or found
         begin = block.end if block else begin + 1
     return found
+
+
+def behind_thoughts(text: str) -> int | None:
+    """Where in `text` an answer may begin; None where thoughts never end.
+
+    An object may speak of the tags, too: of a conversation about them, or one that tries to spoil the answer. So where
+    one stands right at the beginning, or right behind the first thoughts, and reaches beyond the last tag, that is it.
+    """
+    last, first = text.rfind(_THOUGHTS_END), text.find(_THOUGHTS_END)
+    for begin in (0, first + len(_THOUGHTS_END)) if first >= 0 else (0,):
+        if _end_of_object(text, begin) > max(last, text.rfind(_THOUGHTS_BEGIN)):
+            return begin
+    if last < 0:
+        return None if _THOUGHTS_BEGIN in text else 0
+    return last + len(_THOUGHTS_END)
+
+
+def _end_of_object(text: str, begin: int) -> int:
+    """Where the object ends that stands at `begin`, white space and a fence before it left aside; -1 without one."""
+    lead = _LEAD.match(text, begin)
+    block = _decode(text, lead.end()) if lead else None
+    return block.end if block else -1
 
 
 def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:

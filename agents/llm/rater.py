@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
@@ -115,19 +116,24 @@ class LlmRater:
     async def _rate(
         self, conversation: Conversation, question: Question, described: Sequence[Item], judge: str
     ) -> Answer | Unanswered:
-        outcome = await self.asker.ask(self._call(conversation, question, described))
-        block = object_in(outcome.text) if isinstance(outcome, Completed) else None
-        option = chosen(block.value.get("answer"), texts(question)) if block else None
-        if option is None or block is None:
-            return failure(outcome, judge, question.id)
-        return Answer(
-            question_id=question.id,
-            probabilities=point(option, len(question.options)),
-            chosen=option,
-            source="point",
-            justification=str(block.value.get("why") or ""),
-            judge=judge,
-        )
+        """One run's answer; what is none of the options is asked for once more."""
+        call = self._call(conversation, question, described)
+        for attempt in range(2):
+            outcome = await self.asker.ask(replace(call, replicate=call.replicate + attempt))
+            block = object_in(outcome.text) if isinstance(outcome, Completed) else None
+            option = chosen(block.value.get("answer"), texts(question)) if block else None
+            if block is not None and option is not None:
+                return Answer(
+                    question_id=question.id,
+                    probabilities=point(option, len(question.options)),
+                    chosen=option,
+                    source="point",
+                    justification=str(block.value.get("why") or ""),
+                    judge=judge,
+                )
+            if not isinstance(outcome, Completed):
+                break
+        return failure(outcome, judge, question.id)
 
     def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
         options = texts(question)

@@ -8,10 +8,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pollex.gateway.structured import Block, last_object
+from pollex.gateway.structured import Block, behind_thoughts, last_object
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_THOUGHTS_END = "</think>"
 
 
 class Conflict:
@@ -26,8 +25,10 @@ def object_in(text: str) -> Block | None:
 
     An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
     """
-    block = last_object(text)
-    begin = text.find("{", text.rfind(_THOUGHTS_END) + 1)
+    answer = behind_thoughts(text)
+    if answer is None:
+        return None
+    block, begin = last_object(text), text.find("{", answer)
     if block is None or begin < block.start:
         block = _around(block, text, begin) or block
     return _storable_block(block) if block and _SURROGATE.search(text) else block

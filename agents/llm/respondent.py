@@ -7,7 +7,7 @@ from pollex.agents.llm.asking import Asker, failure
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
 
-_THOUGHTS_END = "</think>"
+_THOUGHTS_BEGIN, _THOUGHTS_END = "<think>", "</think>"
 
 
 class Respondent:
@@ -48,7 +48,21 @@ class Respondent:
         outcome = await self.asker.ask(self.call(item, question, temperature))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.name, item)
-        answer = outcome.text.rpartition(_THOUGHTS_END)[2].strip()
+        answer = without_thoughts(outcome.text)
         if not answer:
             return Unanswered(question_id=item, outcome="refused", detail="thoughts and no answer", judge=self.name)
         return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def without_thoughts(text: str) -> str:
+    """What stands behind the thoughts that `text` begins with; empty where they never end.
+
+    Some templates leave the tag out with which thoughts begin: then a single end of them tells. Any other tag is a word
+    of the answer, to a question about such tags for example.
+    """
+    text = text.strip()
+    if text.startswith(_THOUGHTS_BEGIN):
+        return text.partition(_THOUGHTS_END)[2].strip()
+    if text.count(_THOUGHTS_END) == 1 and _THOUGHTS_BEGIN not in text:
+        return text.partition(_THOUGHTS_END)[2].strip()
+    return text

@@ -137,3 +137,13 @@ def test_the_last_object_counts_also_where_an_earlier_one_repeats_a_key() -> Non
     block = object_in('{"1": 1, "1": 2} no, rather {"1": 3}')
     assert block is not None
     assert block.value == {"1": 3}
+
+
+def test_thoughts_that_never_end_hold_no_answer_though_an_object_stands_in_them() -> None:
+    assert object_in('<think> perhaps {"answer": "yes", "why": "so"}, but hm') is None
+
+
+def test_an_answer_that_speaks_of_thoughts_is_read_whole() -> None:
+    block = object_in('{"answer": "no", "why": "USER asks about </think>"}')
+    assert block is not None
+    assert block.value["answer"] == "no"

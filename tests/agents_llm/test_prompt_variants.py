@@ -49,10 +49,15 @@ async def test_a_description_that_fails_is_a_failed_run_and_the_question_is_not_
 
 
 @pytest.mark.parametrize("text", ['{"answer": "maybe", "why": ""}', '{"answer": 1}', "yes", "{}"])
-async def test_an_answer_that_is_no_option_is_unparsable(text: str) -> None:
-    (found,) = await LlmRater(asker(Scripted(otherwise=text)), "v0").judge(TALK, [QUESTION])
+async def test_an_answer_that_is_no_option_is_asked_for_once_more_and_then_unparsable(text: str) -> None:
+    door = Scripted(otherwise=text)
+    (found,) = await LlmRater(asker(door), "v0").judge(TALK, [QUESTION])
     assert isinstance(found, Unanswered)
     assert found.outcome == "unparsable"
+    assert [call.replicate for call in door.history] == [0, 1]
+    mended = Scripted(queue=[Completed(text=text)], otherwise=model)
+    (found,) = await LlmRater(asker(mended), "v0").judge(TALK, [QUESTION])
+    assert isinstance(found, Answer)
 
 
 async def test_a_call_that_fails_and_a_conversation_that_cannot_be_rated_are_unanswered() -> None:

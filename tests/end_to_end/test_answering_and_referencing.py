@@ -95,6 +95,8 @@ def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answe
         [
             said("matter 006", "<think>hm, 41?</think>\n42"),
             said("matter 007", "<think>hm</think>"),
+            said("matter 004", "<think>they may go on for"),
+            said("matter 005", "Thoughts end with </think>, and begin with <think>."),
             said('"temperature":0.7', "free"),
             said('"temperature":0.1', "fixed"),
         ]
@@ -107,6 +109,8 @@ def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answe
         ("free", 0.7),
         ("free", 0.7),
     ]
+    assert (rows[4]["answer"], rows[4]["outcome"]) == (None, "refused")  # thoughts that never end
+    assert rows[5]["answer"] == "Thoughts end with </think>, and begin with <think>."
     assert {row["model"] for row in rows} == {"sut"}
     assert rows[6]["answer"] == "42"  # what it thought is no part of it
     assert (rows[7]["answer"], rows[7]["outcome"]) == (None, "refused")

@@ -66,6 +66,16 @@ def test_what_is_no_object_is_not_mended_into_one(text: str) -> None:
     assert last_object(text) is None
 
 
+QUOTING = {"answer": "Agree", "why": "USER asks what <think> and </think> are."}
+
+
+@pytest.mark.parametrize("around", ["{}", " ```json\n{}\n```", "<think>Hm {{</think>\n{}", "{{</think>{}"])
+def test_tags_of_thoughts_within_an_answer_are_words_of_it(around: str) -> None:
+    block = last_object(around.format(json.dumps(QUOTING)))
+    assert block is not None
+    assert block.value == QUOTING
+
+
 def test_every_value_is_found_where_it_stands() -> None:
     text = 'Well: {"answers": [{"id": "r,1", "n": 3}, {"id": "r]2", "ok": true,}], "x": {"y": "é\\""}}'
     block = last_object(text)
@@ -106,6 +116,15 @@ def entry(token: str, probability: float, **alternatives: float) -> dict[str, An
     top = {token: probability, **{name.replace("_", " "): p for name, p in alternatives.items()}}
     listed = [{"token": text, "logprob": math.log(p) if p else -9999.0, "bytes": None} for text, p in top.items()]
     return {"token": token, "logprob": math.log(probability), "top_logprobs": listed}
+
+
+def test_thoughts_that_a_server_cut_off_the_text_and_left_among_the_tokens_are_not_the_answer() -> None:
+    thoughts = [entry("A", 0.6, B=0.3), entry(" or ", 1.0), entry("B", 0.9, A=0.05), entry("</think>", 1.0)]
+    tokens = Tokens.of([*thoughts, entry("B", 0.7, A=0.2)], "B")
+    assert tokens is not None
+    found = tokens.distribution(0, ["A", "B"])
+    assert found is not None
+    assert found.probabilities == pytest.approx((0.2, 0.7))
 
 
 def test_one_token_gives_each_label_its_probability_and_the_rest_is_told() -> None:

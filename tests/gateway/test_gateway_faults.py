@@ -311,6 +311,15 @@ async def test_a_refusal_is_kept_and_not_paid_twice(rule: dict[str, Any]) -> Non
         assert server.counts()["received"] == 2
 
 
+@pytest.mark.parametrize("words", [None, "", "I'll use the tool."])
+async def test_the_last_call_of_a_tool_is_the_answer_whatever_words_stand_beside_it(words: str | None) -> None:
+    calls = [{"id": text, "type": "function", "function": {"name": "answer", "arguments": text}} for text in "ab"]
+    with ProtocolServer(script=[{"do": "message", "content": words, "tool_calls": calls}]) as server:
+        outcome = await ask_once(server.url, question(form="tool"))
+    assert isinstance(outcome, Completed)
+    assert outcome.text == "b"
+
+
 async def test_prose_that_begins_like_a_refusal_is_an_answer_where_prose_was_asked_for() -> None:
     with ProtocolServer(script=[{"do": "message", "content": "I'm sorry is what the agent said."}]) as server:
         assert isinstance(await ask_once(server.url, question(schema=None)), Completed)
