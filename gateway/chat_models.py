@@ -56,6 +56,11 @@ class ChatModel:
         digest = hashlib.sha256(without(self.secrets, settings).encode("utf-8", "replace")).hexdigest()[:16]
         return f"langchain:{kind.__module__}.{kind.__qualname__}:{digest}"
 
+    @property
+    def shown(self) -> str:
+        """See `Endpoint`; no key is in it."""
+        return self.place
+
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Keys that the model holds."""

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, request_for
+from pollex.gateway.redaction import redacted
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -44,6 +45,11 @@ class Endpoint:
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise WrongUse("the base URL is not an http(s) address", remedy="give one like http://localhost:8000/v1")
+        if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise WrongUse(
+                "the API key has characters that no HTTP header may have",
+                remedy="look in OPENAI_API_KEY for line breaks, and for letters that aren't ASCII",
+            )
 
     @cached_property
     def place(self) -> str:
@@ -54,6 +60,11 @@ class Endpoint:
         default = {"http": 80, "https": 443}[parts.scheme]
         port = f":{parts.port}" if parts.port and parts.port != default else ""
         return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), parts.query, ""))
+
+    @cached_property
+    def shown(self) -> str:
+        """`place` for people and files: a key in its query is blanked out."""
+        return redacted(self.place, self.secrets)
 
     def url(self, path: str) -> str:
         """Address of an operation, for example `chat/completions`; a query in the base URL stays."""
@@ -72,7 +83,9 @@ class Endpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """What must not appear in any text, the longest first."""
-        named = [*self.headers.items(), *parse_qsl(urlsplit(self.base_url).query)]
+        query = urlsplit(self.base_url).query
+        as_written = [(name, value) for name, _, value in (pair.partition("=") for pair in query.split("&"))]
+        named = [*self.headers.items(), *parse_qsl(query), *as_written]
         proxy_password = urlsplit(self.proxy).password if self.proxy else None
         kept = {self.api_key, *self._userinfo[1:], proxy_password}
         kept |= {value for name, value in named if _NAMES_SECRET.search(name)}

@@ -100,7 +100,7 @@ class Gateway:
         self._again = frozenset(again)
         self._window = window
         self._budget = budget or Budget(self.limits)
-        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.place}")
+        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.shown}")
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
         self._stopped: PollexError | None = None
         self._jitter = random.Random()  # only spreads retries over time; enters no result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pollex.errors import LimitReached, WrongUse
@@ -21,6 +22,13 @@ class Price:
 
     read: float
     written: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.read < math.inf and 0 <= self.written < math.inf):
+            raise WrongUse(
+                f"prices of {self.read:g} and {self.written:g} for a million tokens",
+                remedy="give numbers from 0 on: --price-in, --price-out",
+            )
 
     def cost(self, prompt: int, completion: int) -> float:
         """Of that many tokens."""
@@ -57,8 +65,14 @@ class Limits:
     cut_prompts: int = 3
 
     def __post_init__(self) -> None:
-        if min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts) < 1 or self.deadline <= 0:
+        counted = min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts)
+        if counted < 1 or not self.deadline > 0:  # NaN is above nothing
             raise WrongUse("a limit is below 1", remedy="give positive numbers for concurrency, deadline and attempts")
+        for name in ("max_wait", "max_calls", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                option = f"--{name.replace('_', '-')}"
+                raise WrongUse(f"{option} {value:g}", remedy="give a number from 0 on, or leave it out")
         if self.max_cost is not None and self.price is None:
             raise WrongUse("--max-cost needs prices", remedy="add --price-in and --price-out")
 

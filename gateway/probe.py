@@ -15,7 +15,6 @@ from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.limits import Limits
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.gateway.redaction import redacted
 from pollex.gateway.structured import Block, last_object, value_spans
 from pollex.gateway.wires import OpenAIWire
 
@@ -152,7 +151,7 @@ class _Bench:
             self.calls += gateway.used.total.sent
         if isinstance(outcome, Failed) and outcome.fault != "bad_request":
             remedy = "check the address and that the server runs"
-            raise ModelUnavailable(outcome.detail, where=redacted(self._endpoint.place), remedy=remedy)
+            raise ModelUnavailable(outcome.detail, where=self._endpoint.shown, remedy=remedy)
         return outcome
 
     async def samples(self, call: Call, n: int) -> int:

@@ -67,9 +67,12 @@ class ModelOptions:
     embedding_model: str = DEFAULT_MODEL
 
     def endpoint(self) -> Endpoint:
-        """Where to ask. The key comes from the environment alone, so that it stands in no shell history."""
+        """Where to ask. The key comes from the environment alone, so that it stands in no shell history.
+
+        White space around it is what a file that it was read from ended with.
+        """
         assert self.model is not None, "the embedded roles need no endpoint"
-        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY"))
+        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY", "").strip() or None)
 
 
 @dataclass(kw_only=True)
@@ -124,7 +127,7 @@ class Workers:
         """Who works, for people."""
         if self.gateway is None:
             return "embedded (no LLM, no network)"
-        return f"{self.record.name} at {self.gateway.endpoint.place}"
+        return f"{self.record.name} at {self.gateway.endpoint.shown}"
 
 
 @asynccontextmanager
@@ -212,7 +215,7 @@ def llm_workers(
         fingerprint=roles.judge.fingerprint,
         value=options.value,
         options={
-            "place": gateway.endpoint.place,
+            "place": gateway.endpoint.shown,
             **{name: getattr(options, name) for name in JUDGING},
             "without": sorted(options.without),
             "seed": seed,

@@ -91,7 +91,7 @@ class Examined:
         able = [said for name, said in ABLE.items() if getattr(self.capabilities, name)]
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
-        where = f"{self.capabilities.model} at {self.endpoint.place}"
+        where = f"{self.capabilities.model} at {self.endpoint.shown}"
         return f"{where} can do {', '.join(able) or 'plain text alone'}{size} ({self.capabilities.calls} calls)"
 
     @property
@@ -105,7 +105,7 @@ class Examined:
         """JSON values."""
         found = self.capabilities
         return {
-            "place": self.endpoint.place,
+            "place": self.endpoint.shown,
             "capabilities": found.as_dict() if found else None,
             "switched_off": found.missing() if found else None,
         }

@@ -52,6 +52,15 @@ def test_a_key_inside_a_conversation_is_no_secret_of_ours_but_one_in_the_address
     assert holders(bench.folder, ended) == []
 
 
+def test_a_key_in_the_query_of_the_address_is_in_no_rubric_set_and_no_word(bench: Bench) -> None:
+    bench.log(24)
+    bench.server.script([ATTENTIVE])
+    ended = bench.run([*bench.learning(), "--base-url", f"{bench.server.url}?code={KEY}&api_key=query-{KEY}"])
+    assert ended.code == 0, ended.err
+    assert "[redacted]" in json.loads((bench.folder / "learnt.json").read_text())["judge"]["options"]["place"]
+    assert holders(bench.folder, ended) == []
+
+
 def test_tracing_in_the_environment_contacts_nobody(bench: Bench) -> None:
     bench.log(24)
     with ProtocolServer() as eavesdropper:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -98,7 +99,27 @@ def test_a_base_url_that_is_none_is_refused(base_url: str) -> None:
         Endpoint("m", base_url)
 
 
-@pytest.mark.parametrize("limits", [{"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}])
+@pytest.mark.parametrize("key", ["abcdef123456\n", "abc\x00def123", "sleutel-ключ", "a\u2028bcdef"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(WrongUse, match="OPENAI_API_KEY") as refused:
+        Endpoint("m", "http://host/v1", key)
+    assert key[:4] not in str(refused.value)
+
+
+@pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)])
+def test_prices_that_are_no_numbers_from_nothing_on_are_refused(price: tuple[float, float]) -> None:
+    with pytest.raises(WrongUse, match="--price-in, --price-out"):
+        Price(*price)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *({"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}),
+        *({"deadline": math.nan}, {"max_wait": -1.0}, {"max_wait": math.nan}, {"max_calls": -1}),
+        *({"max_cost": math.nan, "price": Price(1, 1)}, {"max_cost": -1.0, "price": Price(1, 1)}),
+    ],
+)
 def test_limits_that_allow_nothing_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(WrongUse):
         Limits(**limits)
@@ -141,6 +162,31 @@ def test_whatever_looks_like_a_key_is_blanked_out_of_messages(text: str) -> None
 def test_a_body_that_is_kept_loses_known_secrets_and_nothing_else() -> None:
     said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
     assert without([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab"
+
+
+AWKWARD = 'k3y/with+slash&amp=="q9'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(AWKWARD)[1:-1],
+        json.dumps(AWKWARD)[1:-1].replace("/", "\\/"),
+        json.dumps(json.dumps(AWKWARD)[1:-1])[1:-1],
+        AWKWARD.replace("+", "\\u002B").replace("&", "\\u0026").replace('"', "\\u0022"),
+        "".join(f"\\u{ord(character):04x}" for character in AWKWARD),
+    ],
+)
+def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_still_reads(written: str) -> None:
+    kept = without([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
+    assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
+
+
+def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
+    endpoint = Endpoint("m", "http://host/v1?api-version=2024&subscription-key=se%2Fcret-in-query")
+    assert endpoint.url("models").endswith("subscription-key=se%2Fcret-in-query")
+    assert endpoint.shown.startswith("http://host/v1?api-version=2024&")
+    assert "cret-in-query" not in endpoint.shown
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,8 @@ class _Connection(asyncio.Protocol):
         self._answer(head.decode("latin-1"), body)
 
     def _answer(self, head: str, body: bytes) -> None:
-        method, path, _ = head.split(" ", 2)
+        method, address, _ = head.split(" ", 2)
+        path = address.partition("?")[0]
         if path.endswith("/chat/completions"):
             state = self._state
             self._busy = True
