@@ -47,6 +47,8 @@ STAND_IN = "ordinal"
 STAND_IN_OF_CLASSES = "network"
 FEW_SEEDS = 3
 """Of a network that is fitted a hundred times."""
+FEW_ANSWERS = 10
+"""Of the main question: with more of them intervals of smECE take minutes."""
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 MOST_GROUPS, MOST_JUDGES = 8, 60
 JUDGE, LLMS_JUDGE = "judge", "judge (column of the answers)"
@@ -59,12 +61,14 @@ class Effort:
 
     Attributes:
         resamples: Of texts, for most intervals.
-        smece: Of texts, for those of smECE, which take long.
+        smece: Of texts, for the calibrator's interval of smECE, which takes long.
+        smece_beside: The same for each of the models beside it.
         draws: Of training texts, for each point of the learning curve.
     """
 
     resamples: int = 2000
     smece: int = 100
+    smece_beside: int = 20
     draws: int = 5
 
 
@@ -92,6 +96,12 @@ class Bench:
     def given(self) -> Judgments:
         """Judgments of the main question."""
         return self.y.of_question(self.questions.index())
+
+    def smece_resamples(self, *, own: bool) -> int:
+        """For the calibrator's own interval or another model's; smECE is searched for at each answer and resample."""
+        if len(self.questions.scale().values) <= FEW_ANSWERS:
+            return self.effort.smece if own else self.effort.smece_beside
+        return min(self.effort.smece, self.effort.smece_beside) if own else 0
 
     @property
     def rng(self) -> np.random.Generator:
@@ -160,7 +170,7 @@ def material_of(
         seen: How many of the texts the kept model learnt from; None where nobody knows.
     """
     title = name_for_people(model)
-    own, predictions = compared(bench, title, made)
+    own, predictions = compared(bench, title, made, own=True)
     given, scale = bench.given, bench.questions.scale()
     quick = quick_of(model, scale.ordinal)
     mesh, responses = responses_of(model, bench.X, given)
@@ -203,11 +213,17 @@ def material_of(
     )
 
 
-def compared(bench: Bench, title: str, model: JudgedEstimator) -> tuple[ComparedModel, Predictions]:
-    """A model's held-out figures, and what they are of."""
+def compared(
+    bench: Bench, title: str, model: JudgedEstimator, *, own: bool = False
+) -> tuple[ComparedModel, Predictions]:
+    """A model's held-out figures, and what they are of.
+
+    Args:
+        own: Whether it is the calibrator that the page is about.
+    """
     with stage(bench.bars, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
-        figures = assess(predictions, bench.rng, bench.effort.resamples, bench.effort.smece)
+        figures = assess(predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=own))
         return ComparedModel(title, figures), predictions
 
 
@@ -218,7 +234,7 @@ def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | Non
     given = bench.given
     proba = model.predict_proba(bench.X[given.row], given.names().tolist())
     predictions = Predictions.of(proba, given, bench.questions.scale())
-    figures = assess(predictions, bench.rng, bench.effort.resamples, bench.effort.smece)
+    figures = assess(predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False))
     behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
     return [ComparedModel("the kept one as it is", figures, behind)]
 

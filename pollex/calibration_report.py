@@ -68,8 +68,11 @@ def tell(console: Console, material: CalibrationMaterial) -> None:
         if model.assessment is None:
             made.add_row(cell(model.title), cell(f"not fitted: {model.why_not}"))
             continue
-        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson", "smece"))
-        made.add_row(cell(model.title), *(cell(told(figure)) for figure in figures))
+        error: Any = model.assessment.smece
+        resampled = error.low is not None or material.own.smece.low is None
+        figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
+        shown = [*map(told, figures), told(error) if resampled or error.value is None else f"{error.value:.3f}"]
+        made.add_row(*map(cell, [model.title, *shown]))
     console.print(made)
     say(console, f"{material.title}: {material.support}")
 

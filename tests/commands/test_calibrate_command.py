@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from pollex.calibration.kept import load
 from pollex.calibration.measures import Predictions
 from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration_figures import QUICK, as_fitted, bench_of, kept
+from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept
 from pollex.terminal.progress import Bars
 
 JUDGES = ("ann", "bob", "=cy")
@@ -339,6 +340,17 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     assert "judge =cy, " in page
     assert "<script" not in page
     assert "//" not in page
+
+
+def test_intervals_of_smece_are_rougher_where_there_are_many_answers(tables: Path) -> None:
+    table = read_answers(tables / "answers.csv")
+    judged = read_judgments(tables / "judgments.csv", table)
+    with Bars(Console(quiet=True)) as bars:
+        few = bench_of(table, judged, 0, None, Effort(smece=100, smece_beside=20), bars)
+    assert (few.smece_resamples(own=True), few.smece_resamples(own=False)) == (100, 20)
+    scales = tuple(replace(scale, values=tuple(range(11))) for scale in few.questions.scales)
+    many = replace(few, questions=replace(few.questions, scales=scales))
+    assert (many.smece_resamples(own=True), many.smece_resamples(own=False)) == (20, 0)
 
 
 def test_texts_that_are_new_to_the_kept_calibrator_measure_it_as_it_is(
