@@ -229,7 +229,7 @@ class Heats:
         return trials, self.stacked() if best == len(self.candidates) else {best: 1.0}
 
     def stacked(self) -> dict[int, float]:
-        """Shares of the candidates in the mixture that is likeliest on what they have not seen, but for tiny ones.
+        """Shares of the candidates in a mixture all but likeliest on what they have not seen, without tiny ones.
 
         Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
         doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
