@@ -126,6 +126,10 @@ class RubricSet(Record):
             raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
         if not ids:
             raise BadRubrics("it has no rubrics", where=where, remedy="add one, or learn again")
+        if wordless := [rubric.id for rubric in rubrics.rubrics if not rubric.text.strip()]:
+            raise BadRubrics(
+                f"the rubric {wordless[0]} has no words", where=where, remedy="write its text, or remove it"
+            )
         return rubrics
 
     def save(self, path: str | Path) -> None:
@@ -205,13 +209,15 @@ class RubricSet(Record):
         return digest_of(self.rubrics) != self.rubrics_digest
 
     def require_unedited(self, where: str = "") -> None:
-        """Raises BadRubrics where θ doesn't belong to the rubrics any more."""
+        """Raises BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
         if self.edited:
-            raise BadRubrics(
-                "rubrics were edited after θ was fitted",
-                where=where,
-                remedy=AGAIN,
-            )
+            raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
+        guaranteed = None if self.guaranteed is None else self.guaranteed.window
+        for name, window in (("window", self.window), ("guaranteed", guaranteed)):
+            for side, end, sign in (("lower", window and window.lower, 1), ("upper", window and window.upper, -1)):
+                if end is not None and sign * end > sign * self.theta:  # a score would be sure of another label
+                    what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
+                    raise BadRubrics(what, where=where, remedy=AGAIN)
 
     def scorer_of(self) -> NetSat:
         """What turns a conversation's answers into a score."""

@@ -96,6 +96,28 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert fitted.guaranteed.n == 24
 
 
+@pytest.mark.parametrize(("place", "end"), [("lower", 1.0), ("upper", -1.0)])
+def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_again(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, place: str, end: float
+) -> None:
+    kept, rubrics = RubricSet.load(learnt.rubrics), tmp_path / "rubrics.json"
+    moved = kept.window.model_copy(update={place: kept.theta + end})
+    kept.model_copy(update={"window": moved}).save(rubrics)
+    refused = pollex("score", learnt.log, "--rubrics", rubrics, "--store", store)
+    assert (refused.code, f"window.{place} is" in refused.err) == (1, True)
+    assert "on the other side of θ" in refused.err
+    assert pollex("refit", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
+    assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
+
+
+def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path) -> None:
+    def blank(rubrics: dict[str, Any]) -> None:
+        rubrics["rubrics"].append({"text": " \n", "polarity": "sat"})
+
+    refused = pollex("refit", learnt.log, "--rubrics", edited(learnt, tmp_path / "r.json", blank), "--store", store)
+    assert (refused.code, "has no words → write its text" in refused.err) == (1, True)
+
+
 def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
