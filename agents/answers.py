@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -147,6 +148,6 @@ class Unanswered(BaseModel):
     judge: str = ""
 
 
-def mendable(answer: Answer | Unanswered) -> bool:
+def mendable(answer: Answer | Unanswered, kinds: Collection[Outcome] = MENDABLE) -> bool:
     """Whether asking again may bring an answer."""
-    return isinstance(answer, Unanswered) and answer.outcome in MENDABLE
+    return isinstance(answer, Unanswered) and answer.outcome in kinds

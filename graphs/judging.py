@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from pollex.agents.answers import Answer, Option, Question, Unanswered, mendable
+from pollex.agents.answers import Answer, Option, Outcome, Question, Unanswered, mendable
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.recorded import Recorded
 from pollex.agents.rubrics import content_id
@@ -163,7 +163,7 @@ async def answered_by_people(store: Store, name: str, setting: Setting, people: 
         raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
     task, conversations = Task.from_json(kept), list(conversations_of(store, run.id))
     ensemble = Ensemble(Recorded({}), rule=task.rule)
-    tallies, _ = _so_far(store, run.id, task)
+    tallies, _ = _so_far(store, run.id, task, setting.again)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and --resume"
         raise ResumeRefused(
@@ -205,7 +205,7 @@ async def _judge(
     finished: bool = False,
 ) -> Judged:
     store, shelf = setting.store, Shelf(conversations)
-    tallies, partial = _so_far(store, run.id, task)
+    tallies, partial = _so_far(store, run.id, task, setting.again)
     if not finished:
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
     work = Work(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
@@ -249,14 +249,16 @@ async def _until_people_are_done(context: JudgeContext, people: People | None) -
         step_ = graph.ainvoke(Command(resume=given), context=context, config=settings)
 
 
-def _so_far(store: Store, run: str, task: Task) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
+def _so_far(
+    store: Store, run: str, task: Task, again: Collection[Outcome]
+) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
     """By conversation, what its runs came to; and of those that are to be asked more, the answers there are."""
     tallies: dict[str, Tally] = {}
     partial: dict[str, dict[int, Votes]] = {}
     for id_, votes in _votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
-        if any(mendable(vote) for vote in votes):
-            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not mendable(vote)}
+        if any(mendable(vote, again) for vote in votes):
+            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not mendable(vote, again)}
     return tallies, partial
 
 

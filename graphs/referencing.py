@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pollex.agents.answers import MENDABLE, Answer, Question, Unanswered, mendable
+from pollex.agents.answers import Answer, Outcome, Question, Unanswered, mendable
 from pollex.agents.llm.reference_judge import (
     CONSISTENT,
     EVIDENCE_SAYS,
@@ -124,7 +124,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     }
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
-        done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in MENDABLE | {MISSING}}
+        done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in setting.again | {MISSING}}
         context = AnswerContext(
             **setting.of_run(run.id),
             profile=profile,
@@ -187,11 +187,17 @@ async def grade(
             **setting.of_run(run.id),
             profile=profile,
             cases={case.id: case for case in cases},
-            pending=[case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain)],
+            pending=[
+                case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain, setting.again)
+            ],
             classifier=classifier,
             judge=judge,
             plain=plain,
-            types={id_: told_type(profile, found) for id_, found in known.items() if _settled(found.get(TYPE))},
+            types={
+                id_: told_type(profile, found)
+                for id_, found in known.items()
+                if _settled(found.get(TYPE), setting.again)
+            },
         )
         setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
         with context.tracer.span("reference", kind="graph"):
@@ -240,17 +246,21 @@ def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer
 
 
 def _complete(
-    profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered], plain: Judge | None
+    profile: ReferencingProfile,
+    case: Case,
+    found: Mapping[str, Answer | Unanswered],
+    plain: Judge | None,
+    again: Collection[Outcome],
 ) -> bool:
     """Whether nothing is left to ask about a case."""
     asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
     asked += [PLAIN] if plain else []
     asked += [TYPE] if TYPE in found else []
-    return all(_settled(found.get(id_)) for id_ in asked)
+    return all(_settled(found.get(id_), again) for id_ in asked)
 
 
-def _settled(answer: Answer | Unanswered | None) -> bool:
-    return answer is not None and not mendable(answer)
+def _settled(answer: Answer | Unanswered | None, again: Collection[Outcome]) -> bool:
+    return answer is not None and not mendable(answer, again)
 
 
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:

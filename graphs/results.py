@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from pollex.agents.answers import MENDABLE, Unanswered
+from pollex.agents.answers import MENDABLE, Outcome, Unanswered
 from pollex.conversations.model import Conversation, Label
 from pollex.graphs.learn.state import Work
 from pollex.graphs.netsat import Score
@@ -76,13 +76,17 @@ def scores_of(
         yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
-def scored_ids(store: Store, run: str) -> set[str]:
-    """Conversations whose score is stored, but for those that a resumed run asks about again."""
+def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) -> set[str]:
+    """Conversations whose score is stored, but for those that a resumed run asks about again.
+
+    Args:
+        again: Outcomes of an answer for which it does.
+    """
     rows = store.rows(
         """SELECT conversation FROM scores WHERE run = $1 AND conversation NOT IN (
             SELECT conversation FROM answers WHERE run = $1 GROUP BY conversation, question
             HAVING list_contains($2, last(outcome ORDER BY rowid)))""",
-        [run, sorted(MENDABLE)],
+        [run, sorted(again)],
     )
     return {row["conversation"] for row in rows}
 

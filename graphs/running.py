@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from pollex.agents.answers import MENDABLE, Outcome
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
 from pollex.graphs.learn.state import LearnSettings
@@ -31,6 +32,7 @@ class Setting:
     Attributes:
         arguments: As given by the user, for `pollex runs`.
         resume: Go on with the last unfinished run of the same fingerprint.
+        again: Outcomes that a resume asks about again.
         secrets: Keys that must not be written anywhere.
         wave: Conversations in flight at once.
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
@@ -41,6 +43,7 @@ class Setting:
     progress: Progress
     arguments: Mapping[str, Any]
     resume: bool = False
+    again: frozenset[Outcome] = MENDABLE
     secrets: Collection[str] = ()
     wave: int = WAVE
     at_once: int = WAVE

@@ -181,7 +181,9 @@ async def _learn(
         work.options = len(SCALES[judge_record.scale])
         work.extractions = extractions_of(setting.store, run.id)
         for id_, answers in answers_of(setting.store, run.id).items():
-            work.take(id_, [answer for answer in answers.values() if not mendable(answer)], judge_record.value)
+            work.take(
+                id_, [answer for answer in answers.values() if not mendable(answer, setting.again)], judge_record.value
+            )
         context = LearnContext(
             **setting.of_run(run.id),
             logs=logs,
@@ -228,7 +230,7 @@ async def score(
         for start in range(0, len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
-        shelf, done = Shelf(conversations), scored_ids(store, run.id)
+        shelf, done = Shelf(conversations), scored_ids(store, run.id, setting.again)
         context = ScoreContext(
             **setting.of_run(run.id),
             shelf=shelf,

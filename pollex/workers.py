@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.agents.answers import ScaleName
+from pollex.agents.answers import MENDABLE, Outcome, ScaleName
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
@@ -83,6 +83,7 @@ class Workers:
         record: How a rubric set remembers the judge.
         prompts: Version of each prompt by name; empty for the embedded roles.
         gateway: None for the embedded roles; `capabilities` likewise.
+        again: Outcomes that a resume asks about again.
         traced: Told the run's tracer, for spans of model calls.
         notes: What to tell the user before the work.
     """
@@ -92,6 +93,7 @@ class Workers:
     embedder: Embedder
     prompts: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    again: frozenset[Outcome] = MENDABLE
     gateway: Gateway | None = None
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
@@ -104,7 +106,9 @@ class Workers:
 
     def setting(self, store: Store, **rest: Any) -> Setting:
         """The setting of a run that they work in; `rest` as of `Setting.of`."""
-        return Setting.of(store, secrets=self.secrets, traced=self.traced, at_once=self.at_once, **rest)
+        return Setting.of(
+            store, again=self.again, secrets=self.secrets, traced=self.traced, at_once=self.at_once, **rest
+        )
 
     def for_method(self, method: str) -> Roles:
         """The roles with all that a way to learn needs.
@@ -164,18 +168,19 @@ async def hire(
         if options.without:
             raise WrongUse("the embedded roles have no prompts to leave parts out of", remedy="name a model: --model")
         return embedded_workers(profile, embedder, seed)
-    from pollex.gateway.gateway import MENDABLE, Gateway  # the client behind it takes a second to import
-    from pollex.gateway.outcomes import Kind
+    from pollex.gateway.gateway import MENDABLE as SENT_AGAIN  # the client behind it takes a second to import
+    from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
     from pollex.store.ledger import StoreLedger
 
     endpoint = chat or options.endpoint()
     capabilities = await probe(endpoint)
     ledger = StoreLedger(store)
-    again: frozenset[Kind] = MENDABLE | frozenset({"refused"}) if options.retry_refused else MENDABLE
+    refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
+    again = SENT_AGAIN | refused
     gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window, budget=budget)
     made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
-    made.traced = ledger.trace
+    made.again, made.traced = MENDABLE | refused, ledger.trace
     return made
 
 

@@ -137,6 +137,8 @@ def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_
     again = exam.answer("--resume")
     assert exam.bench.judged == before + 1
     assert again.json["outcomes"] == {"answered": 6, "refused": 1, "truncated": 1}
+    assert exam.answer("--resume", "--retry-refused").json["outcomes"] == {"answered": 7, "truncated": 1}
+    assert exam.bench.judged == before + 2
 
 
 def test_no_question_is_bought_twice_in_whatever_run(exam: Exam) -> None:
@@ -298,6 +300,17 @@ def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
     assert ended.code == 1
     assert "was started with something else" in ended.err
     assert "profile" in ended.err
+
+
+def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to(exam: Exam) -> None:
+    exam.questions(3, evidences=None, category="数学计算")
+    exam.bench.server.script([said("cause 001", "", refusal="I won't.")])
+    assert exam.judge().json["outcomes"] == {"graded": 2, "refused": 1}
+    exam.bench.server.script([])
+    assert exam.judge("--resume").json["outcomes"] == {"graded": 2, "refused": 1}
+    ended = exam.judge("--resume", "--retry-refused")
+    assert ended.json["outcomes"] == {"graded": 3}
+    assert ended.json["usage"]["all"]["sent"] == 1
 
 
 def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missing(exam: Exam) -> None:

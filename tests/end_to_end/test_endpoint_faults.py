@@ -112,6 +112,18 @@ def test_every_outcome_is_told_by_its_name_and_all_sum_up(bench: Bench, rule: di
     assert ended.json["usage"]["judge"]["sent"] == bench.judged
 
 
+def test_what_was_refused_is_asked_again_by_a_resume_that_is_told_to_and_by_no_other(bench: Bench) -> None:
+    bench.log(10)
+    bench.server.script(faulty(ONE, do="message", content=None, refusal="I can't."))
+    assert bench.run(bench.scoring()).json["outcomes"] == {"refused": 1, "scored": 9}
+    bench.server.script([ATTENTIVE])
+    before = bench.judged
+    assert bench.run(bench.scoring("--resume")).json["outcomes"] == {"refused": 1, "scored": 9}
+    assert bench.judged == before
+    assert bench.run(bench.scoring("--resume", "--retry-refused")).json["outcomes"] == {"scored": 10}
+    assert bench.judged > before
+
+
 def test_a_judge_that_fails_its_canaries_is_suspect_and_scores_nothing(bench: Bench) -> None:
     bench.log(20)
     bench.server.script([])  # answers by chance

@@ -46,6 +46,20 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
 
 
+def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_told_to(bench: Bench) -> None:
+    bench.log(COUNT)
+    refusal = {"do": "message", "match": f'"seed":{SEED}', "content": None, "refusal": "I can't."}
+    bench.server.script([refusal, *runs_say("yes", *["yes"] * 6)])
+    first = bench.run(judging(bench, "--variant", "v0"))
+    assert first.json["runs"]["failed"] == {"refused": COUNT}
+    bench.server.script(runs_say(*["yes"] * 7))
+    assert bench.run(judging(bench, "--variant", "v0", "--resume")).json["usage"]["all"]["sent"] == 0
+    ended = bench.run(judging(bench, "--variant", "v0", "--resume", "--retry-refused"))
+    assert ended.json["runs"]["failed"] == {}
+    assert ended.json["usage"]["all"]["sent"] == COUNT
+    assert {one["answered"] for one in verdicts(bench)} == {RUNS}
+
+
 def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}])
