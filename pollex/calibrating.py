@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -66,7 +67,8 @@ def fit_command(
     for line in told_choice(fitted):
         say(console, line)
     say(console, f"{name_for_people(fitted)}: {support(about['labels'])}")
-    say(console, f"Wrote {path}. How good is it: pollex calibrate report {out} {answers} {judgments}")
+    next_command = shlex.join(["pollex", "calibrate", "report", str(out), answers, judgments])
+    say(console, f"Wrote {path}. How good is it: {next_command}")
     if as_json:
         print_json({"out": str(out), **about, **faults_json(faults)})
     return exit_code(faults)

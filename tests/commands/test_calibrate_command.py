@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -276,6 +277,13 @@ def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
     assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, None, False)
     assert "which texts it learnt from isn't known" in ended.err
+
+
+def test_the_command_that_is_recommended_can_be_pasted(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    answers, judgments = shutil.copy(tables / "answers.csv", tmp_path / "my answers.csv"), tables / "judgments.csv"
+    ended = pollex("calibrate", "fit", answers, judgments, "--out", tmp_path / "a & b", "--model", "constant")
+    said = ended.out.partition("How good is it: ")[2]
+    assert shlex.split(said)[2:] == ["report", str(tmp_path / "a & b"), str(answers), str(judgments)]
 
 
 def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
