@@ -121,12 +121,21 @@ class Assembler:
         """A table's conversation from its turns, by their numbers, or in the table's order where there are none."""
         ordered = sorted(parts, key=lambda part: part.draft.position or 0)
         try:
+            _require_places(parts)
             picked = _agreed([part.picked for part in ordered])
         except BadInput as error:
             return _bad(parts[0].row, error)
         turns = tuple(turn for part in ordered for turn in part.draft.turns)
         first = parts[0].row
         return Placed(_conversation(turns, picked, self._options.max_turn_chars, first), first.source, first.line)
+
+
+def _require_places(parts: Sequence[Part]) -> None:
+    """All turns of a conversation are numbered, or none: nobody knows where one without a number belongs."""
+    places = [part.draft.position is None for part in parts]
+    if any(places) and not all(places):
+        what = f"{sum(places)} of its {len(places)} turns have no number"
+        raise BadInput(what, remedy="number all turns of a conversation, or none")
 
 
 def _bad(row: Row, error: BadInput) -> BadRow:

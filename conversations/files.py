@@ -6,6 +6,7 @@ import glob
 import shutil
 import sys
 import tempfile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -125,21 +126,24 @@ def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
         with path.open(encoding=encoding, errors="surrogateescape", newline="") as text:
             for number, line in enumerate(text, start=1):
                 if not line.isascii():
-                    _check_decoded(f"{source}:{number}", line, encoding)
+                    _check_decoded(f"{source}:{number}", line, encoding, path)
                 yield line
     except LookupError:
         raise WrongUse(f"no encoding is called {encoding!r}", remedy="try --encoding utf-8 or latin-1") from None
     except UnicodeError as error:
-        raise _not_text(source, encoding, str(error)) from None
+        raise _not_text(source, encoding, str(error), path) from None
 
 
-def _check_decoded(where: str, line: str, encoding: str) -> None:
+def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}") from None
+        raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}", path) from None
 
 
-def _not_text(where: str, encoding: str, what: str) -> NotText:
+def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
+    """With the encoding that the file's mark of byte order gives away, else the two that are usual beside UTF-8."""
+    with path.open("rb") as file:
+        likely = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252 (Windows) or latin-1"
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    return NotText(f"not {name} text: {what}", where=where, remedy="name the file's encoding: --encoding latin-1")
+    return NotText(f"not {name} text: {what}", where=where, remedy=f"name the file's encoding: --encoding {likely}")

@@ -89,9 +89,8 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            rows = count(bad, "row is", "rows are")
-            listed = _listed([str(row) for row in self.bad_rows])
-            raise BadInput(f"{rows} bad:{listed}\n ", remedy=f"mend them, or go on without them: --max-bad {bad}")
+            remedy = f"mend them, or go on without them: --max-bad {bad}"
+            raise BadInput(_told_bad(self.bad_rows), remedy=remedy)
 
 
 def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None) -> Logs:
@@ -115,7 +114,9 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:
-        raise BadInput("no conversations", where=_names(sources), remedy="check that the file is the one you meant")
+        bad = f", and {_told_bad(logs.bad_rows)}" if logs.bad_rows else ""
+        remedy = "check that the file is the one you meant"
+        raise BadInput(f"no conversations{bad}", where=_names(sources), remedy=remedy)
     if missing := picker.never_found:
         raise BadInput(f"no row has the field of {missing[0]}", where=_names(sources), remedy="check its spelling")
     return logs
@@ -245,6 +246,11 @@ def _entry(index: int, item: Placed) -> Entry:
     content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
     return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}")
+
+
+def _told_bad(rows: Sequence[BadRow]) -> str:
+    """How many rows are bad, and why the first of them are."""
+    return f"{count(len(rows), 'row is', 'rows are')} bad:{_listed([str(row) for row in rows])}\n "
 
 
 def _listed(lines: Sequence[str]) -> str:

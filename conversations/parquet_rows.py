@@ -93,7 +93,8 @@ def _main() -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        print(" ".join(str(error).split()), file=sys.stderr)  # noqa: T201
+        said = str(error).partition("\nLINE ")[0]  # after it comes our own SQL
+        print(" ".join(said.split()), file=sys.stderr)  # noqa: T201
         return 1
     return 0
 

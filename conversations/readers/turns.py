@@ -14,7 +14,7 @@ SPELLINGS: dict[Role, str] = {
     "user": "user human customer client visitor guest caller person usr enduser",
     "assistant": "assistant gpt chatgpt ai bot chatbot agent model support operator advisor representative",
     "system": "system developer instruction instructions",
-    "tool": "tool function observation toolresult ipython environment",
+    "tool": "tool function functioncall toolcall observation toolresult ipython environment",
 }
 ROLES: dict[str, Role] = {spelling: role for role, line in SPELLINGS.items() for spelling in line.split()}
 
@@ -60,11 +60,11 @@ def turn_of(message: object) -> Turn:
     if role is None:
         raise BadInput("a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}")
     name = next((name for name in TEXT_NAMES if name in message), None)
-    calls = _tool_calls(message.get("tool_calls"))
-    if name is None and not calls:
+    beside = _beside(message)
+    if name is None and not beside:
         raise BadInput("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
     text = text_of(message[name]) if name else ""
-    return Turn(role=role_of(role), content="\n".join(filter(None, [text, calls])) if calls else text)
+    return Turn(role=role_of(role), content="\n".join(filter(None, [text, *beside])) if beside else text)
 
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
@@ -120,13 +120,25 @@ def _part(part: object) -> str:
     return f"[{_PLACEHOLDERS.get(kind, kind)}]"
 
 
-def _tool_calls(calls: object) -> str:
-    """`[tool call: name]` for each call that an assistant's message makes, since its content is often null."""
-    if not isinstance(calls, Iterable) or isinstance(calls, str):
-        return ""
-    named = [call for call in calls if isinstance(call, Mapping)]
-    functions = [call.get("function") if isinstance(call.get("function"), Mapping) else call for call in named]
-    return "\n".join(f"[tool call: {function.get('name')}]" for function in functions if function is not None)
+def _beside(message: Mapping[str, Any]) -> list[str]:
+    """What an assistant's message says or does beside its content, which is often null then.
+
+    A refusal, what was spoken in place of written, and `[tool call: name]` for each call, also of the old kind.
+    """
+    audio, call = message.get("audio"), message.get("function_call")
+    said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]
+    calls = [*_listed(message.get("tool_calls")), *([call] if isinstance(call, Mapping) else [])]
+    return [text for text in said if isinstance(text, str) and text] + [_tool_call(one) for one in calls]
+
+
+def _listed(calls: object) -> list[Mapping[str, Any]]:
+    there = calls if isinstance(calls, Iterable) and not isinstance(calls, str) else ()
+    return [call for call in there if isinstance(call, Mapping)]
+
+
+def _tool_call(call: Mapping[str, Any]) -> str:
+    function = call.get("function")
+    return f"[tool call: {(function if isinstance(function, Mapping) else call).get('name')}]"
 
 
 def _kind(value: object) -> str:

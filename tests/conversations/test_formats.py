@@ -58,6 +58,11 @@ def test_a_file_without_conversations_is_an_error(tmp_path: Path, name: str, con
         logs_from(tmp_path, name, content, max_bad=99)
 
 
+def test_a_file_of_nothing_but_bad_rows_says_why_they_are_bad(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"log.csv: no conversations, and 1 row is bad:\s+.*no known shape: .* Role"):
+        logs_from(tmp_path, "log.csv", "ID,Role,Words\na,user,x\n", max_bad=99)
+
+
 def test_globs_are_read_in_the_order_of_names_and_no_file_twice(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / f"{name}.jsonl").write_text(GOOD.replace('"a"', f'"{name}"'), encoding="utf-8")
@@ -192,10 +197,18 @@ def test_usual_delimiters_are_told_by_the_header(tmp_path: Path, name: str, deli
 
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
     content = (TABLE + "a,1,user,x\na,2,bot,café\n").encode("latin-1")
-    with pytest.raises(NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding latin-1"):
+    with pytest.raises(NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding cp1252 .* or latin-1"):
         logs_from(tmp_path, "log.csv", content)
     logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
     assert logs.conversations[0].turns[1].content == "café"
+
+
+def test_a_mark_of_byte_order_names_the_encoding_and_is_never_advised_to_be_read_as_bytes(tmp_path: Path) -> None:
+    for name, content in (("log.jsonl", f"{GOOD}\n"), ("log.csv", TABLE), ("log.json", f"[{GOOD}]")):
+        for mark, order in (("\ufeff", "utf-16-le"), ("\ufeff", "utf-16-be")):
+            with pytest.raises(NotText, match=r"not UTF-8 text: .*--encoding utf-16$"):
+                logs_from(tmp_path, name, (mark + content).encode(order))
+            assert logs_from(tmp_path, "log.jsonl", (mark + f"{GOOD}\n").encode(order), encoding="utf-16")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
@@ -229,8 +242,9 @@ def parquet(folder: Path, select: str, name: str = "log.parquet") -> Path:
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"\x00" * 200 + b"PAR1", b"not parquet"])
 def test_a_broken_parquet_file_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(BadInput, match=r"log.parquet: can't be read as Parquet"):
+    with pytest.raises(BadInput, match=r"log.parquet: can't be read as Parquet") as refused:
         rows(tmp_path, "log.parquet", content)
+    assert "SELECT" not in str(refused.value)
 
 
 def test_a_parquet_reader_out_of_memory_or_time_is_an_error_and_not_the_end(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_an_unknown_role_names_the_turn_and_the_known_roles(tmp_path: Path) -> N
         ("agent", "assistant"),
         ("developer", "system"),
         ("function", "tool"),
+        ("function_call", "tool"),
         ("ToolMessage", "tool"),
     ],
 )
@@ -118,6 +119,17 @@ def test_content_that_is_a_number_is_refused() -> None:
 def test_a_tool_call_without_words_leaves_its_name() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "book", "arguments": "{}"}}]}
     assert turn_of(call).content == "[tool call: book]"
+
+
+def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None:
+    beside = {
+        "refusal": "I can't help with that.",
+        "audio": {"id": "x", "transcript": "As I said aloud."},
+        "function_call": {"name": "book", "arguments": "{}"},
+    }
+    message = {"role": "assistant", "content": None}
+    assert turn_of(message | beside).content == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
+    assert turn_of(message | dict.fromkeys(beside)).content == ""
 
 
 def test_both_envelopes_of_langchain_messages_are_opened() -> None:
@@ -164,6 +176,16 @@ def test_a_bad_turn_spoils_its_whole_conversation_and_no_other(tmp_path: Path) -
 def test_a_turn_number_that_is_none_is_refused(tmp_path: Path, turn: Any) -> None:
     with pytest.raises(BadInput, match="not a number"):
         logs_from(tmp_path, *table(("a", turn, "user", "x", "")))
+
+
+def test_a_conversation_of_which_only_some_turns_are_numbered_is_refused(tmp_path: Path) -> None:
+    first, second, third = table(("a", 1, "user", "x", ""), ("a", 2, "bot", "y", ""), ("a", 3, "user", "z", ""))
+    del second["turn"]
+    with pytest.raises(BadInput, match="1 of its 3 turns have no number → number all turns"):
+        logs_from(tmp_path, first, second, third)
+    for row in (first, third):
+        del row["turn"]
+    assert said(logs_from(tmp_path, first, second, third)) == [[("user", "x"), ("assistant", "y"), ("user", "z")]]
 
 
 def test_turns_of_one_conversation_with_different_labels_are_refused(tmp_path: Path) -> None:
