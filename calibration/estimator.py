@@ -54,6 +54,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     title: ClassVar[str] = ""
     """Name for people, in tables and reports."""
 
+    counts: ClassVar[frozenset[str]] = frozenset()
+    """Settings that are 1 or more; other numbers are 0 or more."""
+
     questionnaire_: Questionnaire
     judges_: tuple[str, ...]
 
@@ -235,13 +238,16 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 
 def _require_known(model: JudgedEstimator) -> None:
-    """Refuses a word that is none of those that `__init__` says a setting takes: it would be passed over."""
+    """Refuses settings that make no sense: a number, or a word that `__init__` does not know and would pass over."""
     for name, hint in get_type_hints(type(model).__init__).items():
         words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
         value = getattr(model, name, None)
+        least = 1 if name in model.counts else 0
         if words and value is not None and value not in words:
             known = ", ".join(map(repr, words))
             raise WrongUse(f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}")
+        if isinstance(value, (int, float)) and not value >= least:  # nor is NaN
+            raise WrongUse(f"{type(model).__name__} with {name}={value!r}", remedy=f"give {least} or more")
 
 
 def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.errors import WrongUse
@@ -30,6 +32,21 @@ def model_named(name: str) -> type[JudgedEstimator]:
         if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__
     ]
     return found
+
+
+def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
+    """An estimator that has not learnt yet.
+
+    Raises:
+        WrongUse: There is none of that name, or it has no such setting.
+    """
+    kind = model_named(name)
+    known = kind().get_params(deep=False)
+    if unknown := sorted(set(settings) - set(known)):
+        raise WrongUse(
+            f"calibrator {name!r} has no setting {unknown[0]!r}", remedy=f"it has {', '.join(known) or 'none'}"
+        )
+    return kind(**settings)
 
 
 def name_of(model: JudgedEstimator) -> str:

@@ -13,7 +13,7 @@ from pollex.calibration.crossfit import crossfit, dealt, learnt_quietly, one_gro
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import described, rebuilt
-from pollex.calibration.models import model_named
+from pollex.calibration.models import model_with
 from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.trials import (
     FEW,
@@ -151,15 +151,14 @@ class Calibrator(JudgedEstimator):
 
     def _held_out(self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
-        name, settings = candidate
+        model = model_with(*candidate)
         try:
-            return crossfit(model_named(name)(**settings), X, y, self.questionnaire_, parts)
+            return crossfit(model, X, y, self.questionnaire_, parts)
         except WrongUse as error:
             return str(error)
 
     def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
-        name, settings = candidate
-        return learnt_quietly(model_named(name)(**settings), X, y, self.questionnaire_, groups)
+        return learnt_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
         able = [place for place, member in enumerate(self.members_) if member.adaptable] or [0]

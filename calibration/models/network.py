@@ -65,6 +65,7 @@ class CalibrationNetwork(JudgedEstimator):
     """
 
     title = "Calibration network"
+    counts = frozenset({"h1", "h2", "batch", "seeds"})
 
     tuned_: Weights
     general_: Weights
@@ -123,6 +124,8 @@ class CalibrationNetwork(JudgedEstimator):
         return np.concatenate([np.nan_to_num(X), mask, np.ones((len(X), 1))], axis=1)
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        if not self.dropout < 1:
+            raise WrongUse(f"dropout={self.dropout:g} leaves no question to learn from", remedy="give less than 1")
         self.learnt_ = np.unique(y.question)
         sheets = sheets_of(y, self.learnt_)
         inputs = self.inputs(X)[sheets.row]

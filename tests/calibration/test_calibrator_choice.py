@@ -52,6 +52,16 @@ def test_without_candidates_or_folds_there_is_nothing_to_choose_by(settings: dic
         Calibrator(**settings).fit(np.full((4, 2), 0.5), [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [(("ordinal", {"slope": 1.0}), "'ordinal' has no setting 'slope' → it has .*slopes"), (("ordnal", {}), "'ordnal'")],
+)
+def test_a_candidate_that_there_is_not_is_no_candidate_that_refused(candidate: Any, message: str) -> None:
+    X, y, judges = world(20)
+    with pytest.raises(WrongUse, match=message):
+        Calibrator([("constant", {}), candidate]).fit(X, y, judges, RATING)
+
+
 def test_candidates_that_all_refuse_are_an_error_that_says_why() -> None:
     X, y, judges = world(20)
     with pytest.raises(WrongUse, match="was not asked 'overall'"):

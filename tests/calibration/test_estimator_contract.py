@@ -107,6 +107,23 @@ def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name:
         made(name).set_params(**{setting: "autors"}).fit(X, y, judges, QUESTIONS)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "remedy"),
+    [("network", {"seeds": 0}, "1 or more"), ("network", {"h2": 0}, "1 or more"),
+     ("network", {"seed": -1}, "0 or more"), ("network", {"dropout": 1.0}, "less than 1"),
+     ("network", {"rate": float("nan")}, "0 or more"),
+     ("ordinal", {"intercepts": -1.0}, "0 or more"), ("ridge", {"shared": float("nan")}, "0 or more"),
+     ("judge_mean", {"strength": -0.5}, "0 or more")],
+)  # fmt: skip
+def test_numbers_that_make_no_sense_are_refused_before_learning(
+    name: str, settings: dict[str, float], remedy: str
+) -> None:
+    X, y, judges = world()
+    ((setting, _),) = settings.items()
+    with pytest.raises(WrongUse, match=f"{setting}=.* → give {remedy}"):
+        made(name).set_params(**settings).fit(X, y, judges, QUESTIONS)
+
+
 def test_questions_in_the_place_of_judges_are_told() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match=r"questions are a list, no Questionnaire → .*X, y, judges, questions"):

@@ -198,7 +198,7 @@ def test_a_network_with_settings_that_were_searched_predicts_and_keeps_its_state
     rng = np.random.default_rng(7)
     X, y = thumbs(64, rng)
     poor = {"h1": 3, "h2": 2, "pretraining": 1, "finetuning": 1, "rate": 1e-6, "finetuning_rate": 1e-6}
-    limited = {"search": "random", "draws": 3, "search_seconds": 4.0, "seeds": 2, "seed": 3}
+    limited = {"search": "random", "draws": 3, "search_seconds": 600.0, "seeds": 2, "seed": 3}
     model = CalibrationNetwork(**poor, **limited).fit(X, y, questions=ASKED)
     assert model.search_.best in model.search_.trials
     assert model.tuned_.W1.shape[0] == 2
