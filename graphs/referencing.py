@@ -40,8 +40,8 @@ PROFILE = "profile"
 ROUNDS = 2
 """Times the steps of other graphs, for `config`: a wave of `reference` has six."""
 
-TypeFrom = Literal["category", "model", "unsure", ""]
-"""Who told the type of a task; empty where nobody was asked."""
+TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
+"""Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,11 @@ class Grading:
         check = self.answers.get(EVIDENCE)
         if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
             found.append(f"reference and evidence: {said}")
-        return (*found, "task type unsure") if self.type_from == "unsure" else tuple(found)
+        if isinstance(check, Unanswered) and check.outcome != "not_scorable":
+            found.append("reference and evidence: not checked")  # the grades are there, and may be of a wrong reference
+        if self.type_from in ("unsure", "unanswered"):
+            found.append(f"task type {self.type_from}")
+        return tuple(found)
 
 
 async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: Setting) -> Ended:
@@ -241,8 +245,15 @@ def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswer
 
 def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
     by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
-    source: TypeFrom = "category" if by_category else "model" if told else "unsure" if TYPE in found else ""
+    source: TypeFrom = "category" if by_category else "model" if told else _untold(found.get(TYPE))
     return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)
+
+
+def _untold(answer: Answer | Unanswered | None) -> TypeFrom:
+    """Why the model told no type."""
+    if answer is None:
+        return ""
+    return "unsure" if isinstance(answer, Answer) else "unanswered"
 
 
 def _complete(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import floor
 from typing import Any
 
+from pollex.agents.answers import MENDABLE
 from pollex.graphs.judging import Decided, Judged
 from pollex.judge_options import JudgeOptions
 from pollex.selection.agreement import Filtered, FittedTau
@@ -21,7 +22,7 @@ def summary_lines(judged: Judged, decided: Sequence[Decided], calls: int | None)
         calls: What a run takes of them; None where that is not known.
     """
     rule = f"Rule: {judged.rule.in_words()}; at least {judged.rule.minimum} runs must have answered"
-    return [rule, *_told_of_failures(decided), *_told_of_precision(judged), *_told_of_saving(judged, calls)]
+    return [rule, *_told_of_failures(judged, decided), *_told_of_precision(judged), *_told_of_saving(judged, calls)]
 
 
 def failures_of(decided: Sequence[Decided]) -> dict[str, int]:
@@ -29,18 +30,24 @@ def failures_of(decided: Sequence[Decided]) -> dict[str, int]:
     return dict(sum((Counter(one.verdict.failures) for one in decided if one.scorable), Counter()))
 
 
-def _told_of_failures(decided: Sequence[Decided]) -> list[str]:
-    """With how many runs was decided where some of them failed."""
+def _told_of_failures(judged: Judged, decided: Sequence[Decided]) -> list[str]:
+    """With how many runs was decided where some of them failed, and what can be done about it."""
     failures = failures_of(decided)
     if not failures:
         return []
     verdicts = [one.verdict for one in decided if one.scorable]
     answered = [verdict.answered for verdict in verdicts]
     asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
-    return [
+    found = [
         f"Note: {sum(failures.values())} of {asked} runs have no answer, and no vote ({kinds}): "
-        f"verdicts rest on {min(answered)} to {max(answered)} answers"
+        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {judged.run}"
     ]
+    # An answer that came and can't be read is paid for, and would only be read again.
+    if again := sorted(failures.keys() & MENDABLE - {"unparsable"}):
+        found.append(f"Note: the same command with LOGS and --resume asks again what came to {', '.join(again)}")
+    if "refused" in failures:
+        found.append("Note: what the model refused is asked again with --resume and --retry-refused")
+    return found
 
 
 def _told_of_precision(judged: Judged) -> list[str]:

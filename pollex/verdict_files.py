@@ -164,9 +164,12 @@ class AnswersFile:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each line's number and JSON value; blank lines are passed over."""
+    """Each line's number and JSON value; blank lines are passed over.
+
+    Lines end where JSON's do: `splitlines` would also end them within a text, at U+2028 for example.
+    """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy="check the path") from error
     for number, line in enumerate(lines, 1):

@@ -88,6 +88,19 @@ def test_a_file_of_answers_that_cannot_be_read_is_refused_before_anything_is_ask
     assert judged(pollex, tmp_path / "none", log, "--answers", "missing.jsonl").code == 1
 
 
+def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
+    pollex: Pollex, tmp_path: Path, store: Path
+) -> None:
+    said = ["Is it\u2028done,\x85\x0b or not?", "Done.\u2029"]
+    log = write_log(tmp_path / "log.jsonl", [*small_log()[:4], row("odd", said)])
+    first = judged(pollex, store, log, "--minimum", 7, "--tau", "0", "--for-humans", "people.jsonl")
+    assert first.code == 0, first.err
+    one = {"id": "odd", "answer": "yes", "messages": [{"role": "user", "content": said[0]}]}
+    (tmp_path / "people.jsonl").write_text(json.dumps(one, ensure_ascii=False) + "\r\n", encoding="utf-8")
+    ended = pollex("judge", "--resume", "last", "--answers", "people.jsonl", "--store", store, "--json")
+    assert ended.code == 0, ended.err
+
+
 def test_every_conversation_ends_in_one_file_or_is_told_of(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:

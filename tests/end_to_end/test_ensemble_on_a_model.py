@@ -52,6 +52,8 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
     bench.server.script([refusal, *runs_say("yes", *["yes"] * 6)])
     first = bench.run(judging(bench, "--variant", "v0"))
     assert first.json["runs"]["failed"] == {"refused": COUNT}
+    assert f"why: pollex trace {first.json['run']}" in first.err
+    assert "--retry-refused" in first.err
     bench.server.script(runs_say(*["yes"] * 7))
     assert bench.run(judging(bench, "--variant", "v0", "--resume")).json["usage"]["all"]["sent"] == 0
     ended = bench.run(judging(bench, "--variant", "v0", "--resume", "--retry-refused"))

@@ -17,7 +17,7 @@ from pollex.errors import ModelUnavailable, ResumeRefused
 from pollex.graphs.grade_summary import summary
 from pollex.graphs.referencing import Grading, answer, grade, gradings_of, responses_of
 from pollex.graphs.running import Setting
-from pollex.prompts.referencing.profile import ReferencingProfile
+from pollex.prompts.referencing.profile import EVIDENCE, ReferencingProfile
 from pollex.store.store import Store
 
 PROFILE = ReferencingProfile.load("english")
@@ -164,16 +164,35 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
     assert [q.id for q in found[1].graded] == ["correctness", "need", "fairness", "creativity", "overall"]
 
 
-@pytest.mark.parametrize("told", ["unsure", None])
-async def test_a_type_that_nobody_can_tell_is_flagged(store: Store, told: str | None) -> None:
+@pytest.mark.parametrize("told", ["unsure", "unanswered"])
+async def test_a_type_that_nobody_can_tell_is_flagged(store: Store, told: str) -> None:
     cases = Cases((case(0, category=""),))
-    classifier = Fixed({TYPE: "unsure"}) if told else Fixed(breaks={"c0": "refused"})
+    classifier = Fixed(
+        {TYPE: "unsure"} if told == "unsure" else {}, breaks={} if told == "unsure" else {"c0": "refused"}
+    )
     ended = await grade(
         cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=Setting.of(store)
     )
     (found,) = gradings_of(store, ended.run, PROFILE, cases)
-    assert (found.type, found.flags, found.outcome) == (None, ("task type unsure",), "graded")
+    assert (found.type, found.flags, found.outcome) == (None, (f"task type {told}",), "graded")
+    assert found.type_from == told
     assert [q.id for q in found.graded] == [*PROFILE.unknown.dimensions, "overall"]
+
+
+@pytest.mark.parametrize(("answer", "flags"), [("It is so.", ("reference and evidence: not checked",)), (None, ())])
+async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagged(
+    store: Store, answer: str | None, flags: tuple[str, ...]
+) -> None:
+    class Unable(Fixed):
+        def _answer(self, question: Question) -> Any:
+            outcome = "not_scorable" if answer is None else "unparsable"
+            if question.id == EVIDENCE or answer is None:
+                return Unanswered(question_id=question.id, outcome=outcome)
+            return super()._answer(question)
+
+    cases = Cases((case(0, evidences=(Evidence(quote="q"),), answer=answer),))
+    (found,) = await graded(store, cases, Unable())
+    assert (found.flags, found.outcome) == (flags, "not_scorable" if answer is None else "graded")
 
 
 async def test_means_by_category_and_dimension_by_hand(store: Store) -> None:
