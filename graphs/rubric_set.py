@@ -212,9 +212,11 @@ class RubricSet(Record):
         """Raises BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
         if self.edited:
             raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
-        guaranteed = None if self.guaranteed is None else self.guaranteed.window
-        for name, window in (("window", self.window), ("guaranteed", guaranteed)):
-            for side, end, sign in (("lower", window and window.lower, 1), ("upper", window and window.upper, -1)):
+        windows = {"window": Window(**self.window.model_dump())}
+        if self.guaranteed:
+            windows["guaranteed"] = self.guaranteed.window
+        for name, window in windows.items():
+            for side, end, sign in (("lower", window.lower, 1), ("upper", window.upper, -1)):
                 if end is not None and sign * end > sign * self.theta:  # a score would be sure of another label
                     what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
                     raise BadRubrics(what, where=where, remedy=AGAIN)
