@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 
+_ROUNDING = 0.05
+"""By so much probabilities in half precision may add up to more than 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
@@ -124,12 +127,17 @@ def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
-    """The alternatives at a place, and the token that was written, each once."""
+    """The alternatives at a place, and the token that was written, each once.
+
+    None where together they are more than certain: some servers give scores by that name that are no probabilities.
+    """
     found: dict[bytes, float] = {}
     for choice in [*_listed(entry), entry]:
         logprob = choice.get("logprob")
         if isinstance(logprob, int | float) and not math.isnan(logprob):
-            found.setdefault(_bytes(choice), math.exp(min(logprob, 0.0)))
+            found.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
+    if math.fsum(found.values()) > 1 + _ROUNDING:
+        return []
     return [_Choice(text, probability) for text, probability in found.items()]
 
 

@@ -118,6 +118,16 @@ def entry(token: str, probability: float, **alternatives: float) -> dict[str, An
     return {"token": token, "logprob": math.log(probability), "top_logprobs": listed}
 
 
+@pytest.mark.parametrize("scores", [(0.7, 0.2, 0.1), (12.5, 8.0, -3.0), (900.0, 1.0, 1.0), (-0.1, -0.2, -0.3)])
+def test_scores_that_are_no_log_probabilities_give_no_probability(scores: tuple[float, ...]) -> None:
+    listed = [{"token": token, "logprob": score} for token, score in zip("321", scores, strict=True)]
+    tokens = Tokens.of([{**listed[0], "top_logprobs": listed}], "3")
+    assert tokens is not None
+    found = tokens.distribution(0, ["1", "2", "3"])
+    assert found is not None
+    assert not any(found.probabilities)
+
+
 def test_thoughts_that_a_server_cut_off_the_text_and_left_among_the_tokens_are_not_the_answer() -> None:
     thoughts = [entry("A", 0.6, B=0.3), entry(" or ", 1.0), entry("B", 0.9, A=0.05), entry("</think>", 1.0)]
     tokens = Tokens.of([*thoughts, entry("B", 0.7, A=0.2)], "B")
