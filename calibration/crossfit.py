@@ -25,7 +25,7 @@ def dealt(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
     """
     names = np.unique(groups)
     if len(names) < folds:
-        raise WrongUse(f"{len(names)} groups for {folds} folds", remedy="give more conversations, or fewer folds")
+        raise WrongUse(f"{len(names)} groups for {folds} folds", remedy="give more texts, or fewer folds")
     parts = np.array_split(rng.permutation(names), folds)
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 

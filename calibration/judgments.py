@@ -50,6 +50,13 @@ class Judgments:
         """Those of the rows given, as a mask `[row]` or as numbers; rows keep their numbers."""
         return self.where(rows[self.row] if rows.dtype == bool else np.isin(self.row, rows))
 
+    @property
+    def labels(self) -> int:
+        """What they come to as evidence: what a known judge says of a text and question again is no further label."""
+        known = self.judge != NOBODY
+        said = np.stack([self.row, self.question, self.judge], axis=1)[known]
+        return len(np.unique(said, axis=0)) + int((~known).sum())
+
     def names(self) -> npt.NDArray[np.object_]:
         """Who gave each: name, or None."""
         known = np.array([*self.judges, None], dtype=object)

@@ -19,6 +19,9 @@ Bools = npt.NDArray[np.bool_]
 SUM_TOLERANCE = 1e-6
 """By so much the probabilities of one question may exceed 1."""
 
+LARGEST = 1e9
+"""No value of an option lies further from 0: sums of squares of figures must not lose small ones, or overflow."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -45,11 +48,11 @@ class Scale:
         """
         if len(self.values) < 2:
             raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
-        numbers = all(isinstance(value, Real) and np.isfinite(float(value)) for value in self.values)
+        numbers = all(isinstance(value, Real) and abs(float(value)) <= LARGEST for value in self.values)  # nor NaN
         if not numbers or len(set(self.values)) < len(self.values):
             raise WrongUse(
                 f"the values of question {self.question!r} are no numbers that differ",
-                remedy="give each of its options a number of its own",
+                remedy=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
             )
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
             raise WrongUse(

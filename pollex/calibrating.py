@@ -212,7 +212,7 @@ def tell_tables(console: Console, table: AnswerTable, judged: JudgmentTable) -> 
         console,
         f"{count(len(table.texts), 'text')} with answers to {count(len(table.scales), 'question')}; "
         f"{count(len(given), 'judgment')}, "
-        f"{_labels(judged)} of them of the main question {questions.main!r}; {_judges(given)}",
+        f"{len(_main(judged))} of them of the main question {questions.main!r}; {_judges(given)}",
     )
     tell_faults(console, (*table.faults, *judged.faults))
 
@@ -223,8 +223,8 @@ def _judges(given: Judgments) -> str:
     return f"{known}; {count(nobody, 'judgment names', 'judgments name')} none" if nobody else known
 
 
-def _labels(judged: JudgmentTable) -> int:
-    return len(judged.judgments.of_question(judged.questionnaire.index()))
+def _main(judged: JudgmentTable) -> Judgments:
+    return judged.judgments.of_question(judged.questionnaire.index())
 
 
 def tell_faults(console: Console, faults: Iterable[Fault]) -> None:
@@ -259,7 +259,7 @@ def name_for_people(model: JudgedEstimator) -> str:
 
 
 def _about(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable) -> dict[str, Any]:
-    labels = _labels(judged)
+    labels = _main(judged).labels
     return {
         "model": name_for_people(model),
         "main": judged.questionnaire.main,

@@ -137,7 +137,7 @@ class Calibrator(JudgedEstimator):
         if len(present) < 2:
             raise WrongUse(
                 f"{len(present)} group of texts to choose a calibrator by",
-                remedy="give more conversations" + (", of two or more origins" if self.shift else ""),
+                remedy="give more texts" + (", of two or more origins" if self.shift else ""),
             )
         if self.shift:
             return one_group_out(

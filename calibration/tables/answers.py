@@ -15,6 +15,9 @@ from pollex.errors import BadInput, WrongUse
 
 MEND = "mend them; the question counts as not answered there"
 
+RARE = 0.05
+"""An option that so small a share of its question's texts has may be a slip."""
+
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
@@ -79,7 +82,27 @@ def _scales_of(
     values = {name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()}
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
     scales = tuple(Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1)
-    return scales, told("questions have fewer than two options", few, "give every option a number and a row")
+    faults = told("questions have fewer than two options", few, "give every option a number and a row")
+    return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
+
+
+def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Fault]:
+    """Options that hardly any text has, perhaps slips of the pen: each is one of its question's for all texts.
+
+    Args:
+        pairs: Place of the question and option of each record `[record, 2]`.
+        guessed: The questions whose options are those that occur.
+    """
+    seen, counts = np.unique(pairs, axis=0, return_counts=True)
+    most = {place: int(counts[seen[:, 0] == place].max()) for place in np.unique(seen[:, 0])}
+    odd = [
+        f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}"
+        for (place, option), count in zip(seen.tolist(), counts.tolist(), strict=True)
+        if names[int(place)] in guessed and count < RARE * most[place]
+    ]
+    return told(
+        "options stand in hardly any text", odd, "if they are none, say which there are: --options", left_out=False
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
 
 
 def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
-    """A judge who answered a question of a text more than once: all count."""
+    """A judge who answered a question of a text more than once: all are learnt from."""
     known = judgments.where(judgments.judge != NOBODY)
     keys = np.stack([known.row, known.question, known.judge], axis=1)
     again = np.ones(len(keys), dtype=bool)
@@ -196,7 +196,7 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
     extra = np.flatnonzero(again)
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
-    return fault("times a judge judged a text again; all count", shown, said, left_out=False)
+    return fault("times a judge judged a text again: used, and no further labels", shown, said, left_out=False)
 
 
 def _rare(judgments: Judgments) -> list[Fault]:

@@ -34,7 +34,7 @@ def command() -> None:
     \b
     Examples
       pollex calibrate fit answers.csv judgments.csv --out calibrator --main overall
-      pollex calibrate report calibrator answers.csv judgments.csv --out report.html
+      pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
       pollex calibrate predict calibrator new-answers.csv --out predictions.parquet
     """
     # Matrices are small here. Where others want the cores, waiting for a second thread takes three times as long as the
@@ -105,7 +105,7 @@ def predict(folder: Path, answers: str, **given: Any) -> int:
 @FOLDER
 @ANSWERS
 @JUDGMENTS
-@out_option("report.html", "The page to write.")
+@out_option("calibration.html", "The page to write.")
 @click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
 @SEED
 @AS_JSON
@@ -118,7 +118,7 @@ def report(folder: Path, answers: str, judgments: str, **given: Any) -> int:
 
     \b
     Examples
-      pollex calibrate report calibrator answers.csv judgments.csv --out report.html
+      pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
       pollex calibrate report calibrator answers.csv judgments.csv --json | tail -n 1 | jq .figures.log_loss
     """
     from pollex.calibration_report import report_command

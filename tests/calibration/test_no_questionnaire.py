@@ -20,6 +20,7 @@ CLEAR = Scale("clear", (1.0, 2.0))
         ((2.0, 1.0), True, "don't ascend"),
         ((1.0, float("nan")), True, "no numbers that differ"),
         ((1.0, float("inf")), True, "no numbers that differ"),
+        ((-1e300, 1.0), True, "none beyond ±1e"),
         ((1.0, 2.0, 1.0), False, "no numbers that differ"),
         (("bad", "good"), False, "no numbers that differ"),
     ],

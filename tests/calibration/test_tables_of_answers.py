@@ -54,6 +54,18 @@ def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_it
     np.testing.assert_array_equal(table.X[0], [0.2, 0.7, np.nan, np.nan])
 
 
+def test_an_option_that_hardly_any_text_has_is_told_unless_the_options_are_given(tmp_path: Path) -> None:
+    lines = [f"t{n},Q1,{option},0.5" for n in range(40) for option in (1, 2)]
+    stray = written(tmp_path, [*lines, "t3,Q1,7,0.0"])
+    (fault,) = read_answers(stray).faults
+    assert (fault.left_out, fault.examples) == (False, ("7 of 'Q1' in 1 of 40",))
+    assert read_answers(stray).scales[0].values == (1, 2, 7)
+    (given,) = read_answers(stray, options={"Q1": (1, 2)}).faults
+    assert given.left_out
+    few = [f"t{n},Q1,{option},0.5" for n in range(19) for option in (1, 2)]
+    assert read_answers(written(tmp_path, [*few, "t3,Q1,3,0.0"])).faults == ()
+
+
 IDS = ("=1+1", "@dee", "-ann", "'quoted'", "-2", "plain")
 
 

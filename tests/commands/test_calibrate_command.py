@@ -172,6 +172,16 @@ def test_fewer_than_fifty_labels_are_not_called_calibrated(pollex: Pollex, table
     assert "not yet calibrated" in again.err
 
 
+def test_rows_that_say_the_same_again_are_no_further_labels(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    few = judgment_rows(answer_rows(range(TEXTS)))[:30]
+    write(tmp_path / "thrice.csv", [*few, *few, *few])
+    arguments = (tables / "answers.csv", tmp_path / "thrice.csv", "--out", tmp_path / "kept", "--model", "ordinal")
+    ended = pollex("calibrate", "fit", *arguments, "--json")
+    assert (ended.last["labels"], ended.last["missing_labels"], ended.last["calibrated"]) == (30, 20, False)
+    assert "90 judgments, 90 of them of the main question" in ended.err
+    assert "30 times a judge judged a text again: used, and no further labels" in " ".join(ended.err.split())
+
+
 def test_fit_tells_what_it_stands_on(tables: Path) -> None:
     told = json.loads((tables / "fit.json").read_text("utf-8"))
     assert (told["main"], told["texts"], told["labels"], told["judges"]) == ("overall", TEXTS, 2 * TEXTS, 3)
