@@ -1,7 +1,8 @@
 """How well scores tell good conversations from bad, each figure with its 95 % bootstrap interval.
 
 Sources: Biyani et al. 2024 for ΔNetSAT and YieldRate; Efron and Tibshirani 1993, chapter 13, for percentile intervals.
-What lies beyond a window's sides, often a few, has exact intervals: to a bootstrap 9 right of 9 are beyond doubt.
+What lies beyond a window's sides, often a few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9
+right of 9 are beyond doubt.
 
 Each class is resampled by itself: splits are stratified, so how many of each class there are is no chance, and every
 resample has both. A resample is its weights, how often each conversation is in it; most figures are then ratios of
@@ -92,14 +93,19 @@ Statistic = Callable[[Floats], Floats]
 """Weights `[resample, conversation]`, positives first, to figures `[resample]`; NaN where there is none."""
 
 
+Exact = Callable[[float], tuple[float, float]]
+"""The interval of a figure that is 0 or 1, of which all resamples are alike."""
+
+
 @dataclass(frozen=True)
 class _Measure:
-    """A statistic, what it rests on, and what it means when it is NaN."""
+    """A statistic, what it rests on, what it means when it is NaN, and its interval when it is 0 or 1."""
 
     statistic: Statistic
     n: int
     empty: str = ""
     needs_labels: bool = True
+    exact: Exact | None = None
 
 
 def assess(
@@ -122,18 +128,22 @@ def assess(
     said, outside = scores > theta, window.confident(scores)
     right, everyone = said == positive, np.ones(len(scores), bool)
     sizes = int(positive.sum()), int((~positive).sum())
+    either = int((said | positive).sum())
     measures = {
-        "accuracy": _Measure(_share(right, everyone), sum(sizes)),
-        "precision": _Measure(_share(said & positive, said), int(said.sum()), "nothing is labelled positive"),
-        "recall": _Measure(_share(said & positive, positive), sizes[0]),
-        # F1 = 2·TP / (labelled positive + truly positive)
-        "f1": _Measure(_share(2 * (said & positive), said.astype(int) + positive), sum(sizes)),
-        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes)),
-        "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
-        "yield_rate": _Measure(_share(outside, everyone), sum(sizes), needs_labels=False),
-        "confident_accuracy": _Measure(
-            _share(right & outside, outside), int(outside.sum()), "every score is in the uncertainty window"
+        "accuracy": _measured_share(right, everyone),
+        "precision": _measured_share(said & positive, said, "nothing is labelled positive"),
+        "recall": _measured_share(said & positive, positive),
+        # F1 = 2·TP / (labelled positive + truly positive) = 2·J / (1 + J), J the share of TP in those that are either
+        "f1": _Measure(
+            _share(2 * (said & positive), said.astype(int) + positive),
+            sum(sizes),
+            exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
         ),
+        # Of min(sizes) pairs that share no conversation all are won, or all are lost.
+        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes), exact=_all_or_none(min(sizes))),
+        "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
+        "yield_rate": _measured_share(outside, everyone, needs_labels=False),
+        "confident_accuracy": _measured_share(right & outside, outside, "every score is in the uncertainty window"),
     }
     metrics = _measured(measures, sizes, rng, resamples)
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
@@ -234,6 +244,8 @@ def _metric(measure: _Measure, value: float, draws: Floats, sizes: tuple[int, in
         return Metric(None, None, None, measure.n, measure.empty)
     if (min(sizes) if measure.needs_labels else sum(sizes)) < 2:
         return Metric(value, None, None, measure.n)
+    if measure.exact and value in (0.0, 1.0):
+        return Metric(value, *measure.exact(value), measure.n)
     low, high = np.quantile(draws[~np.isnan(draws)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Metric(value, float(low), float(high), measure.n)
 
@@ -262,6 +274,20 @@ def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
         return _ratio(sums[:, 0], sums[:, 1])
 
     return statistic
+
+
+def _measured_share(part: Bools, whole: Bools, empty: str = "", needs_labels: bool = True) -> _Measure:
+    n = int(whole.sum())
+    return _Measure(_share(part, whole), n, empty, needs_labels, _all_or_none(n))
+
+
+def _all_or_none(n: int) -> Exact:
+    """The interval of a share of `n`, of which all or none are counted."""
+    return lambda share: share_interval(n if share else 0, n)
+
+
+def _f1_of_shares(low: float, high: float) -> tuple[float, float]:
+    return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
 def _mean_difference(scores: Floats, positives: int) -> Statistic:

@@ -47,7 +47,7 @@ GLOSSARY = [
     ("Held out", "Conversations kept aside while learning. Only their figures say how new conversations will fare."),
     (
         "95\N{NO-BREAK SPACE}% interval",
-        "Where the figure would mostly lie with other conversations of the same kind (bootstrap).",
+        "Where the figure would mostly lie with other conversations of the same kind (bootstrap; exact at 0 and 1).",
     ),
     (
         "Log-loss, Brier",

@@ -187,3 +187,22 @@ def test_beyond_a_side_without_a_threshold_nothing_is_measured() -> None:
     assert (nothing.yield_rate.value, nothing.yield_rate.n) == (0.0, 4)
     assert nothing.accuracy.undefined == "nothing is outside the window"
     assert beyond(NOTHING_CERTAIN, np.zeros(0), np.zeros(0, bool)).yield_rate.undefined == "no conversations"
+
+
+def test_what_is_always_right_on_few_conversations_is_not_beyond_doubt() -> None:
+    found = figures(measure([3, 4, 5, -3, -4, -5], [1, 1, 1, 0, 0, 0], 0.0, Window(-1.0, 1.0)))
+    three, six = 0.025 ** (1 / 3), 0.025 ** (1 / 6)  # Clopper and Pearson's lower end for n of n: (α/2)^(1/n)
+    for name, low in (("precision", three), ("recall", three), ("auc", three), ("accuracy", six), ("yield_rate", six)):
+        assert (found[name].value, found[name].high) == (1.0, 1.0)
+        assert found[name].low == pytest.approx(low)
+    assert found["confident_accuracy"].low == pytest.approx(six)
+    assert found["f1"].low == pytest.approx(2 * three / (1 + three))
+
+
+def test_what_never_happened_on_few_conversations_is_not_impossible() -> None:
+    found = figures(measure([-3, -4, -5, 3, 4, 5], [1, 1, 1, 0, 0, 0], 0.0, Window(None, None)))
+    three, six = 1 - 0.025 ** (1 / 3), 1 - 0.025 ** (1 / 6)
+    for name, high in (("precision", three), ("recall", three), ("auc", three), ("accuracy", six), ("yield_rate", six)):
+        assert (found[name].value, found[name].low) == (0.0, 0.0)
+        assert found[name].high == pytest.approx(high)
+    assert found["f1"].high == pytest.approx(2 * six / (1 + six))
