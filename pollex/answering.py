@@ -67,8 +67,8 @@ def answer_command(
     """Reads questions, has them answered, writes a row a question, tells; the exit code."""
     if model.model is None:
         raise WrongUse("no model to answer", remedy="name one: --model M, with --base-url for a server of your own")
+    require_format(out, options.profile, *sources)
     profile = ReferencingProfile.load(options.profile)
-    require_format(out, *sources)
     cases = read_cases(sources, reading)
     if run.dry_run:
         return _plan(cases, profile, run, model, options)

@@ -18,8 +18,13 @@ from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
 from pollex.parquet import write_parquet_of
+from pollex.salt import SALT
+from pollex.store import database, journal, lock
 
 Source = str | Path | None
+
+OF_A_STORE = frozenset({database.FILE, journal.FILE, lock.NAME, SALT})
+"""What a store can't do without: what is paid for, and the secret by which it is found again."""
 
 
 class Export(Protocol):
@@ -80,7 +85,8 @@ def require_writable(path: Path, *read: Source) -> None:
         read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
 
     Raises:
-        WrongUse: It is a folder, lies below a file or in a folder that may not be written, or is a file that is read.
+        WrongUse: It is a folder, lies below a file or in a folder that may not be written, or is a file that is read
+            or of a store.
     """
     if path.is_dir():
         raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
@@ -89,6 +95,23 @@ def require_writable(path: Path, *read: Source) -> None:
         raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
         raise WrongUse("it would take the place of what is read", where=str(path), remedy="give another name")
+    where = path.resolve()
+    if where.name in OF_A_STORE and (where.parent / journal.FILE).exists():
+        raise WrongUse("it would take the place of a file of the store", where=str(path), remedy="give another name")
+
+
+def require_apart(*written: Path | None) -> None:
+    """Refuses files of which one would take the place of another.
+
+    Args:
+        written: What the command writes; None is not written.
+    """
+    known: set[Path] = set()
+    for path in (each for each in written if each is not None):
+        if path.resolve() in known:
+            what = "two files would be written there, and one would take the place of the other"
+            raise WrongUse(what, where=str(path), remedy="give each a name of its own")
+        known.add(path.resolve())
 
 
 def _files_of(source: Source) -> Iterable[str]:

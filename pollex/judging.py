@@ -16,7 +16,7 @@ from pollex.conversations.logs import Logs, read_logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels, WrongUse
-from pollex.export import require_writable
+from pollex.export import require_apart, require_writable
 from pollex.gateway.limits import Budget
 from pollex.graphs.judging import Decided, Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
 from pollex.graphs.running import Setting
@@ -41,10 +41,12 @@ def judge_command(
     sources: Sequence[str], reading: ReadOptions, run: RunOptions, model: ModelOptions, options: JudgeOptions
 ) -> int:
     """Reads logs, asks the ensemble and people, writes what they came to, tells; the exit code."""
+    read = (options.answers, options.domain, options.instructions, *sources)
     for path in (options.accepted, options.for_humans):
         if path is not None:
-            require_writable(path, options.answers, *sources)
-    require_format(options.out, options.answers, *sources)
+            require_writable(path, *read)
+    require_format(options.out, *read)
+    require_apart(options.out, options.accepted, options.for_humans)
     if not sources:
         return _go_on(run, options)
     if options.named not in (None, "last"):

@@ -21,7 +21,7 @@ from pollex.conversations.case_files import on_scale, read_cases, with_answers, 
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Cases
 from pollex.errors import WrongUse
-from pollex.export import draft_of, require_writable
+from pollex.export import draft_of, require_apart, require_writable
 from pollex.grade_rows import COLUMNS, grade_rows, summary_json
 from pollex.graphs.asking import answered
 from pollex.graphs.grade_summary import ALL, Summary, summary
@@ -56,10 +56,12 @@ def reference_command(
             "grading against references needs a model: the embedded judge can't tell whether two texts say the same",
             remedy="name one: --model M, with --base-url for a server of your own",
         )
-    profile = ReferencingProfile.load(options.profile)
     page = options.page or out.with_suffix(".html")
-    require_format(out, answers, *sources)
-    require_writable(page, answers, *sources)
+    read = (answers, options.profile, *options.human, *sources)
+    require_format(out, *read)
+    require_writable(page, *read)
+    require_apart(out, page)
+    profile = ReferencingProfile.load(options.profile)
     cases = on_scale(_read(sources, answers, reading, options), profile.lowest, profile.highest)
     if run.dry_run:
         return _plan(cases, profile, run, model, options)

@@ -29,10 +29,15 @@ MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
         ("calibrate", "report", "kept", "other.csv", "other.csv", "--out", "kept/calibrator.json"),
         (*ASKED, "--out", "log.csv"),
         (*ASKED, "--accepted", "log.csv"),
+        (*ASKED, *MODEL, "--instructions", "other.csv", "--out", "other.csv"),
+        (*ASKED, *MODEL, "--domain", "d.toml", "--for-humans", "d.toml"),
         (*ASKED, "--answers", "other.csv", "--for-humans", "other.csv"),
         ("answer", "log.csv", *MODEL, "--out", "log.csv"),
         ("judge", "log.csv", "--reference", *MODEL, "--answers", "other.csv", "--out", "other.csv"),
         ("judge", "log.csv", "--reference", *MODEL, "--page", "log.csv"),
+        ("judge", "log.csv", "--reference", *MODEL, "--human", "other.csv", "--out", "other.csv"),
+        ("judge", "log.csv", "--reference", *MODEL, "--profile", "d.toml", "--page", "d.toml"),
+        ("answer", "log.csv", *MODEL, "--profile", "other.csv", "--out", "other.csv"),
     ],
 )
 def test_a_place_where_something_lies_that_is_read_is_refused(
@@ -48,6 +53,36 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
     assert ended.code != 0
     assert "would take the place of what is read" in ended.err
     assert all(file.read_text("utf-8") == "all that there is\n" for file in files)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*ASKED, "--accepted", "a.jsonl", "--for-humans", "./a.jsonl"),
+        (*ASKED, "--out", "a.jsonl", "--for-humans", "a.jsonl"),
+        ("judge", "log.csv", "--reference", *MODEL, "--out", "a.jsonl", "--page", "a.jsonl"),
+    ],
+)
+def test_two_files_are_not_written_to_one_place(
+    pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("id,question\n", encoding="utf-8")
+    ended = pollex(*arguments)
+    assert (ended.code, "give each a name of its own" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "salt", "store.duckdb", "lock"])
+def test_no_file_of_a_store_is_written_over(
+    pollex: Pollex, learnt: Learnt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("id,question\n", encoding="utf-8")
+    for file in (name, "journal.jsonl"):
+        (tmp_path / file).write_text("what was paid for\n", encoding="utf-8")
+    ended = pollex(*ASKED, "--accepted", name)
+    assert (ended.code, "a file of the store" in ended.err) == (2, True)
+    assert (tmp_path / name).read_text("utf-8") == "what was paid for\n"
 
 
 def test_scores_never_take_the_place_of_the_rubric_set(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
