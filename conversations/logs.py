@@ -27,7 +27,7 @@ from pollex.conversations.model import Conversation, Flag, Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.rows import BadRow
 from pollex.conversations.shelf import Shelf
-from pollex.errors import BadInput
+from pollex.errors import BadInput, WrongUse
 
 LISTED = 5
 """How many bad rows or clashing ids an error lists."""
@@ -127,9 +127,13 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
     Raises:
         BadInput: Different conversations share an id, or there are none.
+        WrongUse: What is given holds something else: a path, or rows as they were logged.
     """
     tally = Tally(ReadOptions())
     for number, conversation in enumerate(conversations, start=1):
+        if not isinstance(conversation, Conversation):
+            what = f"not conversations: item {number} is {type(conversation).__name__}"
+            raise WrongUse(what, remedy="read a log first: pollex.read_logs(PATH)")
         tally.add(Placed(conversation, "conversation", number))
     tally.check_clashes()
     return tally.logs([])

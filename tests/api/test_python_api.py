@@ -81,8 +81,10 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"without": frozenset({"ds"})}, WrongUse),
         ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
         ({"logs": []}, BadLabels),
+        ({"logs": "logs.jsonl"}, WrongUse),
+        ({"logs": small_log()}, WrongUse),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_what_cannot_be_learnt_is_refused(
     learnt: Learnt, tmp_path: Path, wrong: dict[str, Any], error: type[Exception]
