@@ -42,8 +42,7 @@ class Endpoint:
     proxy: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_address(self.base_url):
             raise WrongUse("the base URL is not an http(s) address", remedy="give one like http://localhost:8000/v1")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
@@ -107,6 +106,14 @@ class Endpoint:
     def _userinfo(self) -> tuple[str, ...]:
         parts = urlsplit(self.base_url)
         return () if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets or a port that are none
+        return False
 
 
 def call_key(endpoint: Endpoint, call: Call) -> str:

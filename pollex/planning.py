@@ -303,6 +303,8 @@ def tell(
         lines.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
     if not probed:
         lines.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
+    if not probed and model.samples > 1:
+        lines.append(f"Where it gives no log-probabilities, --samples {model.samples} judges so many times as often.")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
     if run.as_json:

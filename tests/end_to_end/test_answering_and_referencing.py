@@ -165,6 +165,12 @@ def test_a_limit_stops_answering_and_a_resume_goes_on(exam: Exam) -> None:
     assert [row["id"] for row in exam.rows("a.jsonl")] == [str(number) for number in range(40)]
 
 
+def test_a_plan_says_what_samples_would_cost_at_an_endpoint_that_can_do_less(exam: Exam) -> None:
+    notes = " ".join(exam.judge("--samples", 3, "--dry-run").json["notes"])
+    assert "no log-probabilities, --samples 3 judges so many times as often" in notes
+    assert "--samples" not in " ".join(exam.judge("--dry-run").json["notes"])
+
+
 def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_with_it(exam: Exam) -> None:
     planned = exam.judge("--plain", "--dry-run").json["plan"]
     exam.bench.started = 0

@@ -93,7 +93,9 @@ def test_any_text_makes_a_body_that_json_reads(text: str) -> None:
     assert read == "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
 
 
-@pytest.mark.parametrize("base_url", ["", "localhost:8000", "ftp://x/v1", "http://"])
+@pytest.mark.parametrize(
+    "base_url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://[::1", "http://h:99999", "http://h:abc"]
+)
 def test_a_base_url_that_is_none_is_refused(base_url: str) -> None:
     with pytest.raises(WrongUse, match="base URL"):
         Endpoint("m", base_url)
