@@ -242,7 +242,7 @@ def _metric(measure: _Measure, value: float, draws: Floats, sizes: tuple[int, in
         return Metric(None, None, None, measure.n, f"only {'negative' if sizes[0] == 0 else 'positive'} conversations")
     if np.isnan(value):
         return Metric(None, None, None, measure.n, measure.empty)
-    if (min(sizes) if measure.needs_labels else sum(sizes)) < 2:
+    if (min(sizes) if measure.needs_labels else max(sizes)) < 2:
         return Metric(value, None, None, measure.n)
     if measure.exact and value in (0.0, 1.0):
         return Metric(value, *measure.exact(value), measure.n)

@@ -27,6 +27,9 @@ from pollex.selection.policies import DEFAULT, policy_named
 
 Stage = Literal["pool", "held_out"]
 
+HIGHEST_SEED = 2**32 - 1
+"""What scikit-learn takes."""
+
 
 class LearnState(TypedDict, total=False):
     """Ids only.
@@ -82,6 +85,8 @@ class LearnSettings:
             raise WrongUse(f"a budget of {max(self.budget)}", remedy="give 1 or more rubrics a kind")
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise WrongUse(f"an alpha of {self.alpha}", remedy="give 0 or more, or leave it to cross-validation")
+        if not 0 <= self.seed <= HIGHEST_SEED:
+            raise WrongUse(f"a seed of {self.seed}", remedy=f"give one from 0 to {HIGHEST_SEED}")
 
 
 @dataclass

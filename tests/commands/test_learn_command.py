@@ -55,6 +55,8 @@ def test_a_log_that_nothing_can_be_learnt_from_is_refused(
         (["--policy", "magic"], "magic"),
         (["--alpha", "nan"], "alpha"),
         (["--alpha", "-1"], "alpha"),
+        (["--seed", "-1"], "a seed of -1 → give one from 0"),
+        (["--seed", str(2**32)], "a seed of 4294967296"),
         (["--out", "."], "it is a folder"),
         (["--out", "log.jsonl/rubrics.json"], "no folder that can be written"),
         (["--domain", "none.toml"], "none.toml"),

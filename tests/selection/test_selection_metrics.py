@@ -54,6 +54,8 @@ def test_one_conversation_of_a_class_has_a_value_without_an_interval() -> None:
     metrics = figures(measure([1, 2, 3], [0, 0, 1], 2.5))
     assert metrics["auc"] == Metric(1.0, None, None, 3)
     assert metrics["yield_rate"].low == 0
+    one_each = figures(measure([1, 3], [0, 1], 2.0, Window(1.5, None)))["yield_rate"]
+    assert one_each == Metric(0.5, None, None, 2)  # every resample of one a class is the log itself
 
 
 def test_constant_scores_have_an_auc_of_one_half() -> None:
