@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,7 @@ def people_now(
 
 @dataclass
 class Interview:
-    """Asks whoever sits at the terminal. An empty line passes a conversation over, `q` ends it."""
+    """Asks whoever sits at the terminal. An empty line passes a conversation over; `q`, Ctrl-C and Ctrl-D end it."""
 
     opened: Session
     find: Callable[[str], Conversation]
@@ -66,7 +67,11 @@ class Interview:
         self.opened.say(f"\n{asked_of['question']}")
 
     def _said(self, options: Sequence[str]) -> str:
+        # The session's own handler would only be heeded after the next Enter: until then the loop waits for this line.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return str(click.prompt(" / ".join(options), default="", show_default=False, err=True)).strip()
-        except click.Abort:  # the end of input
+        except click.Abort:  # the end of input, or Ctrl-C
             return "q"
+        finally:
+            signal.signal(signal.SIGINT, before)

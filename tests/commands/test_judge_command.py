@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,28 @@ def test_whoever_sits_at_the_terminal_is_asked_and_may_pass_one_over_or_end(
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     again = pollex("judge", "--resume", "--ask", "--store", store, "--json")
     assert again.last["waiting"] == first["waiting"] - 2
+
+
+class Interrupting(io.StringIO):
+    """Standard input at which somebody presses Ctrl-C once all is read."""
+
+    def readline(self, *sizes: Any) -> str:
+        if not (line := super().readline(*sizes)):
+            signal.raise_signal(signal.SIGINT)
+        return line or "yes\n"
+
+
+def test_ctrl_c_ends_an_interview_at_once_and_keeps_what_was_answered(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged(pollex, store, log, "--tau", "0")
+    monkeypatch.setattr(sys, "stdin", Interrupting("no\n"))
+    ended = pollex("judge", "--resume", "--ask", "--store", store, "--json", "--out", "v.jsonl")
+    assert ended.code == 3, ended.err
+    assert ended.last["outcomes"]["by a person"] == 1
+    assert "for people: pollex judge --resume" in ended.err
+    rated = [one["rating"] for one in lines(tmp_path / "v.jsonl") if one["decided_by"] == "person"]
+    assert rated == ["no"]
 
 
 def test_all_formats_hold_the_same_verdicts(pollex: Pollex, tmp_path: Path, store: Path, log: Path) -> None:
