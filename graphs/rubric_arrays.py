@@ -66,7 +66,14 @@ def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
 
 
 def remove_others(path: Path, kept: Path) -> None:
-    """Removes arrays of rubric sets that lay at `path` before."""
+    """Removes arrays of rubric sets that lay at `path` before.
+
+    Where another file there has the name with another ending, such as a copy that was put aside, all stay: some of
+    them may be its own.
+    """
+    begin = f"{path.stem}."
+    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name != path.name):
+        return
     for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
         if other != kept:
             other.unlink(missing_ok=True)

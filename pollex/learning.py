@@ -14,7 +14,7 @@ from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
 from pollex.errors import WrongUse
-from pollex.export import draft_of, require_writable
+from pollex.export import Source, draft_of, require_apart, require_writable
 from pollex.graphs.guarantees import in_words
 from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
@@ -64,7 +64,7 @@ def learn_command(
 ) -> int:
     """Reads logs, learns, writes rubric set and report, tells; the exit code."""
     refuse_without_model(model)
-    require_writable(out, domain, rubrics_from, *sources)
+    require_places(out, domain, rubrics_from, *sources)
     profile = profile_at(domain)
     settings = LearnSettings(
         test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
@@ -81,6 +81,18 @@ def learn_command(
         arguments = {"logs": list(sources), "out": str(out), "model": model.model}
         learned, staff = opened.run(_learn(opened, logs, model, profile, settings, arguments, given))
         return told_and_written(opened, logs, learned, staff, out)
+
+
+def require_places(out: Path, *read: Source) -> None:
+    """Refuses places of rubric set and report of which one is the other's, or that of something that is read.
+
+    Raises:
+        WrongUse: Says which.
+    """
+    report = out.with_name(REPORT)
+    require_apart(out, report)
+    for path in (out, report):
+        require_writable(path, *read)
 
 
 async def _learn(
@@ -141,7 +153,7 @@ def refit_command(
     if model.model is None:
         refuse_for(rubric_set.judge)
     model = replace(model, scale=rubric_set.judge.scale)
-    require_writable(out or rubrics, *sources)
+    require_places(out or rubrics, *sources)
     logs = read_logs(sources, options=reading)
     settings = LearnSettings(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,

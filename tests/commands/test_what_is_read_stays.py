@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 from small_runs import Learnt, Pollex
+
+from pollex.graphs.rubric_set import RubricSet
 
 ASKED = ("judge", "log.csv", "--question", "Did it go well?", "--options", "yes,no")
 MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
@@ -20,6 +23,8 @@ MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
         ("score", "log.csv", "--rubrics", "RUBRICS", "--out", "same.csv"),
         ("learn", "log.csv", "--out", "log.csv"),
         ("learn", "log.csv", "--domain", "d.toml", "--out", "d.toml"),
+        ("learn", "report.html", "--out", "new.json"),
+        ("refit", "log.csv", "*.html", "--rubrics", "RUBRICS", "--out", "new.json"),
         ("refit", "log.csv", "--rubrics", "RUBRICS", "--out", "log.csv"),
         ("label", "next", "log.csv", "--rubrics", "RUBRICS", "--out", "log.csv"),
         ("label", "next", "log.csv", "other.csv", "--calibrator", "kept", "--out", "other.csv"),
@@ -44,7 +49,7 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
     pollex: Pollex, learnt: Learnt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files = [tmp_path / name for name in ("log.csv", "other.csv", "d.toml", "kept/calibrator.json")]
+    files = [tmp_path / name for name in ("log.csv", "other.csv", "d.toml", "report.html", "kept/calibrator.json")]
     (tmp_path / "kept").mkdir()
     for file in files:
         file.write_text("all that there is\n", encoding="utf-8")
@@ -61,6 +66,7 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
         (*ASKED, "--accepted", "a.jsonl", "--for-humans", "./a.jsonl"),
         (*ASKED, "--out", "a.jsonl", "--for-humans", "a.jsonl"),
         ("judge", "log.csv", "--reference", *MODEL, "--out", "a.jsonl", "--page", "a.jsonl"),
+        ("learn", "log.csv", "--out", "report.html"),
     ],
 )
 def test_two_files_are_not_written_to_one_place(
@@ -93,3 +99,18 @@ def test_scores_never_take_the_place_of_the_rubric_set(pollex: Pollex, learnt: L
     ended = pollex("score", learnt.log, "--rubrics", rubrics, "--out", rubrics)
     assert (ended.code, "would take the place of what is read" in ended.err) == (2, True)
     assert rubrics.read_bytes() == learnt.rubrics.read_bytes()
+
+
+def test_arrays_of_a_set_that_was_put_aside_are_not_removed(learnt: Learnt, tmp_path: Path) -> None:
+    first = RubricSet.load(learnt.rubrics)
+    arrays = b"other arrays"
+    facts = first.calibrator.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}
+    calibrator = first.calibrator.model_copy(update={"facts": facts})
+    second = first.model_copy(update={"calibrator": calibrator}).with_arrays(arrays)
+    first.save(tmp_path / "rubrics.json")
+    (tmp_path / "rubrics.json").rename(tmp_path / "rubrics.old")
+    second.save(tmp_path / "rubrics.json")
+    assert RubricSet.load(tmp_path / "rubrics.old") == first
+    (tmp_path / "rubrics.old").unlink()
+    second.save(tmp_path / "rubrics.json")
+    assert len(list(tmp_path.glob("*.safetensors"))) == 1
