@@ -93,16 +93,23 @@ def with_humans(
         BadInput: As `read_cases`; also where no grade is of any of the questions.
     """
     options = options or ReadOptions()
-    by_id, given = {case.id: case for case in cases}, dict[str, Case]()
+    by_id, given = {case.id: case for case in cases}, dict[str, float]()
     bad: list[BadRow] = []
+    strangers = 0
     for row in _rows(sources, options):
         human = row if isinstance(row, BadRow) else _number(row, [human_field] if human_field else ["grade", *HUMANS])
         if isinstance(human, BadRow):
             bad.append(human)
-        elif isinstance(row, Row) and human is not None and (case := by_id.get(_id(row, options))) is not None:
-            given[case.id] = case.model_copy(update={"human": human})
+        elif isinstance(row, Row) and human is not None:
+            id_ = _id(row, options)
+            if id_ not in by_id:
+                strangers += 1
+            elif given.setdefault(id_, human) != human:
+                bad.append(BadRow(row.source, row.line, f"a second grade of {id_!r}", "keep one an id, or their mean"))
     _check(sources, len(given), bad, options.max_bad)
-    return Cases(tuple(given.get(case.id, case) for case in cases), (*cases.bad_rows, *bad), cases.notes)
+    notes = [f"{count(strangers, 'grade is', 'grades are')} of none of the questions"] if strangers else []
+    graded = (case.model_copy(update={"human": given[case.id]}) if case.id in given else case for case in cases)
+    return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
 def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:

@@ -155,6 +155,17 @@ def test_grades_of_people_come_from_a_file_by_id(tmp_path: Path) -> None:
     assert [case.human for case in with_humans(cases, [str(human)], human_field="score")] == [None, 6.5]
 
 
+def test_a_second_grade_of_an_answer_is_a_bad_row_and_those_of_others_are_told(tmp_path: Path) -> None:
+    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    graded = [{"id": "7", "grade": 5}, {"id": 7, "grade": 5.0}, {"id": "7", "grade": 2}, {"id": "nobody", "grade": 1}]
+    human = written(tmp_path / "h.jsonl", *graded)
+    with pytest.raises(BadInput, match="h.jsonl:3: a second grade of '7'"):
+        with_humans(cases, [human])
+    found = with_humans(cases, [human], ReadOptions(max_bad=1))
+    assert [case.human for case in found] == [5]
+    assert found.notes == ("1 grade is of none of the questions",)
+
+
 def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
     human = written(tmp_path / "h.jsonl", {"id": "nobody", "grade": 5})
