@@ -159,7 +159,7 @@ def test_a_second_grade_of_an_answer_is_a_bad_row_and_those_of_others_are_told(t
     cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
     graded = [{"id": "7", "grade": 5}, {"id": 7, "grade": 5.0}, {"id": "7", "grade": 2}, {"id": "nobody", "grade": 1}]
     human = written(tmp_path / "h.jsonl", *graded)
-    with pytest.raises(BadInput, match="h.jsonl:3: a second grade of '7'"):
+    with pytest.raises(BadInput, match=r"h\.jsonl:3: a second grade of '7'"):
         with_humans(cases, [human])
     found = with_humans(cases, [human], ReadOptions(max_bad=1))
     assert [case.human for case in found] == [5]
