@@ -14,7 +14,7 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.limits import Limits
 from pollex.gateway.logprobs import Tokens
-from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.gateway.outcomes import Completed, Failed, Malformed, Outcome
 from pollex.gateway.structured import Block, last_object, value_spans
 from pollex.gateway.wires import OpenAIWire
 
@@ -144,6 +144,11 @@ class _Bench:
         self._ledger = MemoryLedger()
         self.calls = 0
 
+    @property
+    def place(self) -> str:
+        """Where it asks, for people."""
+        return self._endpoint.shown
+
     async def ask(self, call: Call, endpoint: Endpoint | ChatModel | None = None) -> Outcome:
         limits = Limits(concurrency=1, deadline=_SECONDS)
         async with Gateway(endpoint or self._endpoint, self._ledger, limits) as gateway:
@@ -151,7 +156,7 @@ class _Bench:
             self.calls += gateway.used.total.sent
         if isinstance(outcome, Failed) and outcome.fault != "bad_request":
             remedy = "check the address and that the server runs"
-            raise ModelUnavailable(outcome.detail, where=self._endpoint.shown, remedy=remedy)
+            raise ModelUnavailable(outcome.detail, where=self.place, remedy=remedy)
         return outcome
 
     async def samples(self, call: Call, n: int) -> int:
@@ -172,7 +177,8 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
     if not _accepted(await bench.ask(plain)):
         plain = replace(none, limit_field="max_tokens")
         if not _accepted(refusal := await bench.ask(plain)):
-            raise ModelRefused(refusal.detail, where=everything.stage, remedy="check the model's name and settings")
+            remedy = "check the base URL, up to and including the version, and the model's name"
+            raise ModelRefused(refusal.detail, where=bench.place, remedy=remedy)
     accepted = plain
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
@@ -205,7 +211,8 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
 
 
 def _accepted(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Failed)
+    """Whether a completion came back: a page to log in at, or another service's JSON, is none."""
+    return not isinstance(outcome, Failed | Malformed)
 
 
 def _object(outcome: Outcome) -> Block | None:

@@ -81,6 +81,19 @@ async def test_what_an_endpoint_refuses_is_found_and_left_out(what: str, lost: s
             assert isinstance(await door.ask(call), Completed), "the fitted call was refused"
 
 
+@pytest.mark.parametrize("text", ["<html>Log in</html>", "", "[1, 2]", '{"data": []}'])
+async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look(text: str) -> None:
+    with pytest.raises(ModelRefused, match="not a chat completion") as refused:
+        await probed({"do": "body", "text": text})
+    assert "http://127.0.0.1" in str(refused.value)
+    assert "check the base URL" in str(refused.value)
+
+
+async def test_what_makes_an_endpoint_write_nonsense_is_left_out_and_the_rest_is_not() -> None:
+    capabilities, _ = await probed({"do": "body", "text": "oops", "match": '"logprobs":true'})
+    assert cannot(capabilities) == {"logprobs"}
+
+
 async def test_an_endpoint_that_allows_few_alternatives_is_asked_for_no_more() -> None:
     capabilities, _ = await probed({"do": "status", "code": 400, "match": '"top_logprobs":20'})
     assert capabilities.logprobs == 5
