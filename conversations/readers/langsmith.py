@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pollex.conversations.display import printable
 from pollex.conversations.json_rows import parse_json
 from pollex.conversations.model import Turn
 from pollex.conversations.readers.reader import Draft, Fields, Reader
@@ -18,6 +19,7 @@ from pollex.errors import BadInput
 HISTORY_NAMES = ("chat_history", "history")
 THREAD_NAMES = ("thread_id", "session_id", "conversation_id")
 QUESTION_NAMES = ("input", "question", "query", "prompt")
+GENERATED_NAMES = ("generations", "choices")
 ANSWER_NAMES = ("output", "answer", "response", "result", "text", "content")
 
 
@@ -49,6 +51,9 @@ def _said(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> list[
     value = next((values[name] for name in names if values.get(name)), None)
     if value is None and len(values) == 1:
         value = next(iter(values.values()))
+    if value is None and any(values.values()) and not values.keys() & {*GENERATED_NAMES}:
+        have = printable(", ".join(values), 100)
+        raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
     if isinstance(value, Mapping):
         return [value if value.keys() & {"role", "type", "kwargs"} else {"role": role, **value}]
     return _messages(value) or ([{"role": role, "content": value}] if value else [])
@@ -56,7 +61,7 @@ def _said(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> list[
 
 def _generated(outputs: Mapping[str, Any]) -> list[Any]:
     """A chat model's output as LangChain (`generations`) and OpenAI's wrapper (`choices`) record it."""
-    first: Any = outputs.get("generations") or outputs.get("choices")
+    first: Any = next((outputs[name] for name in GENERATED_NAMES if outputs.get(name)), None)
     while isinstance(first, list) and first:
         first = first[0]
     if not isinstance(first, Mapping):

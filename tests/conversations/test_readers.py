@@ -219,6 +219,16 @@ def run(**fields: Any) -> dict[str, Any]:
     return {"id": "r", "run_type": "chain", "inputs": {}, "outputs": {}, **fields}
 
 
+@pytest.mark.parametrize(("side", "role"), [("inputs", "user"), ("outputs", "assistant")])
+def test_a_run_whose_words_may_be_in_any_of_its_fields_is_no_empty_conversation(
+    tmp_path: Path, side: str, role: str
+) -> None:
+    with pytest.raises(BadInput, match=f"which field has what the {role} said\\? There are draft, notes"):
+        logs_from(tmp_path, run(**{side: {"draft": "Hello", "notes": "be kind"}}))
+    for nothing in ({"draft": None, "notes": ""}, {"generations": [], "llm_output": {"tokens": 0}}):
+        assert [c.not_scorable for c in logs_from(tmp_path, run(**{side: nothing}))] == ["no turn with text"]
+
+
 @pytest.mark.parametrize(
     ("inputs", "outputs"),
     [
