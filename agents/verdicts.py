@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, log
+from math import comb, inf, log
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -52,8 +52,9 @@ class Rule:
                 f"{self.runs} runs of which {self.minimum} must have answered",
                 remedy="ask for at least one run, and for no more answers than runs",
             )
-        if self.tau is not None and not self.tau >= 0:
-            raise WrongUse(f"τ = {self.tau}", remedy="entropy is never negative: give a τ from 0 on")
+        if self.tau is not None and not 0 <= self.tau < inf:
+            remedy = "entropy is never negative, and never above the logarithm of the runs: give a τ from 0 on"
+            raise WrongUse(f"τ = {self.tau}", remedy=remedy)
 
     @classmethod
     def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:

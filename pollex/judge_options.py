@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -44,14 +45,16 @@ class JudgeOptions:
     def texts(self) -> list[str]:
         """The answers that may be given."""
         found = [option.strip() for option in self.options.split(",") if option.strip()]
-        if len(found) < 2 or len({option.casefold() for option in found}) < len(found):
+        # As answers are read: two options that are alike there would be one, and the second's votes the first's.
+        read = {unicodedata.normalize("NFKC", option).strip().casefold() for option in found}
+        if len(found) < 2 or len(read) < len(found):
             remedy = "give at least two different ones: --options yes,no"
             raise WrongUse(f"{self.options!r} are no answers to choose from", remedy=remedy)
         return found
 
     def task(self, model: str | None) -> Task:
         """The question and the rule."""
-        if not self.question:
+        if self.question is None or not self.question.strip():
             raise WrongUse("no question", remedy='give one: --question "Was the task completed?"')
         if (self.tau is not None) + self.tau_agree + (self.tau_precision is not None) > 1:
             raise WrongUse("several rules for τ", remedy="give one of --tau, --tau-agree and --tau-precision")
@@ -70,4 +73,5 @@ class JudgeOptions:
         try:
             return self.instructions.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"the instructions can't be read: {error}", where=str(self.instructions)) from error
+            what, remedy = f"the instructions can't be read: {error}", "check the path; the file is to be UTF-8"
+            raise BadInput(what, where=str(self.instructions), remedy=remedy) from error
