@@ -133,7 +133,13 @@ ROLES = [
         show_default=True,
         help="Ten rubrics a call with reasons, or one question and one token a call.",
     ),
-    click.option("--samples", default=1, show_default=True, help="Calls a distribution, where there are no logprobs."),
+    click.option(
+        "--samples",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Calls a distribution, where there are no logprobs.",
+    ),
     click.option("--require", type=click.Choice(["logprobs"]), help="Fail rather than fall back on samples."),
     click.option("--without", default="", metavar="PARTS", help="Parts of prompts to leave out: ds, cdp, domain."),
     click.option("--canary/--no-canary", default=True, show_default=True, help="Ask a question of known answer too."),
@@ -176,7 +182,11 @@ JUDGE = [
     _model_option("An LLM that judges; without it the embedded rater does."),
     URL,
     click.option(
-        "--samples", default=1, show_default=True, help="With --reference: calls a grade, where there are no logprobs."
+        "--samples",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="With --reference: calls a grade, where there are no logprobs.",
     ),
     click.option(
         "--require",
