@@ -51,9 +51,6 @@ def _said(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> list[
     value = next((values[name] for name in names if values.get(name)), None)
     if value is None and len(values) == 1:
         value = next(iter(values.values()))
-    if value is None and any(values.values()) and not values.keys() & {*GENERATED_NAMES}:
-        have = printable(", ".join(values), 100)
-        raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
     if isinstance(value, Mapping):
         return [value if value.keys() & {"role", "type", "kwargs"} else {"role": role, **value}]
     return _messages(value) or ([{"role": role, "content": value}] if value else [])
@@ -82,7 +79,19 @@ def _turns(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[Turn,
     asked = {name: value for name, value in inputs.items() if name not in HISTORY_NAMES}
     before = turns_of([*_messages(history), *_said(asked, QUESTION_NAMES, "user")])
     after = turns_of(_generated(outputs) or _said(outputs, ANSWER_NAMES, "assistant"))
-    return after if after[: len(before)] == before else before + after
+    turns = after if after[: len(before)] == before else before + after
+    if not any(turn.role == "user" for turn in turns):
+        _require_named(asked, QUESTION_NAMES, "user")
+    if not turns or turns[-1].role != "assistant":
+        _require_named(outputs, ANSWER_NAMES, "assistant")
+    return turns
+
+
+def _require_named(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> None:
+    """Refuses a side that said nothing, though any of its fields may have the words."""
+    if len(values) > 1 and any(values.values()) and not values.keys() & {"messages", *names, *GENERATED_NAMES}:
+        have = printable(", ".join(values), 100)
+        raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
 
 
 def _feedback(stats: object) -> dict[str, Any]:

@@ -244,6 +244,15 @@ def test_a_run_whose_words_may_be_in_any_of_its_fields_is_no_empty_conversation(
             {"messages": [{"type": "human", "content": "Hello"}, {"type": "ai", "content": "Good day"}]},
         ),
         ({"chat_history": [{"type": "human", "content": "Hello"}], "input": ""}, {"output": "Good day"}),
+        ({"chat_history": [{"type": "human", "content": "Hello"}], "user": "u", "app": "a"}, {"output": "Good day"}),
+        (
+            {"user": "u", "app": "a"},
+            {"messages": [{"type": "human", "content": "Hello"}, {"type": "ai", "content": "Good day"}]},
+        ),
+        (
+            {"messages": [{"type": "human", "content": "Hello"}, {"type": "ai", "content": "Good day"}]},
+            {"steps": 3, "cost": 0.1},
+        ),
         ('{"input": "Hello"}', '{"output": "Good day"}'),
     ],
 )
