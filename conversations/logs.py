@@ -129,11 +129,12 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
         BadInput: Different conversations share an id, or there are none.
         WrongUse: What is given holds something else: a path, or rows as they were logged.
     """
-    tally = Tally(ReadOptions())
+    tally, remedy = Tally(ReadOptions()), "read a log first: pollex.read_logs(PATH)"
+    if isinstance(conversations, str) or not isinstance(conversations, Iterable):
+        raise WrongUse(f"not conversations, but {type(conversations).__name__}", remedy=remedy)
     for number, conversation in enumerate(conversations, start=1):
         if not isinstance(conversation, Conversation):
-            what = f"not conversations: item {number} is {type(conversation).__name__}"
-            raise WrongUse(what, remedy="read a log first: pollex.read_logs(PATH)")
+            raise WrongUse(f"not conversations: item {number} is {type(conversation).__name__}", remedy=remedy)
         tally.add(Placed(conversation, "conversation", number))
     tally.check_clashes()
     return tally.logs([])

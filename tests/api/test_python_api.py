@@ -82,6 +82,7 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
         ({"logs": []}, BadLabels),
         ({"logs": "logs.jsonl"}, WrongUse),
+        ({"logs": Path("logs.jsonl")}, WrongUse),
         ({"logs": small_log()}, WrongUse),
     ],
     ids=lambda value: str(value)[:40],
