@@ -16,6 +16,9 @@ _LOOKS_SECRET = re.compile(
     r"|(?i:\b(?:bearer|basic)\s+[\w.~+/=-]{6,})"  # Authorization header
 )
 
+_RUN_BEGINS = r"(?<!\\)"
+"""A run of backslashes is looked at from its first alone: from each of them, it would take its length squared."""
+
 
 def without(secrets: Collection[str], text: str) -> str:
     """`text` with the known `secrets` blanked out, and not a character else changed: for bodies that are kept.
@@ -35,8 +38,9 @@ def without(secrets: Collection[str], text: str) -> str:
 @lru_cache(maxsize=64)
 def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What finds `secret` with any characters escaped: where the first is written plainly, and where it is not."""
-    rest = "".join(f"(?:{_plain(character)}|{_escaped(character)})" for character in secret[1:])
-    return re.compile(_plain(secret[0]) + rest), re.compile(_escaped(secret[0]) + rest)
+    begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{_escaped(character)})" for character in secret[1:])
+    plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
+    return re.compile(plainly + rest), re.compile(_RUN_BEGINS + _escaped(begin) + rest)
 
 
 def _plain(character: str) -> str:

@@ -50,8 +50,7 @@ def last_object(text: str) -> Block | None:
     begin = behind_thoughts(text)
     if begin is None:
         return None
-    mended = _TRAILING_COMMA.sub(_blank_comma, text)
-    found = None
+    mended, found = _mended(text), None
     for _ in range(_MOST_STARTS):
         begin = text.find("{", begin)
         if begin < 0:
@@ -68,19 +67,20 @@ def behind_thoughts(text: str) -> int | None:
     An object may speak of the tags, too: of a conversation about them, or one that tries to spoil the answer. So where
     one stands right at the beginning, or right behind the first thoughts, and reaches beyond the last tag, that is it.
     """
-    last, first = text.rfind(_THOUGHTS_END), text.find(_THOUGHTS_END)
+    first, last = text.find(_THOUGHTS_END), text.rfind(_THOUGHTS_END)
+    last_tag = max(last, text.rfind(_THOUGHTS_BEGIN))
+    if last_tag < 0:
+        return 0
     for begin in (0, first + len(_THOUGHTS_END)) if first >= 0 else (0,):
-        if _end_of_object(text, begin) > max(last, text.rfind(_THOUGHTS_BEGIN)):
+        if _end_of_object(text, begin) > last_tag:
             return begin
-    if last < 0:
-        return None if _THOUGHTS_BEGIN in text else 0
-    return last + len(_THOUGHTS_END)
+    return last + len(_THOUGHTS_END) if last >= 0 else None
 
 
 def _end_of_object(text: str, begin: int) -> int:
     """Where the object ends that stands at `begin`, white space and a fence before it left aside; -1 without one."""
     lead = _LEAD.match(text, begin)
-    block = _decode(text, lead.end()) if lead else None
+    block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
     return block.end if block else -1
 
 
@@ -130,6 +130,11 @@ def _decode(text: str, begin: int) -> Block | None:
     except (ValueError, RecursionError):
         return None
     return Block(value, begin, end)
+
+
+def _mended(text: str) -> str:
+    """`text` without the commas that JSON doesn't allow."""
+    return _TRAILING_COMMA.sub(_blank_comma, text)
 
 
 def _blank_comma(match: re.Match[str]) -> str:

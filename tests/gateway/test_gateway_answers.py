@@ -71,9 +71,11 @@ QUOTING = {"answer": "Agree", "why": "USER asks what <think> and </think> are."}
 
 @pytest.mark.parametrize("around", ["{}", " ```json\n{}\n```", "<think>Hm {{</think>\n{}", "{{</think>{}"])
 def test_tags_of_thoughts_within_an_answer_are_words_of_it(around: str) -> None:
-    block = last_object(around.format(json.dumps(QUOTING)))
-    assert block is not None
-    assert block.value == QUOTING
+    answer = json.dumps(QUOTING)
+    for written in (answer, answer[:-1] + ",}"):
+        block = last_object(around.format(written))
+        assert block is not None
+        assert block.value == QUOTING
 
 
 def test_every_value_is_found_where_it_stands() -> None:

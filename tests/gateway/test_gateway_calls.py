@@ -184,6 +184,12 @@ def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_stil
     assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
 
 
+@pytest.mark.parametrize("key", [AWKWARD, "/begins+with+a+slash"])
+def test_a_reply_of_nothing_but_backslashes_is_looked_through_once(key: str) -> None:
+    said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take more than ten minutes
+    assert without([key], said + key) == said + "[redacted]"
+
+
 def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
     endpoint = Endpoint("m", "http://host/v1?api-version=2024&subscription-key=se%2Fcret-in-query")
     assert endpoint.url("models").endswith("subscription-key=se%2Fcret-in-query")
