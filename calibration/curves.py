@@ -23,7 +23,7 @@ class Point:
     """What was reached with one share of the training texts.
 
     Attributes:
-        labels: Mean number of judgments of the main question that a model was fitted on.
+        labels: Mean number of labels of the main question that a model was fitted on.
         repeats: Figures of each draw of training texts.
         failed: Draws in which some fold left too little to fit; they are no part of `repeats`.
     """
@@ -108,10 +108,10 @@ def _crossfitted(
         present = order[np.isin(order, together[training.row])]
         kept = present[: max(1, round(share * len(present)))]
         part = training.where(np.isin(together[training.row], kept))
-        answers = part.of_question(main).answer
-        if len(np.unique(answers)) < 2:
+        learnt = part.of_question(main)
+        if len(np.unique(learnt.answer)) < 2:
             return None
-        counts.append(len(answers))
+        counts.append(learnt.labels)
         texts = np.unique(part.row)
         fitted = clone(model).fit(*alone(X, part, texts), questions=questions, groups=together[texts])
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])

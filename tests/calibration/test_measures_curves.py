@@ -81,6 +81,15 @@ def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> Non
     assert spread == pytest.approx(np.std(values, ddof=1))  # type: ignore[arg-type]
 
 
+def test_what_a_judge_says_of_a_text_again_is_no_further_label_of_the_curve() -> None:
+    X, y = data()
+    thrice = y.where(np.repeat(np.arange(60), 3))
+    folds = dealt(np.arange(60), 5, np.random.default_rng(1))
+    (point,) = learning_curve(Shares(), X, thrice, QUESTIONS, folds, np.random.default_rng(0), [1.0])
+    assert point.labels == 48
+    assert point.repeats[0].log_loss.n == 180
+
+
 def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:
     X, y = data(6)
     kept, own = alone(X, y, np.array([4, 1]))
