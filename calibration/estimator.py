@@ -12,6 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -246,7 +247,7 @@ def _require_known(model: JudgedEstimator) -> None:
         if words and value is not None and value not in words:
             known = ", ".join(map(repr, words))
             raise WrongUse(f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}")
-        if isinstance(value, (int, float)) and not value >= least:  # nor is NaN
+        if isinstance(value, Real) and not float(value) >= least:  # nor is NaN
             raise WrongUse(f"{type(model).__name__} with {name}={value!r}", remedy=f"give {least} or more")
 
 
@@ -254,9 +255,12 @@ def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
     """Numbers of the groups `[row]`; a row is its own where none are given."""
     if groups is None:
         return np.arange(rows)
-    if len(groups) != rows:
-        raise WrongUse(f"{len(groups)} groups for {rows} rows", remedy="give one group a row")
-    alone = [row for row, group in enumerate(groups) if missing(group)]
+    given = np.asarray(groups, dtype=object)
+    if given.ndim != 1:
+        raise WrongUse(f"groups of shape {given.shape}", remedy="give one group a row, each a name or a number")
+    if len(given) != rows:
+        raise WrongUse(f"{len(given)} groups for {rows} rows", remedy="give one group a row")
+    alone = [row for row, group in enumerate(given) if missing(group)]
     if alone:
         raise WrongUse(f"{len(alone)} rows have no group", where=f"row {alone[0]}", remedy="give one group a row")
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)

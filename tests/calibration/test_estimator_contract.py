@@ -119,9 +119,10 @@ def test_numbers_that_make_no_sense_are_refused_before_learning(
     name: str, settings: dict[str, float], remedy: str
 ) -> None:
     X, y, judges = world()
-    ((setting, _),) = settings.items()
-    with pytest.raises(WrongUse, match=f"{setting}=.* → give {remedy}"):
-        made(name).set_params(**settings).fit(X, y, judges, QUESTIONS)
+    ((setting, number),) = settings.items()
+    for same in (number, np.asarray(number)[()]):  # of Python, and of NumPy
+        with pytest.raises(WrongUse, match=f"{setting}=.* → give {remedy}"):
+            made(name).set_params(**{setting: same}).fit(X, y, judges, QUESTIONS)
 
 
 def test_questions_in_the_place_of_judges_are_told() -> None:
@@ -140,6 +141,13 @@ def test_a_rows_group_that_is_missing_is_refused() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match="row 1: 2 rows have no group"):
         made("calibrator").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
+
+
+@pytest.mark.parametrize("groups", [[("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5])
+def test_groups_that_are_no_names_one_a_row_are_refused(groups: Any) -> None:
+    X, y, judges = world()
+    with pytest.raises(WrongUse, match=r"groups of shape \("):
+        made("calibrator").fit(X, y, judges, QUESTIONS, groups=groups)
 
 
 @pytest.mark.parametrize("name", NAMES)
