@@ -9,11 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibrating import (
-    choice_of,
-    groups_of,
-    name_for_people,
-)
+from pollex.calibrating import choice_of, groups_of, name_for_people
 from pollex.calibration.agreement import alpha
 from pollex.calibration.crossfit import crossfit, dealt
 from pollex.calibration.curves import learning_curve
@@ -31,12 +27,7 @@ from pollex.calibration.tables.judged import JudgmentTable
 from pollex.errors import BadInput, WrongUse
 from pollex.response_curves import responses_of
 from pollex.terminal.progress import Bars
-from pollex.web.calibration_material import (
-    CalibrationMaterial,
-    ComparedModel,
-    LearningPoint,
-    QuestionGain,
-)
+from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, LearningPoint, QuestionGain
 
 FOLDS = 5
 SLOW = {"network", "calibrator"}

@@ -10,23 +10,15 @@ from typing import Any
 from rich.console import Console
 
 from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibrating import (
-    exit_code,
-    faults_json,
-    print_json,
-    say,
-    tell_tables,
-)
+from pollex.calibrating import exit_code, faults_json, print_json, say, tell_tables
 from pollex.calibration.intervals import Measured
 from pollex.calibration.kept import JSON_NAME, load
 from pollex.calibration.measures import Assessment
 from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, material_of
 from pollex.export import draft_of, require_writable
 from pollex.terminal.progress import Bars
-from pollex.training_record import training_of
-from pollex.web.calibration_material import (
-    CalibrationMaterial,
-)
+from pollex.training_record import TRAINING, training_of
+from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_page import render_calibration
 
 
@@ -35,7 +27,7 @@ def report_command(
 ) -> int:
     """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
     console = Console(stderr=as_json)
-    require_writable(out, answers, judgments, folder, folder / JSON_NAME)
+    require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING)
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)

@@ -19,12 +19,9 @@ from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
 from pollex.parquet import write_parquet_of
 from pollex.salt import SALT
-from pollex.store import database, journal, lock
+from pollex.store import journal, lock
 
 Source = str | Path | None
-
-OF_A_STORE = frozenset({database.FILE, journal.FILE, lock.NAME, SALT})
-"""What a store can't do without: what is paid for, and the secret by which it is found again."""
 
 
 class Export(Protocol):
@@ -96,8 +93,17 @@ def require_writable(path: Path, *read: Source) -> None:
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
         raise WrongUse("it would take the place of what is read", where=str(path), remedy="give another name")
     where = path.resolve()
-    if where.name in OF_A_STORE and (where.parent / journal.FILE).exists():
+    if where.name in _of_a_store(where.parent):
         raise WrongUse("it would take the place of a file of the store", where=str(path), remedy="give another name")
+
+
+def _of_a_store(folder: Path) -> frozenset[str]:
+    """What a store can't do without: what is paid for, and the secret by which it is found again."""
+    if not (folder / journal.FILE).exists():
+        return frozenset()
+    from pollex.store import database  # brings DuckDB, which other folders don't need
+
+    return frozenset({database.FILE, journal.FILE, lock.NAME, SALT})
 
 
 def require_apart(*written: Path | None) -> None:

@@ -32,6 +32,7 @@ MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
         ("calibrate", "report", "kept", "log.csv", "other.csv", "--out", "log.csv"),
         ("calibrate", "report", "kept", "other.csv", "log.csv", "--out", "log.csv"),
         ("calibrate", "report", "kept", "other.csv", "other.csv", "--out", "kept/calibrator.json"),
+        ("calibrate", "report", "kept", "other.csv", "other.csv", "--out", "kept/training.json"),
         (*ASKED, "--out", "log.csv"),
         (*ASKED, "--accepted", "log.csv"),
         (*ASKED, *MODEL, "--instructions", "other.csv", "--out", "other.csv"),
@@ -49,8 +50,9 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
     pollex: Pollex, learnt: Learnt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files = [tmp_path / name for name in ("log.csv", "other.csv", "d.toml", "report.html", "kept/calibrator.json")]
     (tmp_path / "kept").mkdir()
+    names = ("log.csv", "other.csv", "d.toml", "report.html", "kept/calibrator.json", "kept/training.json")
+    files = [tmp_path / name for name in names]
     for file in files:
         file.write_text("all that there is\n", encoding="utf-8")
     os.link("log.csv", "same.csv")
@@ -80,7 +82,7 @@ def test_two_files_are_not_written_to_one_place(
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "salt", "store.duckdb", "lock"])
 def test_no_file_of_a_store_is_written_over(
-    pollex: Pollex, learnt: Learnt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("id,question\n", encoding="utf-8")

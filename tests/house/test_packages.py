@@ -86,6 +86,12 @@ def test_importing_pollex_loads_nothing_heavy() -> None:
     assert HEAVY & set(json.loads(shown.stdout)) == set()
 
 
+def test_what_writes_text_alone_does_not_load_duckdb() -> None:
+    code = "import sys, pollex.calibrating, pollex.row_files; print('duckdb' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert shown.stdout == "False\n"
+
+
 def test_every_public_name_leads_somewhere() -> None:
     code = "import pollex; print(len([getattr(pollex, name) for name in pollex.__all__]) > 0)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
