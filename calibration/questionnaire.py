@@ -48,10 +48,14 @@ class Scale:
         """
         if len(self.values) < 2:
             raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
-        numbers = all(isinstance(value, Real) and abs(float(value)) <= LARGEST for value in self.values)  # nor NaN
-        if not numbers or len(set(self.values)) < len(self.values):
+        odd = [
+            value
+            for place, value in enumerate(self.values)
+            if not (isinstance(value, Real) and abs(float(value)) <= LARGEST) or value in self.values[:place]  # nor NaN
+        ]
+        if odd:
             raise WrongUse(
-                f"the values of question {self.question!r} are no numbers that differ",
+                f"an option of question {self.question!r} can't have the value {odd[0]!r}",
                 remedy=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
             )
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):

@@ -18,11 +18,11 @@ CLEAR = Scale("clear", (1.0, 2.0))
         ((1.0,), True, "has 1 options"),
         ((), False, "has 0 options"),
         ((2.0, 1.0), True, "don't ascend"),
-        ((1.0, float("nan")), True, "no numbers that differ"),
-        ((1.0, float("inf")), True, "no numbers that differ"),
-        ((-1e300, 1.0), True, "none beyond ±1e"),
-        ((1.0, 2.0, 1.0), False, "no numbers that differ"),
-        (("bad", "good"), False, "no numbers that differ"),
+        ((1.0, float("nan")), True, "can't have the value nan"),
+        ((1.0, float("inf")), True, "can't have the value inf"),
+        ((-1e300, 1.0), True, r"can't have the value -1e\+300 → .*none beyond ±1e"),
+        ((1.0, 2.0, 1.0), False, "can't have the value 1.0 → .*of its own"),
+        (("bad", "good"), False, "can't have the value 'bad'"),
     ],
 )
 def test_what_is_no_question_is_refused_by_its_name(values: Any, ordinal: bool, message: str) -> None:
