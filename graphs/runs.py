@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from langgraph.graph.state import CompiledStateGraph
 
-from pollex.agents.answers import SCALES, Unanswered, mendable
-from pollex.agents.roles import Judge
+from pollex.agents.answers import SCALES, Outcome, Unanswered, mendable
+from pollex.agents.roles import Extraction, Judge
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation
@@ -179,7 +179,7 @@ async def _learn(
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         work.options = len(SCALES[judge_record.scale])
-        work.extractions = extractions_of(setting.store, run.id)
+        work.extractions = _extracted(setting.store, run.id, setting.again)
         for id_, answers in answers_of(setting.store, run.id).items():
             work.take(
                 id_, [answer for answer in answers.values() if not mendable(answer, setting.again)], judge_record.value
@@ -205,6 +205,14 @@ async def _learn(
         failures = work.failures | work.unextracted
         finished(setting.store, run.id, roles.names, failures, {"rubrics": work.rubric_set.rubrics_digest})
     return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
+
+
+def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
+    """What was extracted so far, less the failures in `again`; with these where reasons have become rubrics already."""
+    found = extractions_of(store, run)
+    if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
+        return found
+    return {id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and mendable(one, again))}
 
 
 async def score(

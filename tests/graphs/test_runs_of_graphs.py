@@ -66,13 +66,15 @@ class OddExtractor:
 
     name, fingerprint = "odd", "odd-1"
 
-    def __init__(self, inner: Extractor, odd: Sequence[str]) -> None:
-        self.inner, self.odd = inner, odd
+    def __init__(self, inner: Extractor, odd: Sequence[str], stopping: Sequence[str] = ()) -> None:
+        self.inner, self.odd, self.stopping = inner, odd, stopping
 
     async def study(self, training: Sequence[Conversation]) -> None:
         await self.inner.study(training)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        if conversation.id in self.stopping:
+            raise ModelRefused("the key is wrong")
         if conversation.id in self.odd:
             raise ZeroDivisionError(f"{SECRET} in {conversation.id}")
         return await self.inner.extract(conversation)
@@ -153,6 +155,22 @@ async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_note
     tree = {branch.name: branch for branch in run_tree(kept, learned.run)[0].branches}
     assert (tree["extract"].count, tree["extract"].failed) == (24, 1)
     assert (tree["judge_pool"].count, tree["judge_pool"].failed) == (48, 2)
+
+
+@pytest.mark.parametrize("stopped_in", ["extract", "judge"])
+async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reasons_are_rubrics(
+    logs: Logs, kept: Store, embedder: Embedder, stopped_in: str
+) -> None:
+    train = [one.id for one in split(logs.learnable, 0.5, 0).train]
+    inner = embedded_roles(DomainProfile.neutral(), embedder).extractor
+    broken = raises(ModelRefused("the key is wrong"))
+    first = OddExtractor(inner, [train[3]], [train[20]] if stopped_in == "extract" else [])
+    roles = staff(embedder, PlainJudge(except_for(train[9], broken)), first)
+    with pytest.raises(ModelRefused):
+        await learn(logs, roles, kept, embedded_record(embedder), wave=8)
+    second = staff(embedder, PlainJudge(), OddExtractor(inner, []))
+    learned = await learn(logs, second, kept, embedded_record(embedder), wave=8, resume=True)
+    assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
 
 async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only_for_the_rest(
