@@ -123,7 +123,12 @@ class Calibrator(JudgedEstimator):
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:
-            return [(name, dict(settings)) for name, settings in self.candidates]
+            try:
+                return [(name, dict(settings)) for name, settings in self.candidates]
+            except (TypeError, ValueError) as error:
+                raise WrongUse(
+                    f"candidates {self.candidates!r}", remedy="give pairs of a name and settings: [('ordinal', {}), …]"
+                ) from error
         main = y.of_question(self.questionnaire_.index())
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
         known = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW

@@ -62,6 +62,13 @@ def test_a_candidate_that_there_is_not_is_no_candidate_that_refused(candidate: A
         Calibrator([("constant", {}), candidate]).fit(X, y, judges, RATING)
 
 
+@pytest.mark.parametrize("candidates", [["ordinal", "ridge"], [("ordinal", None)], "ordinal", 5])
+def test_candidates_that_are_no_pairs_are_refused_in_words(candidates: Any) -> None:
+    X, y, judges = world(20)
+    with pytest.raises(WrongUse, match=r"candidates .* → give pairs of a name and settings"):
+        Calibrator(candidates).fit(X, y, judges, RATING)
+
+
 def test_candidates_that_all_refuse_are_an_error_that_says_why() -> None:
     X, y, judges = world(20)
     with pytest.raises(WrongUse, match="was not asked 'overall'"):
