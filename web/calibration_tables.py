@@ -33,7 +33,15 @@ def compared_table(models: Sequence[ComparedModel]) -> Markup:
         "Held-out figures with 95\N{NO-BREAK SPACE}% intervals over texts. Behind: log-loss less the calibrator's on "
         "the same judgments; an interval that includes 0 leaves open which is better."
     )
-    return tag("table", tag("caption", caption), head, tag("tbody", rows), class_="figures compared")
+    return tag("table", tag("caption", caption, _spared(models)), head, tag("tbody", rows), class_="figures compared")
+
+
+def _spared(models: Sequence[ComparedModel]) -> str | None:
+    """Why the calibrator alone has an interval of smECE, where it alone has one."""
+    own, *others = (model.assessment.smece for model in models if model.assessment is not None)
+    if not known(own.low) or not any(known(each.value) and not known(each.low) for each in others):
+        return None
+    return " With so many answers those of the others' smECE would take minutes, and are left out."
 
 
 def _model_row(model: ComparedModel, scale: Scale, *, own: bool) -> Markup:

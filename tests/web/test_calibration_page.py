@@ -11,6 +11,7 @@ import pytest
 from material_for_calibration import ASSESSED, UNDEFINED, material, measured
 from test_report import HOSTILE, Reader
 
+from pollex.calibration.intervals import Measured
 from pollex.calibration.trials import Trial
 from pollex.web.calibration_material import ComparedModel
 from pollex.web.calibration_page import render_calibration
@@ -123,6 +124,14 @@ def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column
     page = render_calibration(replace(material(), compared=(*models, odd)))
     assert Reader(page).words.count("0.177 to 0.423") == 4 + 1  # and in the headline
     assert '<td data-column="Log-loss behind"><span class="undefined">never said' in page
+    assert "are left out" not in Reader(page).words
+
+
+def test_intervals_that_were_spared_are_said_to_be() -> None:
+    own, other = (replace(ASSESSED, smece=each) for each in (measured(0.3), Measured(0.3, None, None, 80, 40)))
+    models = (ComparedModel("calibrator", own), ComparedModel("constant", other, measured(0.05)))
+    words = Reader(render_calibration(replace(material(), compared=models))).words
+    assert "those of the others' smECE would take minutes, and are left out" in words
 
 
 def test_gains_are_told_from_noise(harmless: Reader) -> None:
