@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pollex.agents.rubrics import Polarity, Rubric, content_id
-from pollex.errors import BadRubrics
+from pollex.errors import UNREADABLE, BadRubrics
 from pollex.prompts import rubric_sets
 
 HOME = Path(rubric_sets.__file__).parent
@@ -45,12 +45,12 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     """
     path = HOME / f"{source}.toml" if str(source) in bundled() else Path(source)
     try:
-        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+        stored = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         remedy = f"give a TOML file, or one of {', '.join(bundled())}"
         raise BadRubrics("there is no such file", where=str(source), remedy=remedy) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRubrics(f"it can't be read: {error}", where=str(source)) from error
+        raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
     except tomllib.TOMLDecodeError as error:
         raise BadRubrics(f"not valid TOML: {error}", where=str(source)) from error
     try:

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pollex.agents.answers import SCALES, Question
 from pollex.agents.rubrics import Reason, Rubric, content_id
 from pollex.calibration.files import write_whole
-from pollex.errors import BadCalibrator, BadRubrics
+from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.netsat import NetSat
@@ -94,11 +94,11 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
+            stored = json.loads(Path(path).read_text(encoding="utf-8-sig"), parse_constant=_no_number)
         except FileNotFoundError:
             raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRubrics(f"it can't be read: {error}", where=str(path)) from error
+            raise BadRubrics(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
         except json.JSONDecodeError as error:
             raise BadRubrics(f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
         except ValueError as error:

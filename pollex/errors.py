@@ -21,6 +21,9 @@ This module imports nothing, and every room may import it.
 
 from __future__ import annotations
 
+UNREADABLE = "check the path; the file is to be UTF-8"
+"""What to do about a file of settings, rubrics or people's words that can't be read."""
+
 
 class PollexError(Exception):
     """Base of all errors that pollex raises on purpose.

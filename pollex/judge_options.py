@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pollex.agents.verdicts import Rule
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.graphs.judging import Task, asked
 
 
@@ -73,5 +73,5 @@ class JudgeOptions:
         try:
             return self.instructions.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            what, remedy = f"the instructions can't be read: {error}", "check the path; the file is to be UTF-8"
-            raise BadInput(what, where=str(self.instructions), remedy=remedy) from error
+            what = f"the instructions can't be read: {error}"
+            raise BadInput(what, where=str(self.instructions), remedy=UNREADABLE) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.model import Conversation
-from pollex.errors import BadInput
+from pollex.errors import UNREADABLE, BadInput
 from pollex.export import draft_of
 from pollex.graphs.judging import Decided, Judged, Task
 
@@ -171,7 +171,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy="check the path") from error
+        raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

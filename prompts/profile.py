@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from pollex.errors import WrongUse
+from pollex.errors import UNREADABLE, WrongUse
 from pollex.prompts.stopwords import STOPWORDS
 
 NEUTRAL = Path(__file__).with_name("neutral.toml")
@@ -42,9 +42,10 @@ class DomainProfile(BaseModel):
             WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
         """
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"), where=str(path))
+            return cls.parse(Path(path).read_text(encoding="utf-8-sig"), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise WrongUse(f"the domain profile can't be read: {error}", where=str(path)) from error
+            what = f"the domain profile can't be read: {error}"
+            raise WrongUse(what, where=str(path), remedy=UNREADABLE) from error
 
     @classmethod
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:

@@ -130,7 +130,7 @@ class ReferencingProfile(_Part):
         """
         file = HOME / f"{path}.toml" if str(path) in bundled() else Path(path)
         try:
-            return cls.parse(file.read_text(encoding="utf-8"), where=str(path))
+            return cls.parse(file.read_text(encoding="utf-8-sig"), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             remedy = f"give a TOML file, or one of {', '.join(bundled())}"
             raise WrongUse(f"the profile can't be read: {error}", where=str(path), remedy=remedy) from error

@@ -40,8 +40,14 @@ def test_a_list_that_is_not_there_is_refused_with_the_names_of_those_that_are() 
 def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "list.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadRubrics, match="can't be read"):
+    with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path"):
         read_rubrics(path)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text('[[rubrics]]\ntext = "It helps."\npolarity = "sat"\n', encoding="utf-8-sig")
+    assert [rubric.text for rubric in read_rubrics(path)] == ["It helps."]
 
 
 @pytest.mark.parametrize("name", bundled())

@@ -12,6 +12,7 @@ from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.agents.rubric_lists import read_rubrics
+from pollex.errors import BadRubrics
 from pollex.graphs.rubric_set import RubricSet
 
 Edit = Callable[[dict[str, Any]], object]
@@ -108,6 +109,17 @@ def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_agai
     assert "on the other side of θ" in refused.err
     assert pollex("refit", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
     assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
+
+
+def test_a_set_that_an_editor_saved_with_a_mark_of_byte_order_is_read_and_one_in_another_encoding_is_not(
+    learnt: Learnt, tmp_path: Path
+) -> None:
+    copied, text = tmp_path / "r.json", learnt.rubrics.read_text("utf-8")
+    copied.write_text(text, encoding="utf-8-sig")
+    assert RubricSet.load(copied, arrays=False) == RubricSet.load(learnt.rubrics, arrays=False)
+    copied.write_text(text, encoding="utf-16")
+    with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path; the file is to be UTF-8"):
+        RubricSet.load(copied)
 
 
 def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_profile_names_all_that_it_misses(tmp_path: Path) -> None:
     ("content", "clause"),
     [
         (b"assistant = ", "not valid TOML"),
-        (b"\xff\xfe", "can't be read"),
+        (b"\xff\xfe", "can't be read: .* → check the path; the file is to be UTF-8"),
         (b'expectations = "one"', "must be a list of texts: expectations"),
         (b"expectations = []", "empty: expectations"),
         (b"task = 3", "must be text: task"),
@@ -51,6 +51,12 @@ def test_a_profile_that_is_not_one_says_why(tmp_path: Path, content: bytes, clau
     file.write_bytes(content)
     with pytest.raises(WrongUse, match=clause):
         DomainProfile.load(file)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_profile(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(DomainProfile.neutral().toml(), encoding="utf-8-sig")
+    assert DomainProfile.load(file) == DomainProfile.neutral()
 
 
 def test_a_profile_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
