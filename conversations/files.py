@@ -142,8 +142,9 @@ def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
 
 
 def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
-    """With the encoding that the file's mark of byte order gives away, else the two that are usual beside UTF-8."""
-    with path.open("rb") as file:
-        likely = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252 (Windows) or latin-1"
+    """With the encoding that the file's mark of byte order gives away, else the usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    likely = "cp1252 (Windows) or latin-1" if name == "UTF-8" else "utf-8, cp1252 (Windows) or latin-1"
+    with path.open("rb") as file:
+        likely = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else likely
     return NotText(f"not {name} text: {what}", where=where, remedy=f"name the file's encoding: --encoding {likely}")

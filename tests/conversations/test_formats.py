@@ -219,6 +219,8 @@ def test_other_encodings_and_byte_order_marks_are_read(tmp_path: Path, encoding:
 def test_a_truncated_utf_16_file_and_an_unknown_encoding_are_errors(tmp_path: Path) -> None:
     with pytest.raises(BadInput):
         logs_from(tmp_path, "log.jsonl", GOOD.encode("utf-16")[:-1], encoding="utf-16")
+    with pytest.raises(NotText, match=r"not utf-16 text: .*--encoding utf-8, cp1252"):
+        logs_from(tmp_path, "log.jsonl", GOOD, encoding="utf-16")
     with pytest.raises(WrongUse, match="no encoding"):
         logs_from(tmp_path, "log.jsonl", GOOD, encoding="klingon")
 
