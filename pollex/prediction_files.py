@@ -81,7 +81,7 @@ def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
         "expected": expected_of(proba, scale),
         "variance": spread,
         "entropy": entropy(proba).tolist(),
-    } | {f"p_{value:g}": column.tolist() for value, column in zip(scale.values, proba.T, strict=True)}
+    } | {f"p_{value:.15g}": column.tolist() for value, column in zip(scale.values, proba.T, strict=True)}
 
 
 def _of_judge(model: JudgedEstimator, X: Floats, judge: str, scale: Scale) -> list[dict[str, Any]]:

@@ -262,6 +262,26 @@ def test_texts_that_were_learnt_from_are_known_again(pollex: Pollex, tables: Pat
     assert ended.last["learnt_from"] == TEXTS
 
 
+def test_long_codes_that_begin_alike_have_a_column_each(pollex: Pollex, tmp_path: Path) -> None:
+    codes = ["1000001", "1000002", "0.5"]
+    texts = range(6)
+    asked = [
+        ("text_id", "question", "option", "probability"),
+        *((t, "kind", code, 0.3) for t in texts for code in codes),
+    ]
+    given = [("text_id", "question", "judge", "answer"), *((t, "kind", "ann", codes[t % 3]) for t in texts)]
+    for name, rows in (("a.csv", asked), ("j.csv", given)):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    tables = (tmp_path / "a.csv", tmp_path / "j.csv")
+    fitted = ("--out", tmp_path / "kept", "--main", "kind", "--nominal", "kind", "--model", "constant")
+    assert pollex("calibrate", "fit", *tables, *fitted).code == 0
+    predict(tmp_path, tmp_path / "p.csv", answers=tmp_path / "a.csv")
+    with (tmp_path / "p.csv").open(encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    assert sum(float(row[f"p_{code}"]) for code in codes) == pytest.approx(1)
+
+
 def test_predict_without_a_calibrator_says_how_to_get_one(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     ended = pollex("calibrate", "predict", tmp_path, tables / "new.csv")
     assert ended.code == 1
