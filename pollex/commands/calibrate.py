@@ -14,7 +14,13 @@ ANSWERS = click.argument("answers", metavar="ANSWERS")
 JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
-SEED = click.option("--seed", default=0, show_default=True, help="Of everything that is drawn.")
+SEED = click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),  # what all that draw take
+    help="Of everything that is drawn.",
+)
 
 
 @click.group("calibrate")

@@ -133,12 +133,18 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
         (["--shift", "system"], "so there is no --shift"),
         (["--model", "calibrator", "--shift", "system"], "no column of groups: add one"),
         (["--network"], "there is no --network"),
+        (["--seed", "-1"], "-1 is not in the range"),
     ],
 )
 def test_wrong_use_says_what_would_be_right(pollex: Pollex, tables: Path, arguments: list[str], said: str) -> None:
     ended = fit(tables, *arguments)
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_report_takes_no_seed_below_0(pollex: Pollex, tables: Path) -> None:
+    ended = pollex("calibrate", "report", tables / "kept", "answers.csv", "judgments.csv", "--seed", "-1")
+    assert (ended.code, "-1 is not in the range" in ended.err) == (2, True)
 
 
 def test_settings_of_a_network_are_searched_for_and_those_of_others_are_their_own() -> None:
