@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from langgraph.graph.state import CompiledStateGraph
 
-from pollex.agents.answers import SCALES, Outcome, Unanswered, mendable
+from pollex.agents.answers import SCALES, Answer, Outcome, Unanswered, mendable
 from pollex.agents.roles import Extraction, Judge
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.logs import Logs
@@ -39,7 +39,7 @@ from pollex.graphs.runtime import Roles, Shelf
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.waves import WaveState
 from pollex.prompts.profile import DomainProfile
-from pollex.store.resume import answers_of, extractions_of
+from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.store.store import Store
 
@@ -180,10 +180,8 @@ async def _learn(
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         work.options = len(SCALES[judge_record.scale])
         work.extractions = _extracted(setting.store, run.id, setting.again)
-        for id_, answers in answers_of(setting.store, run.id).items():
-            work.take(
-                id_, [answer for answer in answers.values() if not mendable(answer, setting.again)], judge_record.value
-            )
+        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.again):
+            work.take(id_, answers, judge_record.value)
         context = LearnContext(
             **setting.of_run(run.id),
             logs=logs,
@@ -213,6 +211,19 @@ def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, 
     if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
         return found
     return {id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and mendable(one, again))}
+
+
+def _judged(
+    store: Store, run: str, training: Collection[str], again: Collection[Outcome]
+) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
+    """What was answered so far about each conversation, less the failures in `again`.
+
+    With these where rubrics were chosen on them already: folds and threshold are of the conversations that had answers.
+    """
+    chosen = step(store, run, "select") is not None
+    for id_, answers in answers_of(store, run).items():
+        settled = chosen and id_ in training
+        yield id_, [answer for answer in answers.values() if settled or not mendable(answer, again)]
 
 
 async def score(

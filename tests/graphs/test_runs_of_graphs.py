@@ -173,6 +173,22 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
     assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
 
+@pytest.mark.parametrize("side", ["train", "test"])
+async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_again_what_failed_beside_them(
+    logs: Logs, kept: Store, embedder: Embedder, side: str
+) -> None:
+    unjudged = getattr(split(logs.learnable, 0.5, 0), side)[5].id
+    broken, record = PlainJudge(except_for(unjudged, raises(OSError("gone")))), embedded_record(embedder)
+    first = await learn(logs, staff(embedder, broken), kept, record)
+    mended = PlainJudge()
+    again = await learn(logs, staff(embedder, mended), kept, record, resume=True)
+    assert {id_ for id_, _ in mended.asked} == ({unjudged} if side == "test" else set())
+    assert (first.run, first.rubric_set.theta) == (again.run, again.rubric_set.theta)
+    assert again.rubric_set.data.training == (24 if side == "test" else 23)
+    anew = await learn(logs, staff(embedder, PlainJudge()), kept, record)
+    assert anew.rubric_set.data.training == 24
+
+
 async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only_for_the_rest(
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
