@@ -159,6 +159,7 @@ def refit_command(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
     )
+    check_learnable(logs, settings.minimum)
     if run.dry_run:
         from pollex.planning import plan_refit  # as above
 

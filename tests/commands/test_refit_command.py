@@ -122,6 +122,16 @@ def test_a_set_that_an_editor_saved_with_a_mark_of_byte_order_is_read_and_one_in
         RubricSet.load(copied)
 
 
+@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
+def test_a_log_that_no_threshold_can_be_fitted_to_is_refused_before_anybody_is_asked(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, plan: tuple[str, ...]
+) -> None:
+    few = write_log(tmp_path / "few.jsonl", small_log()[:6])
+    model = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    refused = pollex("refit", few, "--rubrics", learnt.rubrics, "--out", tmp_path / "r.json", *model, *plan)
+    assert (refused.code, "fewer than 10 conversations of a class" in refused.err) == (1, True)
+
+
 def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path) -> None:
     def blank(rubrics: dict[str, Any]) -> None:
         rubrics["rubrics"].append({"text": " \n", "polarity": "sat"})
