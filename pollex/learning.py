@@ -89,10 +89,10 @@ def require_places(out: Path, *read: Source) -> None:
     Raises:
         WrongUse: Says which.
     """
+    require_writable(out, *read)
     report = out.with_name(REPORT)
     require_apart(out, report)
-    for path in (out, report):
-        require_writable(path, *read)
+    require_writable(report, *read)
 
 
 async def _learn(
