@@ -55,6 +55,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     title: ClassVar[str] = ""
     """Name for people, in tables and reports."""
 
+    taught: ClassVar[bool] = True
+    """Whether labels stand behind what it predicts; what takes the judge's answers as they are has none."""
+
     counts: ClassVar[frozenset[str]] = frozenset()
     """Settings that are 1 or more; other numbers are 0 or more."""
 

@@ -31,9 +31,6 @@ from pollex.training_record import TRAINING, keep_training, training_of
 
 DONE, PARTLY = 0, 3
 
-UNTAUGHT = ("argmax", "as_is")
-"""Models that take the judge's answers as they are: no label stands behind them."""
-
 
 def fit_command(
     answers: str,
@@ -147,7 +144,7 @@ def taught_model(name: str) -> type[JudgedEstimator]:
         WrongUse: There is none, or it learns nothing from labels.
     """
     kind = model_named(name)
-    if name in UNTAUGHT:
+    if not kind.taught:
         what = f"{name!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
         raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
     return kind
