@@ -265,7 +265,9 @@ def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
         raise WrongUse(f"{len(given)} groups for {rows} rows", remedy="give one group a row")
     alone = [row for row, group in enumerate(given) if missing(group)]
     if alone:
-        raise WrongUse(f"{len(alone)} rows have no group", where=f"row {alone[0]}", remedy="give one group a row")
+        raise WrongUse(
+            f"rows without a group: {len(alone)} of {rows}", where=f"row {alone[0]}", remedy="give one group a row"
+        )
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
 

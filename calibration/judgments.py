@@ -133,7 +133,7 @@ def judgments(
     if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
         strangers = (found.row < 0) | (found.row >= rows)
         raise WrongUse(
-            f"{int(strangers.sum())} judgments are of rows that X, with {rows}, doesn't have",
+            f"judgments of rows that X, with {rows}, doesn't have: {int(strangers.sum())} of {len(found)}",
             where=f"row {int(found.row[np.argmax(strangers)])}",
             remedy="count rows from 0",
         )
@@ -160,7 +160,7 @@ def _require_places(found: Judgments, questions: Questionnaire) -> None:
     ):
         if wrong.any():
             raise WrongUse(
-                f"{int(wrong.sum())} judgments have places of {what} that there are not",
+                f"judgments with places of {what} that there are not: {int(wrong.sum())} of {len(found)}",
                 where=f"judgment {int(np.argmax(wrong))}",
                 remedy="count places from 0, or give tuples of names and values",
             )
@@ -209,7 +209,7 @@ def _of_entries(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Re
     if judges is not None:
         raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
     odd = [not (isinstance(entry, (list, tuple)) and len(entry) == 4) for entry in entries]
-    _refuse(odd, entries, "no (row, question, judge, answer)", "give these four each")
+    _refuse(odd, entries, "that are no (row, question, judge, answer)", "give these four each")
     odd = [not str(row).removesuffix(".0").removeprefix("-").isdecimal() for row, *_ in entries]
     _refuse(odd, entries, "of rows that are no whole numbers", "give the text's place in X, counted from 0")
     return [(int(float(row)), str(question), judge, _value(value)) for row, question, judge, value in entries]
@@ -218,7 +218,7 @@ def _of_entries(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Re
 def _refuse(odd: Sequence[bool], entries: Sequence[Any], what: str, remedy: str) -> None:
     if any(odd):
         where = f"judgment {odd.index(True)}, {next(compress(entries, odd))!r}"
-        raise WrongUse(f"{sum(odd)} judgments are {what}", where=where, remedy=remedy)
+        raise WrongUse(f"judgments {what}: {sum(odd)} of {len(entries)}", where=where, remedy=remedy)
 
 
 def _value(said: Any) -> float | str:
@@ -235,14 +235,14 @@ def _of_records(records: Sequence[Record], questions: Questionnaire) -> Judgment
     ]
     if strangers := [record for record in records if record[1] not in places]:
         raise WrongUse(
-            f"{len(strangers)} judgments are of unknown questions",
+            f"judgments of unknown questions: {len(strangers)} of {len(records)}",
             where=repr(strangers[0][1]),
             remedy=f"the questionnaire has {', '.join(places)}",
         )
     if wrong := [record for record in records if record[3] not in options[places[record[1]]]]:
         row, question, _, value = wrong[0]
         raise WrongUse(
-            f"{len(wrong)} answers are none that their question allows",
+            f"answers that their question doesn't allow: {len(wrong)} of {len(records)}",
             where=f"row {row}, question {question!r}: {value if isinstance(value, str) else f'{value:g}'}",
             remedy=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
         )

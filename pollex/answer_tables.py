@@ -91,7 +91,7 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
-    return reduce(Records.joined, tables), told("rows can't be read", bad)
+    return reduce(Records.joined, tables), told("row", "that can't be read", bad)
 
 
 def _rows(file: str) -> list[Row | BadRow]:

@@ -82,7 +82,7 @@ def _scales_of(
     values = {name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()}
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
     scales = tuple(Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1)
-    faults = told("questions have fewer than two options", few, "give every option a number and a row")
+    faults = told("question", "with fewer than two options", few, "give every option a number and a row")
     return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
 
 
@@ -101,7 +101,7 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         if names[int(place)] in guessed and count < RARE * most[place]
     ]
     return told(
-        "options stand in hardly any text", odd, "if they are none, say which there are: --options", left_out=False
+        "option", "that hardly any text has", odd, "if they are none, say which there are: --options", left_out=False
     )
 
 
@@ -135,7 +135,7 @@ class _Cells:
         """What may be wrong with a probability by itself, and which have it `[record]`."""
         with np.errstate(invalid="ignore"):
             return {
-                "no numbers": np.isnan(self.probability),
+                "not a number": np.isnan(self.probability),
                 "negative": self.probability < 0,
                 "over 1": self.probability > 1 + SUM_TOLERANCE,
             }
@@ -160,10 +160,10 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
     alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
     option = (cells.question >= 0) & (cells.column < 0)
     return [
-        *fault("rows have no text_id", nameless, records.said, "give each its text's id"),
-        *fault("rows are of questions that the calibrator doesn't know", alien, records.said),
+        *fault("row", "without a text_id", nameless, records.said, "give each its text's id"),
+        *fault("row", "about a question that the calibrator doesn't know", alien, records.said),
         *fault(
-            "rows are of unknown options", option, records.said, "options are numbers; name them all with --options"
+            "row", "with an unknown option", option, records.said, "options are numbers; name them all with --options"
         ),
     ]
 
@@ -190,14 +190,14 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
     return X, [
         *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
-        *fault("answers have probabilities that sum to more than 1", inside, records.said, MEND),
-        *fault("rows give an option a second, other probability", changed, records.said, MEND),
-        *fault("rows stand there twice and count once", again & ~changed, records.said, left_out=False),
+        *fault("answer", "with probabilities that sum to more than 1", inside, records.said, MEND),
+        *fault("row", "with a second, other probability of an option", changed, records.said, MEND),
+        *fault("row", "given again: counted once", again & ~changed, records.said, left_out=False),
     ]
 
 
 def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
-    return fault(f"probabilities are {what}", which, records.said, MEND)
+    return fault("number", f"that can be no probability: {what}", which, records.said, MEND)
 
 
 def _whole(
@@ -210,7 +210,7 @@ def _whole(
         raise _nothing("no answer can be used", faults, records)
     silent = [text for text, whole in zip(texts, keep.tolist(), strict=True) if not whole]
     groups, several = groups_of(records, kept)
-    faults = [*faults, *told("texts have no answer that can be used", silent), *several]
+    faults = [*faults, *told("text", "without an answer that can be used", silent), *several]
     return AnswerTable(kept, X[keep], scales, groups, tuple(faults))
 
 

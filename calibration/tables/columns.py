@@ -49,7 +49,9 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
         if of_text:
             found[column] = tuple(of_text.get(text, "") for text in texts)
         several = sorted(text for text, value in pairs if value != of_text[text])
-        faults += told(f"texts have two values of {column!r} and get the first", dict.fromkeys(several), left_out=False)
+        faults += told(
+            "text", f"with two values of {column!r}: used with the first", dict.fromkeys(several), left_out=False
+        )
     return found, faults
 
 

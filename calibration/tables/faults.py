@@ -17,7 +17,7 @@ class Fault:
     """One thing about a table.
 
     Attributes:
-        what: In one clause that goes on after the count.
+        what: As it stands behind the count: `judges with one label only`.
         count: How many records, answers, texts or judges it is about.
         examples: Where, the first few.
         remedy: What to do; empty where nothing needs to be done.
@@ -39,6 +39,7 @@ class Fault:
 
 
 def fault(
+    noun: str,
     what: str,
     which: Bools | Ints,
     place: Callable[[int], str],
@@ -49,15 +50,22 @@ def fault(
     """The fault of those that `which` picks, as a mask or as numbers; none where it picks none.
 
     Args:
+        noun: One of what they are.
+        what: What they have in common, in words for one and for several.
         place: What to say of one of them.
     """
     numbers = np.flatnonzero(which) if which.dtype == bool else which
     if not len(numbers):
         return []
-    return [Fault(what, len(numbers), tuple(place(int(n)) for n in numbers[:EXAMPLES]), remedy, left_out)]
+    examples = tuple(place(int(n)) for n in numbers[:EXAMPLES])
+    return [_counted(noun, what, len(numbers), examples, remedy, left_out)]
 
 
-def told(what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
-    """The fault of things that have names."""
+def told(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
+    """The fault of things that have names; `noun` and `what` as for `fault`."""
     listed = list(names)
-    return [Fault(what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
+    return [_counted(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
+
+
+def _counted(noun: str, what: str, count: int, examples: tuple[str, ...], remedy: str, left_out: bool) -> Fault:
+    return Fault(f"{noun if count == 1 else noun + 's'} {what}", count, examples, remedy, left_out)

@@ -74,7 +74,7 @@ def judgment_table(
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = _places(questionnaire, question, value)
     known = usable & (question >= 0)
-    faults += fault("judgments are unknown options", known & (answer < 0), records.said, "mend them")
+    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "mend them")
     judgments = _judgments(records, row, question, answer, known & (answer >= 0))
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
@@ -96,8 +96,14 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
     remedy = "give answers to these texts, or leave them out"
     return [
-        *fault("judgments are of texts that have no answers", row < 0, records.said, remedy),
-        *fault("judgments are no numbers", (row >= 0) & np.isnan(value), records.said, "number the answers"),
+        *fault("judgment", "of a text that has no answers", row < 0, records.said, remedy),
+        *fault(
+            "judgment",
+            "with an answer that is no number",
+            (row >= 0) & np.isnan(value),
+            records.said,
+            "number the answers",
+        ),
     ]
 
 
@@ -123,14 +129,14 @@ def _questionnaire(
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
     judged = list(dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use))
     chosen = _main(main, names, judged)
-    faults = told("questions that only people answer have fewer than two answers", alike, "leave them out")
+    faults = told("question", "that only people answer, with fewer than two answers", alike, "leave them out")
     return Questionnaire(scales, chosen), faults
 
 
 def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
     known = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array([name not in known for name in records.question], dtype=bool)
-    return fault("judgments are of questions that the questionnaire doesn't have", alien, records.said)
+    return fault("judgment", "of a question that the questionnaire doesn't have", alien, records.said)
 
 
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
@@ -179,8 +185,8 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
         )  # fmt: skip
         raise BadLabels(what, remedy="add judgments that differ, or name another question with --main")
     alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
-    what = "questions got the same answer from everybody; their judgments teach nothing"
-    return judgments.where(several[judgments.question] > 1), told(what, alone)
+    what = "with the same answer from everybody, which teaches nothing"
+    return judgments.where(several[judgments.question] > 1), told("question", what, alone)
 
 
 def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
@@ -196,19 +202,19 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
     extra = np.flatnonzero(again)
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
-    return fault("times a judge judged a text again: used, and no further labels", shown, said, left_out=False)
+    return fault("time", "that a judge judged a text again: used, and no further label", shown, said, left_out=False)
 
 
 def _rare(judgments: Judgments) -> list[Fault]:
     n = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judgments.judges))
-    what = "judges gave one label only and get mostly the shared part"
-    return fault(what, n == 1, lambda judge: judgments.judges[judge], left_out=False)
+    what = "with one label only: predicted mostly by the shared part"
+    return fault("judge", what, n == 1, lambda judge: judgments.judges[judge], left_out=False)
 
 
 def _blank(records: Records) -> list[Fault]:
     rows = np.array(records.blank, dtype=np.int64)
-    what = "rows have an empty cell where an answer should be; their other answers count"
-    return fault(what, rows, lambda n: place_of(records.rows[n]), left_out=False)
+    what = "with an empty cell where an answer should be: other answers there count"
+    return fault("row", what, rows, lambda n: place_of(records.rows[n]), left_out=False)
 
 
 def _incomplete(records: Records) -> tuple[tuple[str, str | None], ...]:

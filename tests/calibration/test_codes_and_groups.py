@@ -22,12 +22,12 @@ def coded(**changed: list[int]) -> Judgments:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"answer": [2, 3, 2]}, "judgment 1: 2 judgments have places of options"),
-        ({"answer": [-1, 0, 1]}, "judgment 0: 1 judgments have places of options"),
-        ({"question": [1, 2, -1]}, "judgment 1: 2 judgments have places of questions"),
-        ({"judge": [0, -2, 1]}, "judgment 1: 2 judgments have places of judges"),
+        ({"answer": [2, 3, 2]}, "judgment 1: judgments with places of options that there are not: 2 of"),
+        ({"answer": [-1, 0, 1]}, "judgment 0: judgments with places of options that there are not: 1 of"),
+        ({"question": [1, 2, -1]}, "judgment 1: judgments with places of questions that there are not: 2 of"),
+        ({"judge": [0, -2, 1]}, "judgment 1: judgments with places of judges that there are not: 2 of"),
         ({"judge": [0, 0]}, r"arrays of \[2, 3\] entries"),
-        ({"row": [0, 2, 1]}, "1 judgments are of rows that X, with 2, doesn't have"),
+        ({"row": [0, 2, 1]}, "judgments of rows that X, with 2, doesn't have: 1 of"),
     ],
 )
 def test_a_place_that_stands_for_nothing_is_refused(changed: dict[str, list[int]], message: str) -> None:

@@ -139,7 +139,7 @@ def test_without_a_questionnaire_x_has_one_column_an_option(X: Any) -> None:
 
 def test_a_rows_group_that_is_missing_is_refused() -> None:
     X, y, judges = world()
-    with pytest.raises(WrongUse, match="row 1: 2 rows have no group"):
+    with pytest.raises(WrongUse, match="row 1: rows without a group: 2 of "):
         made("calibrator").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
 
 

@@ -49,16 +49,16 @@ def told(y: Any, judges: Any = None) -> list[tuple[int, int, str | None, int]]:
 @pytest.mark.parametrize(
     ("odd", "message"),
     [
-        ((1, "Q0", 3), r"judgment 3, \(1, 'Q0', 3\): 2 judgments are no \(row, question, judge, answer\)"),
-        ((1.5, "Q0", "ann", 3), r"judgment 3, .*1\.5.*: 2 judgments are of rows that are no whole numbers"),
-        (("text 7", "Q0", "ann", 3), "judgment 3, .*text 7.*: 2 judgments are of rows"),
-        ((float("nan"), "Q0", "ann", 3), "2 judgments are of rows"),
-        ((1, "Q9", "ann", 3), "'Q9': 2 judgments are of unknown questions"),
-        ((1, "Q0", "ann", 9), "row 1, question 'Q0': 9: 2 answers are none that their question allows"),
-        ((1, "Q0", "ann", "good"), "row 1, question 'Q0': good: 2 answers"),
-        ((1, "Q0", "ann", None), "row 1, question 'Q0': nan: 2 answers"),
-        ((3, "Q0", "ann", 3), "row 3: 2 judgments are of rows that X, with 3, doesn't have"),
-        ((-1, "Q0", "ann", 3), "row -1: 2 judgments are of rows"),
+        ((1, "Q0", 3), r"judgment 3, \(1, 'Q0', 3\): judgments that are no \(row, question, judge, answer\): 2 of"),
+        ((1.5, "Q0", "ann", 3), r"judgment 3, .*1\.5.*: judgments of rows that are no whole numbers: 2 of"),
+        (("text 7", "Q0", "ann", 3), "judgment 3, .*text 7.*: judgments of rows"),
+        ((float("nan"), "Q0", "ann", 3), "judgments of rows"),
+        ((1, "Q9", "ann", 3), "'Q9': judgments of unknown questions: 2 of"),
+        ((1, "Q0", "ann", 9), "row 1, question 'Q0': 9: answers that their question doesn't allow: 2 of"),
+        ((1, "Q0", "ann", "good"), "row 1, question 'Q0': good: answers that their question doesn't allow: 2 of"),
+        ((1, "Q0", "ann", None), "row 1, question 'Q0': nan: answers that their question doesn't allow: 2 of"),
+        ((3, "Q0", "ann", 3), "row 3: judgments of rows that X, with 3, doesn't have: 2 of"),
+        ((-1, "Q0", "ann", 3), "row -1: judgments of rows"),
     ],
 )
 def test_what_is_no_judgment_is_refused_with_its_count_and_the_first(odd: tuple[Any, ...], message: str) -> None:
@@ -71,7 +71,7 @@ def test_what_is_no_judgment_is_refused_with_its_count_and_the_first(odd: tuple[
     [
         ([4, 2], None, "answers for 2 rows, X has 3"),
         ([4, 2, 1, 1], None, "answers for 4 rows, X has 3"),
-        ([4, "good", "good"], None, "row 1, question 'Q0': good: 2 answers"),
+        ([4, "good", "good"], None, "row 1, question 'Q0': good: answers that their question doesn't allow: 2 of"),
         ([4, 2, 1], ["ann", "bob"], "2 judges for 3 rows"),
         ([4, 2, 1], "ann", "one name, 'ann', for 3 rows"),
         (TUPLES, ["ann", "bob", "cy"], "judges beside judgments that name their own"),

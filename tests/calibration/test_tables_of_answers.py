@@ -36,10 +36,10 @@ def read(folder: Path, *more: str, **given: object) -> AnswerTable:
     [
         ("-0.1", "negative"),
         ("1.5", "over 1"),
-        ("nan", "no numbers"),
-        ("inf", "no numbers"),
-        ("", "no numbers"),
-        ("often", "no numbers"),
+        ("nan", "not a number"),
+        ("inf", "not a number"),
+        ("", "not a number"),
+        ("often", "not a number"),
     ],
 )
 def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_its_line(
@@ -119,14 +119,14 @@ def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path
 def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
     table = read(tmp_path, "t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3", "t3,Q1,none,0.1", options={"Q1": (1, 2)})
     (fault,) = table.faults
-    assert (fault.what, fault.count) == ("rows are of unknown options", 2)
+    assert (fault.what, fault.count) == ("rows with an unknown option", 2)
     np.testing.assert_array_equal(table.X[2], [0.3, 0.3])
 
 
 def test_questions_that_a_fitted_calibrator_does_not_know_are_left_out(tmp_path: Path) -> None:
     known = Questionnaire((Scale("Q1", (1.0, 2.0)), Scale("Q5", (1.0, 2.0, 3.0))), "Q1")
     table = read(tmp_path, "t1,Q7,1,0.5", scales=known.scales)
-    assert ["questions that the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
+    assert ["a question that the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
     np.testing.assert_array_equal(table.X, [[0.2, 0.7, *[np.nan] * 3], [0.4, 0.6, *[np.nan] * 3]])
 
 
@@ -148,7 +148,7 @@ def test_a_question_with_one_option_only_is_left_out(tmp_path: Path) -> None:
 
 def test_rows_without_a_text_belong_nowhere(tmp_path: Path) -> None:
     (fault,) = read(tmp_path, ",Q1,1,0.3").faults
-    assert (fault.what, fault.count) == ("rows have no text_id", 1)
+    assert (fault.what, fault.count) == ("row without a text_id", 1)
 
 
 def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:
 
 
 def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no answer can be used.*2 probabilities are negative.*csv:2"):
+    with pytest.raises(BadInput, match=r"no answer can be used.*2 numbers that can be no probability: negative.*csv:2"):
         read_answers(written(tmp_path, ["t1,Q1,1,-1", "t1,Q1,2,-1"]))
 
 

@@ -118,8 +118,8 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationMaterial:
         ),
         whose="judges",
         faults=(
-            Fault(words("probabilities are negative"), 12, (words("a.csv:3"),), words("mend them")),
-            Fault(words("judges gave one label only"), 1, (words("dee"),), left_out=False),
+            Fault(words("numbers that can be no probability: negative"), 12, (words("a.csv:3"),), words("mend them")),
+            Fault(words("judge with one label only"), 1, (words("dee"),), left_out=False),
         ),
         facts={"answers": words("answers.csv")},
     )
