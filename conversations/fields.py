@@ -94,6 +94,11 @@ class Picker:
         return [f"{option} {name}" for option, name in asked.items() if name and name not in self._found]
 
     @property
+    def label_field(self) -> str:
+        """Where the labels stand; empty where no row has one."""
+        return self._options.label_field or next(iter(self._label_names), "")
+
+    @property
     def notes(self) -> list[str]:
         """What was taken for the label, and what wasn't."""
         used = [f"labels come from the field {name!r}" for name in sorted(self._label_names)]

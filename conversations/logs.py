@@ -16,7 +16,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pollex.conversations.assembly import CONTENT_ID, Assembler, Placed, Skipped
@@ -48,6 +48,7 @@ class Logs:
         counts: Conversations by label.
         flags: Ids of the conversations with odd text, by what is odd.
         notes: What a reader of the report should know of how the log was understood.
+        label_field: The field of the labels; empty where no row has one.
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and groups; the rows' order doesn't matter.
     """
 
@@ -59,6 +60,7 @@ class Logs:
     counts: dict[Label, int] = field(default_factory=dict)
     flags: dict[Flag, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    label_field: str = ""
     fingerprint: str = ""
 
     def __len__(self) -> int:
@@ -110,7 +112,7 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     tally = Tally(options)
     for item in _items(sources, picker, options):
         tally.add(item)
-    logs = tally.logs(picker.notes)
+    logs = replace(tally.logs(picker.notes), label_field=picker.label_field)
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pollex.agents.llm.reading import as_read
 from pollex.agents.verdicts import Rule
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.graphs.judging import Task, asked
@@ -46,7 +46,7 @@ class JudgeOptions:
         """The answers that may be given."""
         found = [option.strip() for option in self.options.split(",") if option.strip()]
         # As answers are read: two options that are alike there would be one, and the second's votes the first's.
-        read = {unicodedata.normalize("NFKC", option).strip().casefold() for option in found}
+        read = {as_read(option).casefold() for option in found}
         if len(found) < 2 or len(read) < len(found):
             remedy = "give at least two different ones: --options yes,no"
             raise WrongUse(f"{self.options!r} are no answers to choose from", remedy=remedy)

@@ -49,6 +49,9 @@ from pollex.workers import ModelOptions, Workers
 
 Row = dict[str, Any]
 
+LOGGED = "logged"
+"""Where a row to be written has its conversation, as the log has it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -109,12 +112,11 @@ def next_conversations(
         show_usage(opened, staff)
         opened.say(f"Probabilities: {rubric_set.support}")
         if out is not None:
-            write(rows)
+            write(rows_to_fill_in(rows, logs, reading))
             opened.say(f"Wrote {out}")
         if run.as_json:
             about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts}
-            shown = [{name: value for name, value in row.items() if name != "messages"} for row in rows]
-            print_json({"next": shown} | about | support_json(rubric_set) | usage_json(staff))
+            print_json({"next": rows} | about | support_json(rubric_set) | usage_json(staff))
     return exit_code(logs, scored)
 
 
@@ -193,8 +195,29 @@ def _row(found: Candidates, place: int, judge: int) -> Row:
     if found.judges:
         row["judge"] = found.judges[judge]
     first = next((turn.content for turn in one.turns if turn.role == "user" and turn.content.strip()), "")
-    messages = [{"role": turn.role, "content": turn.content} for turn in one.turns]
-    return row | {"begins": " ".join(first.split())[:80], "messages": messages}
+    return row | {"begins": " ".join(first.split())[:80]}
+
+
+def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:
+    """The same with the row of the log that each is from, under `LOGGED`.
+
+    Names are those of the log, so that the options that read it read both: a row that lost its group would be split from
+    the others of its user.
+    """
+    wanted = {row["id"] for row in rows}
+    kept = {one.id: one for one in logs if one.id in wanted}
+    return [row | {LOGGED: as_logged(kept[row["id"]], row, logs.label_field, reading)} for row in rows]
+
+
+def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOptions) -> Row:
+    """A conversation as a row of a log, with what was predicted of it and an empty thumb."""
+    said = {name: row[name] for name in ("probability", "entropy")}
+    found = one.metadata | {reading.id_field or "id": one.id} | said
+    if one.group is not None:
+        found[reading.group_field or "group"] = one.group
+    if "judge" in row:
+        found[reading.judge_field or "judge"] = row["judge"]
+    return found | {reading.messages_field or "messages": messages_of(one), label_field or "thumbs": None}
 
 
 def next_texts(
@@ -319,20 +342,18 @@ def writer_for(out: Path | None, *read: Source) -> Callable[[Sequence[Row]], Non
 def _write_jsonl(draft: Path, rows: Sequence[Row]) -> None:
     """Conversations whole and with an empty thumb: filled in, the file can be learnt from."""
     with draft.open("w", encoding="utf-8", errors="replace") as file:
-        for row in rows:
-            kept: Row = {name: value for name, value in row.items() if name != "begins"}
-            thumb: Row = {"thumbs": None} if "messages" in row else {}
-            file.write(json.dumps(kept | thumb, ensure_ascii=False, allow_nan=False) + "\n")
+        file.writelines(json.dumps(row.get(LOGGED, row), ensure_ascii=False) + "\n" for row in rows)
 
 
 def _write_csv(draft: Path, rows: Sequence[Row]) -> None:
     """Without the conversations; cells that a spreadsheet would run are guarded by an apostrophe."""
-    names = [name for name in rows[0] if name not in ("messages", "probabilities")] if rows else ["id"]
+    names = [name for name in rows[0] if name not in (LOGGED, "probabilities")] if rows else ["id"]
     with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
-        writer.writerows([guarded(_visible(row[name])) for name in names] for row in rows)
+        writer.writerows([guarded(_shown(name, row[name])) for name in names] for row in rows)
 
 
-def _visible(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) else value
+def _shown(name: str, value: Any) -> Any:
+    """What a conversation says is for the eye; ids and judges stay as they are, or nothing would join them again."""
+    return printable(value) if name == "begins" else value

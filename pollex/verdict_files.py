@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.llm.reading import as_read
 from pollex.conversations.model import Conversation
 from pollex.errors import UNREADABLE, BadInput
 from pollex.export import draft_of
@@ -184,6 +184,6 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
 
 def option_of(answer: str, options: Sequence[str]) -> str | None:
     """The option that a person named, whatever the case."""
-    plain = [unicodedata.normalize("NFKC", option).strip().casefold() for option in options]
-    said = unicodedata.normalize("NFKC", answer).strip().casefold()
+    plain = [as_read(option).casefold() for option in options]
+    said = as_read(answer).casefold()
     return options[plain.index(said)] if plain.count(said) == 1 else None

@@ -38,9 +38,14 @@ def chosen(answer: Any, options: Sequence[str]) -> int | None:
     """Index of the option that `answer` names: the same after NFKC and trimming, and in no other spelling."""
     if not isinstance(answer, str):
         return None
-    labels = [unicodedata.normalize("NFKC", option).strip() for option in options]
-    label = unicodedata.normalize("NFKC", answer).strip()
+    labels = [as_read(option) for option in options]
+    label = as_read(answer)
     return labels.index(label) if label in labels else None
+
+
+def as_read(option: str) -> str:
+    """What of an option's spelling tells it from others."""
+    return unicodedata.normalize("NFKC", option).strip()
 
 
 def numbers(value: Any) -> list[int]:
