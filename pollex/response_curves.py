@@ -47,12 +47,13 @@ def responses_of(
     judges = [judge for judge in given.judges if judge in model.judges_]
     each = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
     curves = (weights @ np.concatenate([unknown, each], axis=1)).T
-    worth, names = np.array(sheet.scale().values)[given.answer], given.names()
+    worth, names = np.array(sheet.scale().values), given.names()
+    theirs = [given, *(given.where(names == judge) for judge in judges)]
     return tuple(mesh.tolist()), tuple(
-        ResponseCurve(judge, *_labels(worth if judge is None else worth[names == judge]), tuple(curve.tolist()))
-        for judge, curve in zip([None, *judges], curves, strict=True)
+        ResponseCurve(judge, own.labels, _mean(worth[own.answer]), tuple(curve.tolist()))
+        for judge, own, curve in zip([None, *judges], theirs, curves, strict=True)
     )
 
 
-def _labels(given: Floats) -> tuple[int, float | None]:
-    return len(given), float(given.mean()) if len(given) else None
+def _mean(given: Floats) -> float | None:
+    return float(given.mean()) if len(given) else None

@@ -35,8 +35,8 @@ class ResponseCurve:
 
     Attributes:
         judge: Name; None for somebody unknown.
-        labels: Judgments of the main question.
-        given: Mean of these; None where there is none.
+        labels: Of the main question; a text that the judge judged again counts once.
+        given: Mean of the judgments; None where there is none.
         predicted: Expected answer at each point of the curves' mesh.
     """
 

@@ -53,3 +53,11 @@ def test_missing_answers_are_no_points_of_the_curve() -> None:
     model = AsIs().fit(X, GIVEN, questions=QUESTIONS)
     holes = np.concatenate([X, np.full((5, 2), np.nan)])
     assert responses_of(model, holes, GIVEN) == responses_of(model, X, GIVEN)
+
+
+def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
+    twice = judgments([(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=QUESTIONS)
+    model = AsIs().fit(X, twice, questions=QUESTIONS)
+    _, (unknown, ann, bob) = responses_of(model, X, twice)
+    assert (unknown.labels, ann.labels, bob.labels) == (2, 1, 1)
+    assert (ann.given, bob.given) == (pytest.approx(1.5), pytest.approx(2.0))
