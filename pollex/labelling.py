@@ -45,6 +45,7 @@ from pollex.terminal.options import RunOptions
 from pollex.terminal.session import Session, print_json, session
 from pollex.terminal.show import cell, show_logs, show_outcomes, show_usage, table, usage_json
 from pollex.training_record import training_of
+from pollex.verdict_files import messages_of
 from pollex.workers import ModelOptions, Workers
 
 Row = dict[str, Any]
@@ -342,7 +343,8 @@ def writer_for(out: Path | None, *read: Source) -> Callable[[Sequence[Row]], Non
 def _write_jsonl(draft: Path, rows: Sequence[Row]) -> None:
     """Conversations whole and with an empty thumb: filled in, the file can be learnt from."""
     with draft.open("w", encoding="utf-8", errors="replace") as file:
-        file.writelines(json.dumps(row.get(LOGGED, row), ensure_ascii=False) + "\n" for row in rows)
+        for row in rows:  # a log's own fields may hold NaN, figures may not
+            file.write(json.dumps(row.get(LOGGED, row), ensure_ascii=False, allow_nan=LOGGED in row) + "\n")
 
 
 def _write_csv(draft: Path, rows: Sequence[Row]) -> None:

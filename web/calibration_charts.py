@@ -12,7 +12,7 @@ from pollex.calibration.reliability import Reliability
 from pollex.web.calibration_material import LearningPoint, ResponseCurve
 from pollex.web.markup import Markup, tag
 from pollex.web.plots import Frame, Scale, disc, line, nice_step, svg, text, tick_label, ticks
-from pollex.web.words import known, number, percent
+from pollex.web.words import count, known, number, percent
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 THIN = 0.2
@@ -86,7 +86,7 @@ def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseC
 
 def _judge(frame: Frame, mesh: Sequence[float], curve: ResponseCurve) -> Markup:
     drawn = frame.curve(mesh, curve.predicted, "judge")
-    return tag("g", tag("title", f"judge {curve.judge}, {curve.labels} labels"), drawn)
+    return tag("g", tag("title", f"judge {curve.judge}, {count(curve.labels, 'label')}"), drawn)
 
 
 def learning_chart(title: str, points: Sequence[LearningPoint]) -> Markup:

@@ -14,7 +14,7 @@ from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
 from pollex.web.markup import Child, Markup, escape, join, tag
 from pollex.web.plots import Scale
-from pollex.web.words import known, listed, number
+from pollex.web.words import count, known, listed, number
 
 NAME = 120
 LONG = 600
@@ -92,7 +92,12 @@ def subgroups_table(column: str, groups: Mapping[str, Assessment]) -> Markup:
     rows = [
         tag(
             "tr",
-            tag("th", escape(name, NAME), tag("small", f"{each.n} judgments, {each.texts} texts"), scope="row"),
+            tag(
+                "th",
+                escape(name, NAME),
+                tag("small", f"{count(each.n, 'judgment')}, {count(each.texts, 'text')}"),
+                scope="row",
+            ),
             *(figure_cell(getattr(each, field)) for field, _ in MEASURES),
         )
         for name, each in groups.items()

@@ -53,13 +53,14 @@ def next_(
 
     These are texts that can't be predicted yet, unlike each other and like many others. Those with a label are not
     listed, but count as known where they can be judged for free: give them, too. A .jsonl file has the conversations
-    whole, with an empty thumb: fill it in, and learn from it.
+    as the log has them, with an empty thumb: fill it in, and learn from both.
 
     With judges, whom to ask about each; then a text that one has judged may be listed for another.
 
     \b
     Examples
       pollex label next logs.jsonl --rubrics rubrics.json --count 20 --out to-label.jsonl
+      pollex learn logs.jsonl to-label.jsonl --on-duplicate last                 once the thumbs are filled in
       pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """

@@ -18,6 +18,7 @@ from small_runs import Learnt, Pollex, run_here
 
 from pollex.conversations.logs import read_logs
 from pollex.conversations.model import Label
+from pollex.conversations.options import ReadOptions
 from pollex.terminal.main import resume_command
 
 
@@ -121,6 +122,64 @@ def test_what_is_written_can_be_labelled_and_learnt_from(
         one["thumbs"] = "up"
     write_log(tmp_path / "labelled.jsonl", rows)
     assert read_logs(tmp_path / "labelled.jsonl").counts[Label.POSITIVE] == 12
+
+
+def test_the_options_that_read_the_log_read_what_was_filled_in_too(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    options = {"id_field": "about.key", "label_field": "verdict", "group_field": "user", "messages_field": "said"}
+    given = [word for name, field in options.items() for word in (f"--{name.replace('_', '-')}", field)]
+    rows = [
+        {
+            "about": {"key": one["id"]},
+            "said": one["messages"],
+            "verdict": None,
+            "user": f"u{number % 3}",
+            "share": math.nan,
+        }
+        for number, one in enumerate(small_log(each=4, seed=3))
+    ]
+    log = write_log(tmp_path / "named.jsonl", rows[:-1] + [rows[-1] | {"verdict": "up"}])
+    listed(pollex, learnt, store, log, "--out", "next.jsonl", *given)
+    filled = [
+        json.loads(line) | {"verdict": "down"} for line in (tmp_path / "next.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert len(filled) == len(rows) - 1
+    both = read_logs(
+        [log, write_log(tmp_path / "filled.jsonl", filled)], options=ReadOptions(**options, on_duplicate="last")
+    )
+    assert both.counts == {Label.POSITIVE: 1, Label.NEGATIVE: len(filled), Label.NONE: 0}
+    assert {one.id: one.group for one in both} == {one["about"]["key"]: one["user"] for one in rows}
+
+
+def test_what_was_filled_in_is_told_from_the_log_by_no_other_field_of_thumbs(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    rows = [one | {"user_id": "u1"} for one in small_log(each=4, seed=3)]
+    for one in rows:
+        one["feedback"] = one.pop("thumbs")
+    for one in rows[2:]:
+        one["feedback"] = None
+    log = write_log(tmp_path / "feedback.jsonl", rows)
+    listed(pollex, learnt, store, log, "--out", "next.jsonl")
+    filled = [
+        json.loads(line) | {"feedback": "up"} for line in (tmp_path / "next.jsonl").read_text("utf-8").splitlines()
+    ]
+    again = [log, write_log(tmp_path / "filled.jsonl", filled)]
+    both = read_logs(again, options=ReadOptions(group_field="user_id", on_duplicate="last"))
+    assert both.counts[Label.NONE] == 0
+    assert {one.group for one in both} == {"u1"}
+
+
+def test_csv_keeps_ids_that_hold_odd_characters_so_that_they_join(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    odd = "👩\u200d💻-1"
+    rows = [row(odd, [f"{odd} how?", "I can't help with that."])]
+    listed(pollex, learnt, store, write_log(tmp_path / "odd.jsonl", rows), "--out", "next.csv")
+    (found,) = csv.DictReader((tmp_path / "next.csv").open(encoding="utf-8", newline=""))
+    assert found["id"] == odd
+    assert "\\u200d" in found["begins"]
 
 
 def test_csv_has_no_cell_that_a_spreadsheet_would_run(
