@@ -202,8 +202,8 @@ def _row(found: Candidates, place: int, judge: int) -> Row:
 def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:
     """The same with the row of the log that each is from, under `LOGGED`.
 
-    Names are those of the log, so that the options that read it read both: a row that lost its group would be split from
-    the others of its user.
+    Names are those of the log, so that the options that read it read both: a row that lost its group would be split
+    from the others of its user.
     """
     wanted = {row["id"] for row in rows}
     kept = {one.id: one for one in logs if one.id in wanted}

@@ -218,7 +218,7 @@ def _subgroup(column: str, groups: Mapping[str, Assessment]) -> Markup:
     title, table = tag("h3", f"By {printable(column, NAME)}"), _wide(subgroups_table(column, groups))
     if len(groups) <= SHORT:
         return title + table
-    return title + tag("details", tag("summary", count(len(groups), "row")), table)
+    return title + tag("details", tag("summary", f"{len(groups)} rows"), table)
 
 
 def _reliability(material: CalibrationMaterial) -> Markup:

@@ -139,7 +139,7 @@ def test_the_options_that_read_the_log_read_what_was_filled_in_too(
         }
         for number, one in enumerate(small_log(each=4, seed=3))
     ]
-    log = write_log(tmp_path / "named.jsonl", rows[:-1] + [rows[-1] | {"verdict": "up"}])
+    log = write_log(tmp_path / "named.jsonl", [*rows[:-1], rows[-1] | {"verdict": "up"}])
     listed(pollex, learnt, store, log, "--out", "next.jsonl", *given)
     filled = [
         json.loads(line) | {"verdict": "down"} for line in (tmp_path / "next.jsonl").read_text("utf-8").splitlines()
