@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.calibration.gaussian import Filled, Gaussian
-from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
+from pollex.calibration.questionnaire import Bools, Floats, Questionnaire, Scale
 from pollex.errors import WrongUse
 
 Coding = Literal["expected", "options"]
-"""How an ordinal question enters: by its expected score, or by the probability of every option but the last. One that
-is not ordinal always enters by its options: its values mean nothing."""
+"""How an ordinal question enters: by its expected score, or by the probability of every option. One that is not ordinal
+always enters by its options: its values mean nothing. Of two options the first says all; of more, each has its column,
+though one could be worked out from the others: without one of them, shrinkage would depend on the options' order."""
 
 LEAST_SPREAD = 1e-3
 """A column whose standard deviation is less, a score's as a share of its scale, is left out: it says nothing."""
@@ -110,7 +111,7 @@ def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[F
     for place, (scale, block) in enumerate(zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)):
         z = mass[:, [place]]
         shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
-        parts.append(expected[:, [place]] if _by_score(scale.ordinal, coding) else shares[:, :-1])
+        parts.append(expected[:, [place]] if _by_score(scale, coding) else shares[:, : _columns_of(scale, coding)])
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
     places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
@@ -128,16 +129,23 @@ def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread:
 def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
     """Standard deviation that a column has to exceed `[column]`: of scores and options, masses, indicators."""
     asked = questionnaire.asked
-    ranges = [[float(np.ptp(s.values))] if _by_score(s.ordinal, coding) else [1.0] * (len(s.values) - 1) for s in asked]
-    shares = LEAST_SPREAD * np.array([each for one in ranges for each in one])
-    return np.concatenate([shares, np.full(len(asked), LEAST_MASS_SPREAD), np.full(len(asked), LEAST_SPREAD)])
+    ranges = [
+        float(np.ptp(s.values)) if _by_score(s, coding) else 1.0 for s in asked for _ in range(_columns_of(s, coding))
+    ]
+    masses = np.full(len(asked), LEAST_MASS_SPREAD)
+    return np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
 
 
 def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:
     asked = questionnaire.asked
-    scores = [s.question for s in asked for _ in range(1 if _by_score(s.ordinal, coding) else len(s.values) - 1)]
+    scores = [s.question for s in asked for _ in range(_columns_of(s, coding))]
     return [*scores, *(s.question for s in asked), *(s.question for s in asked)]
 
 
-def _by_score(ordinal: bool, coding: Coding) -> bool:
-    return ordinal and coding == "expected"
+def _columns_of(scale: Scale, coding: Coding) -> int:
+    """In how many columns a question's answer enters."""
+    return 1 if _by_score(scale, coding) or len(scale.values) == 2 else len(scale.values)
+
+
+def _by_score(scale: Scale, coding: Coding) -> bool:
+    return scale.ordinal and coding == "expected"

@@ -137,7 +137,7 @@ def test_scores_alone_are_one_input_a_question(bench: ModuleType, material) -> N
     from llm_rubric_data import with_scores_alone
 
     questions = [f"Q{n}" for n in range(9)]
-    for sheets, of_q8 in ((material.synthetic, 2), (with_scores_alone(material.synthetic), 1)):
+    for sheets, of_q8 in ((material.synthetic, 3), (with_scores_alone(material.synthetic), 1)):
         names = inputs_of(sheets.X, sheets.questions).names()
         assert [names.count(question) for question in questions] == [1] * 8 + [of_q8]
 

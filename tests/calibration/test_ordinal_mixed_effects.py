@@ -170,7 +170,22 @@ def test_mass_enters_where_it_varies() -> None:
 def test_a_question_without_order_enters_by_its_options() -> None:
     questions = Questionnaire((Scale("kind", (0.0, 1.0, 2.0), ordinal=False), Scale("thumb", (0.0, 1.0))), "thumb")
     X = np.array([[0.2, 0.3, 0.5, 0.4, 0.6], [0.5, 0.4, 0.1, 0.2, 0.8]])
-    np.testing.assert_allclose(inputs_of(X, questions).mean, [0.35, 0.35, 0.7])
+    np.testing.assert_allclose(inputs_of(X, questions).mean, [0.35, 0.35, 0.3, 0.7])
+
+
+@pytest.mark.parametrize("slopes", [None, 10.0])
+def test_in_which_order_classes_stand_changes_nothing(slopes: float | None) -> None:
+    rng = np.random.default_rng(4)
+    X, turned = rng.dirichlet(np.ones(3), 200), [2, 0, 1]
+    y = 1.0 + (X[:, 0] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=200) > 0.5)
+    judges = ["a", "b"] * 100
+    rating = Scale("rating", (1.0, 2.0), asked=False)
+    in_order = Questionnaire((Scale("kind", (0.0, 1.0, 2.0), ordinal=False), rating), "rating")
+    model = OrdinalMixedEffects(slopes=slopes).fit(X, y, judges, in_order)
+    other = OrdinalMixedEffects(slopes=slopes).fit(X[:, turned], y, judges, in_order)
+    found = model.predict_proba(X, judges)
+    assert np.ptp(found[:, 1]) > 0.2
+    np.testing.assert_allclose(found, other.predict_proba(X[:, turned], judges), atol=2e-4)
 
 
 def ratings(rows: int = 600, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
