@@ -64,6 +64,13 @@ class Conversation(BaseModel):
         turns = [[turn.role, turn.content] for turn in self.turns]
         return hashlib.sha256(json.dumps(turns, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
 
+    @property
+    def opening(self) -> str:
+        """The first turn of a user that has text, by which people know it; where there is none, the first with text."""
+        said = [turn for turn in self.turns if turn.content.strip()]
+        first = next((turn for turn in said if turn.role == "user"), said[0] if said else None)
+        return first.content if first else ""
+
     @cached_property
     def not_scorable(self) -> str:
         """Why no judge can be asked about this conversation; empty when one can."""

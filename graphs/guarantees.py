@@ -119,4 +119,4 @@ def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> 
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
     if side.needed is None:
         return f"none is {label} with that certainty, and no threshold is right often enough for more labels to help"
-    return f"none is {label} with that certainty: it would take about {side.needed} labels in place of {record.n}"
+    return f"none is {label} with that certainty: it would take about {side.needed:,} labels in place of {record.n:,}"

@@ -195,8 +195,7 @@ def _row(found: Candidates, place: int, judge: int) -> Row:
     row: Row = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
     if found.judges:
         row["judge"] = found.judges[judge]
-    first = next((turn.content for turn in one.turns if turn.role == "user" and turn.content.strip()), "")
-    return row | {"begins": " ".join(first.split())[:80]}
+    return row | {"begins": " ".join(one.opening.split())[:80]}
 
 
 def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:

@@ -49,6 +49,7 @@ GLOSSARY = [
         "95\N{NO-BREAK SPACE}% interval",
         "Where the figure would mostly lie with other conversations of the same kind (bootstrap; exact at 0 and 1).",
     ),
+    ("Turn", "A message of a conversation, whoever's it is; numbered from 0."),
     (
         "Log-loss, Brier",
         "How far probabilities are from what came true: the mean of −log p of the thumb given, and of the squared gap.",

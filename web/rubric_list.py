@@ -76,7 +76,7 @@ def _card(
         tag("p", escape(rubric.text, TEXT), class_="rubric", dir="auto"),
         tag("dl", _choice(rubric), _support(rubric, reasons), _separation(means, scale), class_="facts"),
         tag("code", escape(rubric.id, NAME), class_="id"),
-        _quotes(rubric.quotes),
+        _quotes(rubric, reasons),
     )
 
 
@@ -118,12 +118,17 @@ def agreement_scale(means: Iterable[MeanAnswer]) -> tuple[float, float]:
     return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
 
 
-def _quotes(quotes: Sequence[Quote]) -> Markup | None:
+def _quotes(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> Markup | None:
+    quotes = rubric.quotes
     if not quotes:
         return None
+    every = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
     return tag(
         "details",
-        tag("summary", count(len(quotes), "quote")),
+        tag(
+            "summary",
+            _counted(quotes, [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]),
+        ),
         [
             tag(
                 "figure",
@@ -133,6 +138,11 @@ def _quotes(quotes: Sequence[Quote]) -> Markup | None:
             for quote in quotes
         ],
     )
+
+
+def _counted(shown: Sequence[Quote], every: Sequence[Quote]) -> str:
+    """How many quotes follow, and of how many: a rubric carries examples, its reasons have all of them."""
+    return f"{len(shown)} of {count(len(every), 'quote')}" if len(every) > len(shown) else count(len(shown), "quote")
 
 
 def dropped_list(dropped: Sequence[DroppedRubric]) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -23,16 +24,19 @@ def new(out: Path) -> None:
       pollex learn logs.jsonl --domain support.toml
     """
     from pollex.errors import WrongUse
+    from pollex.export import require_writable
     from pollex.prompts.profile import DomainProfile
 
     if out.exists():
         raise WrongUse("the file is there already", where=str(out), remedy="give another name with --out")
+    require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.model_fields.items():
         answers[name] = ask_list(field.description) if name == "expectations" else click.prompt(str(field.description))
     profile = DomainProfile.model_validate(answers)
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(profile.toml(), encoding="utf-8")
-    click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {out}")
+    click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {shlex.quote(str(out))}")
 
 
 def ask_list(question: str | None) -> list[str]:

@@ -16,6 +16,8 @@ from pollex.terminal.options import RunOptions, with_store
 def command(rubrics: Path, rubric_id: str, run: RunOptions) -> None:
     """Show a rubric's reasons, their quotes, and the conversations that they are from.
 
+    Turns are numbered from 0, those of the system and of tools too.
+
     \b
     Examples
       pollex why rubrics.json 815baeb75b41

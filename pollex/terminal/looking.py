@@ -244,5 +244,5 @@ def beginning(conversation: Conversation | None) -> str:
     """How a conversation begins."""
     if conversation is None:
         return ""
-    first = printable(conversation.turns[0].content, 100)
-    return f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {first}"
+    opening = printable(conversation.opening, 100)
+    return f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"

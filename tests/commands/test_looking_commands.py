@@ -7,9 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from small_log import run_apart, small_log
+from small_log import run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.conversations.display import printable
 from pollex.conversations.logs import read_logs
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
@@ -118,6 +119,22 @@ def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, 
     assert rubric["quotes"][0]["text"] in without.out
 
 
+def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prompt_they_share(
+    pollex: Pollex, tmp_path: Path
+) -> None:
+    rows = small_log()
+    begun = {one["id"]: next(turn["content"] for turn in one["messages"] if turn["role"] == "user") for one in rows}
+    for one in rows:
+        one["messages"] = [{"role": "system", "content": "You repair bicycles."}, *one["messages"]]
+    pollex("learn", write_log(tmp_path / "prompted.jsonl", rows), "--out", "prompted.json", "--store", "prompted")
+    rubric = json.loads((tmp_path / "prompted.json").read_text(encoding="utf-8"))["rubrics"][0]
+    ended = pollex("why", "prompted.json", rubric["id"], "--store", "prompted", "--json")
+    assert ended.last["conversations"]
+    for id_ in ended.last["conversations"]:
+        assert f": {printable(begun[id_], 100)}" in ended.err
+    assert "You repair bicycles." not in ended.err
+
+
 def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pollex: Pollex, learnt: Learnt) -> None:
     dropped = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["dropped"]
     for one in dropped[:3]:
@@ -164,6 +181,12 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_pat
     profile = DomainProfile.load(tmp_path / "mine.toml")
     assert tuple(profile.expectations) == ("Be quick.", "Be right.")
     assert [getattr(profile, name) for name in fields] == [f"the {name}" for name in fields]
+    below = run_apart("domain", "new", "--out", "our profiles/mine.toml", cwd=tmp_path, stdin=stdin)
+    assert "--domain 'our profiles/mine.toml'" in below.out
+    assert DomainProfile.load(tmp_path / "our profiles" / "mine.toml") == profile
+    unwritable = run_apart("domain", "new", "--out", "mine.toml/below.toml", cwd=tmp_path, stdin=stdin)
+    assert (unwritable.code, unwritable.out) == (2, ""), "nothing is asked"
+    assert "no folder that can be written" in unwritable.err
     again = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
     assert again.code == 2
     assert "there already" in again.err

@@ -15,10 +15,10 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
     words = in_words(
         record(
             SideRecord(threshold=None, confident=0, wrong=0),
-            SideRecord(threshold=None, confident=0, wrong=0, needed=812),
+            SideRecord(threshold=None, confident=0, wrong=0, needed=1812),
         )
     )
-    assert "it would take about 812 labels in place of 207" in words
+    assert "it would take about 1,812 labels in place of 207" in words
     assert "no threshold is right often enough" in words
     assert "Held out" not in words
 

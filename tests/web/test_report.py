@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
+from pollex.agents.rubrics import Quote, Reason
 from pollex.graphs.guarantees import GuaranteeRecord, SideRecord
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_records import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
@@ -247,6 +248,15 @@ def test_a_rubric_shows_loss_stability_support_and_quotes() -> None:
     assert "1\N{NO-BREAK SPACE}reason in 1\N{NO-BREAK SPACE}conversation" in words
     assert ", turn 3" in words
     assert "6.5" in words
+
+
+def test_where_a_rubric_shows_some_of_its_quotes_it_says_of_how_many() -> None:
+    shown = rubric(1, "sat")
+    more = [*shown.quotes, Quote(conversation_id="conversation 1", turn=5, text="so it does")]
+    reason = Reason(id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=tuple(more))
+    words = Reader(page(rubrics=(shown, rubric(2, "dsat")), reasons=(reason,))).words
+    assert "1 of 2\N{NO-BREAK SPACE}quotes" in words
+    assert " 1\N{NO-BREAK SPACE}quote " in words
 
 
 def test_no_scores_at_all_are_told_and_not_plotted() -> None:
