@@ -125,10 +125,7 @@ def _quotes(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> Markup | Non
     every = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
     return tag(
         "details",
-        tag(
-            "summary",
-            _counted(quotes, [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]),
-        ),
+        tag("summary", _counted(quotes, every)),
         [
             tag(
                 "figure",
