@@ -15,14 +15,20 @@ from pollex.selection.agreement import Filtered, FittedTau
 ENOUGH_LABELS = 50
 
 
-def summary_lines(judged: Judged, decided: Sequence[Decided], calls: int | None) -> list[str]:
+def summary_lines(judged: Judged, decided: Sequence[Decided], calls: int | None, kept: str) -> list[str]:
     """The rule, and what a reader of the verdicts has to know.
 
     Args:
         calls: What a run takes of them; None where that is not known.
+        kept: What commands need behind them to find the store.
     """
     rule = f"Rule: {judged.rule.in_words()}; at least {judged.rule.minimum} runs must have answered"
-    return [rule, *_told_of_failures(judged, decided), *_told_of_precision(judged), *_told_of_saving(judged, calls)]
+    return [
+        rule,
+        *_told_of_failures(judged, decided, kept),
+        *_told_of_precision(judged),
+        *_told_of_saving(judged, calls),
+    ]
 
 
 def failures_of(decided: Sequence[Decided]) -> dict[str, int]:
@@ -30,7 +36,7 @@ def failures_of(decided: Sequence[Decided]) -> dict[str, int]:
     return dict(sum((Counter(one.verdict.failures) for one in decided if one.scorable), Counter()))
 
 
-def _told_of_failures(judged: Judged, decided: Sequence[Decided]) -> list[str]:
+def _told_of_failures(judged: Judged, decided: Sequence[Decided], kept: str) -> list[str]:
     """With how many runs was decided where some of them failed, and what can be done about it."""
     failures = failures_of(decided)
     if not failures:
@@ -40,7 +46,7 @@ def _told_of_failures(judged: Judged, decided: Sequence[Decided]) -> list[str]:
     asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
     found = [
         f"Note: {sum(failures.values())} of {asked} runs have no answer, and no vote ({kinds}): "
-        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {judged.run}"
+        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {judged.run}{kept}"
     ]
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & MENDABLE - {"unparsable"}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -25,6 +26,7 @@ from pollex.judge_options import JudgeOptions
 from pollex.judge_summary import summary_json, summary_lines
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.row_files import require_format, write_rows
+from pollex.store.place import kept_in
 from pollex.store.resume import conversations_of
 from pollex.store.spans import Tracer
 from pollex.terminal.options import RunOptions
@@ -200,7 +202,7 @@ def _finish(
     pairs = list(zip(conversations, decided, strict=True))
     write_rows(options.out, (verdict_row(one, judged.task) for one in decided), COLUMNS)
     show_outcomes(opened, judged.counts)
-    for line in summary_lines(judged, decided, calls):
+    for line in summary_lines(judged, decided, calls, kept_in(opened.options.store)):
         opened.say(line)
     if people_file:
         list_some(opened, "answer was not used", "answers were not used", people_file.unused(decided))
@@ -217,10 +219,10 @@ def _finish(
         written.append(str(options.for_humans))
     opened.say(f"Wrote {', '.join(written)} ({judged.task.by}; run {judged.run})")
     if judged.waiting:
-        file = options.for_humans or "FILE"
-        opened.say(
-            f"{count(judged.waiting, 'waits', 'wait')} for people: pollex judge --resume {judged.run} --answers {file}"
-        )
+        waits = count(judged.waiting, "waits", "wait")
+        file = shlex.quote(str(options.for_humans)) if options.for_humans else "FILE"
+        going_on = f"pollex judge --resume {judged.run} --answers {file}{kept_in(opened.options.store)}"
+        opened.say(f"{waits} for people: {going_on}")
     return decided
 
 

@@ -9,15 +9,13 @@ from pollex.conversations.display import printable
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_records import DataRecord
 from pollex.graphs.rubric_set import RubricSet
+from pollex.store.place import kept_in
 from pollex.web.markup import Markup, escape, tag
 from pollex.web.material import Skipped, has_score
 from pollex.web.rubric_list import NAME
 from pollex.web.words import count, listed
 
 MOST_PLACES = 200
-
-STORE = ".pollex"
-"""Where commands look when no store is named."""
 
 LONG = 300
 """Characters shown of a path, a reason or a remedy."""
@@ -111,7 +109,7 @@ def _skipped_group(reason: str, remedy: str, places: Sequence[str]) -> Markup:
 def commands(rubrics: RubricSet, path: str, store: str) -> Markup:
     """What to type next; the store is named where it isn't the usual one."""
     file, first, run = (_word(value) for value in (path, rubrics.rubrics[0].id, rubrics.run))
-    kept = "" if store == STORE else f" --store {_word(store)}"
+    kept = kept_in(printable(store, LONG))
     steps = [
         ("Score new conversations", f"pollex score LOGS --rubrics {file} --out scores.parquet"),
         ("See how well they do on another labelled log", f"pollex evaluate LOGS --rubrics {file}"),

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import RubricSet
-from pollex.web.closing import STORE, accounts, colophon, commands, glossary
+from pollex.store.place import STORE
+from pollex.web.closing import accounts, colophon, commands, glossary
 from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline
 from pollex.web.markup import Markup, tag

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pollex.store.place import STORE
+
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
     from pollex.workers import ModelOptions
@@ -81,7 +83,7 @@ RUN = [
     click.option(
         "--store",
         type=click.Path(path_type=Path, file_okay=False),
-        default=Path(".pollex"),
+        default=Path(STORE),
         envvar="POLLEX_STORE",
         show_default=True,
         help="Folder of all that is kept.",
