@@ -18,6 +18,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 THIN = 0.2
 """Where fewer predictions than this share of the mean density lie, a smoothed curve says nothing."""
 SPARK = 180, 24
+SHOWN = 1e-6
+"""A scale that is narrower would have 0 written at both its ends."""
 
 
 def reliability_chart(title: str, diagram: Reliability) -> Markup:
@@ -67,7 +69,7 @@ def _bin(frame: Frame, predicted: float, share: Measured) -> Markup | None:
     )
 
 
-def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve], main: str) -> Markup:
+def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve]) -> Markup:
     """A line a judge; somebody unknown in bold, the LLM's own answer dotted."""
     every = [value for curve in curves for value in curve.predicted]
     low, high = min([*mesh, *every]), max([*mesh, *every])
@@ -80,7 +82,7 @@ def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseC
         frame.curve(mesh, mesh, "own"),
         [_judge(frame, mesh, curve) for curve in judges],
         [frame.curve(mesh, curve.predicted, "ink") for curve in strangers],
-        frame.x_axis(f"the LLM's expected answer to {main}"),
+        frame.x_axis("the LLM's expected answer"),
     )
 
 
@@ -117,7 +119,7 @@ def span_of(figures: Sequence[tuple[float | None, float | None, float | None]]) 
     """One scale for the small drawings of a table's rows, 0 on it."""
     found = [end for figure in figures for end in figure if end is not None]
     low, high = min([0.0, *found]), max([0.0, *found])
-    step = nice_step(max(high - low, 1e-9), 4)
+    step = nice_step(high - low if high - low >= SHOWN else 1.0, 4)
     return Scale(np.floor(low / step) * step, np.ceil(high / step) * step or step, 8, SPARK[0] - 8)
 
 

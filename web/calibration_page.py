@@ -233,7 +233,14 @@ def _reliability(material: CalibrationMaterial) -> Markup:
         )
         for diagram in material.reliabilities
     ]
-    key = _key([("positive", "smoothed"), ("band", f"its {LEVEL}"), ("reference", "where it would come true")])
+    key = _key(
+        [
+            ("positive", "smoothed"),
+            ("band", f"its {LEVEL}"),
+            ("bins", f"in bins of about as many judgments; {LEVEL}, where there are enough texts for one"),
+            ("reference", "where it would come true"),
+        ]
+    )
     return key + tag("div", panels, class_="panels")
 
 
@@ -263,7 +270,7 @@ def _judges(material: CalibrationMaterial) -> Markup:
     title = f"Expected answer to {printable(material.main, NAME)} by judge, {len(material.responses)} curves"
     key = _key([("stranger", "somebody unknown"), ("judge", "a judge"), ("own", "the LLM's answer as it is")])
     caption = tag("figcaption", f"Expected answer to {printable(material.main, NAME)}, by judge")
-    figure = tag("figure", caption, response_chart(title, material.mesh, material.responses, material.main))
+    figure = tag("figure", caption, response_chart(title, material.mesh, material.responses))
     return key + tag("div", figure, class_="panels") + _wide(judges_table(material.responses))
 
 
@@ -272,7 +279,11 @@ def _learning(material: CalibrationMaterial) -> Markup:
         return tag("p", "Too few labels to draw a curve.", class_="empty")
     caption = tag("figcaption", "Held-out log-loss")
     figure = tag("figure", caption, learning_chart("Held-out log-loss against labels in training", material.learning))
-    note = "Mean and standard deviation over draws of texts, which overlap: the deviation is no standard error."
+    note = (
+        "Mean and standard deviation over draws of texts, which overlap: the deviation is no standard error."
+        if any(point.deviation is not None for point in material.learning)
+        else "One draw of texts a point: how far another would lie is not known."
+    )
     return tag("div", figure, class_="panels") + tag("p", note, class_="note")
 
 

@@ -13,6 +13,7 @@ from test_report import HOSTILE, Reader
 
 from pollex.calibration.intervals import Measured
 from pollex.calibration.trials import Trial
+from pollex.web.calibration_charts import span_of, spark_scale
 from pollex.web.calibration_material import ComparedModel
 from pollex.web.calibration_page import render_calibration
 
@@ -145,6 +146,32 @@ def test_what_was_chosen_and_what_was_refused_is_in_a_table(harmless: Reader) ->
     assert choice.sentence() in harmless.words
     assert "no answer to take" in harmless.words
     assert "Together, with these weights: ordinal slopes=none (0.70) and ridge (0.30)." in harmless.words
+
+
+def test_a_curve_of_single_draws_says_so_and_speaks_of_no_deviation(harmless: Reader) -> None:
+    assert "Mean and standard deviation over draws" in harmless.words
+    whole = material()
+    single = tuple(replace(point, deviation=None) for point in whole.learning)
+    words = Reader(render_calibration(replace(whole, learning=single))).words
+    assert "One draw of texts a point" in words
+    assert "standard deviation over draws" not in words
+
+
+@pytest.mark.parametrize("largest", [0.0, 1e-9])
+def test_a_scale_of_figures_that_are_all_0_has_different_ends(largest: float) -> None:
+    scale = span_of([(0.0, 0.0, largest), (None, None, None)])
+    ends = re.findall(">([^<]+)</text>", spark_scale(scale))
+    assert len(ends) == len(set(ends)) == 2
+
+
+def test_what_a_drawing_shows_is_in_its_key(harmless: Reader) -> None:
+    assert "in bins of about as many judgments; 95\N{NO-BREAK SPACE}% interval" in harmless.words
+
+
+def test_a_long_name_of_a_question_is_no_axis_s_name() -> None:
+    long = "how far would you agree " * 8
+    page = render_calibration(replace(material(), main=long.strip()))
+    assert not [name for name in re.findall(r'class="axis-name"[^>]*>([^<]*)', page) if "agree" in name]
 
 
 def test_headings_go_down_one_level_at_a_time(harmless: Reader) -> None:
