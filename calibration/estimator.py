@@ -93,7 +93,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         checked = made.questionnaire_.checked(X)
         found = judgments(y, judges, made.questionnaire_, len(checked))
         _require_answers(found, made.questionnaire_)
-        made.judges_ = tuple(sorted({found.judges[code] for code in found.judge if code != NOBODY}))
+        made.judges_ = tuple(sorted({found.judges[code] for code in np.unique(found.judge) if code != NOBODY}))
         made._learn(checked, found.coded(made.judges_), _grouped(groups, len(checked)))
         self.__dict__.update(made.__dict__)
         return self

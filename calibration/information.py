@@ -70,9 +70,11 @@ def information(terms: Terms, F: Floats, judges: Ints, own_slopes: bool = True) 
     edge = np.zeros((len(F), 1, slopes.shape[2]))
     proba = np.diff(np.concatenate([edge[:, :, 0], below, edge[:, :, 0] + 1], axis=1), axis=1)
     rises = np.diff(np.concatenate([edge, slopes, edge], axis=1), axis=1)
-    parts = np.einsum("jki,jkl,jk->jil", rises, rises, 1 / np.maximum(proba, LEAST), optimize=True)
-    blocks = np.zeros((1 + len(terms.intercepts), *parts.shape[1:]))
-    np.add.at(blocks, judges + 1, parts)
+    roots = rises / np.sqrt(np.maximum(proba, LEAST))[:, :, None]
+    blocks = np.zeros((1 + len(terms.intercepts), roots.shape[2], roots.shape[2]))
+    for judge in np.unique(judges):  # a block a judgment, to be added up, would take gigabytes
+        own = roots[judges == judge].reshape(-1, roots.shape[2])
+        blocks[1 + judge] = own.T @ own
     return Information(blocks)
 
 

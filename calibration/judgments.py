@@ -64,8 +64,8 @@ class Judgments:
 
     def coded(self, judges: Sequence[str]) -> Judgments:
         """The same with codes for other names; judges not among them become nobody."""
-        codes = codes_of(self.names(), judges)
-        return Judgments(self.row, self.question, codes, self.answer, tuple(judges))
+        codes = codes_of([*self.judges, None], judges)  # name by name, not judgment by judgment: those are many more
+        return Judgments(self.row, self.question, codes[self.judge], self.answer, tuple(judges))
 
 
 def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:

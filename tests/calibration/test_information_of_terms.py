@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -57,6 +59,20 @@ def test_the_information_is_the_mean_square_of_the_slope_over_what_may_be_answer
         wanted += proba[row, option] * np.outer(own, own)
     found = information(terms(), F, JUDGES).dense(terms(), every(terms()))
     np.testing.assert_allclose(found, wanted, atol=1e-7)
+
+
+def test_the_information_of_many_judgments_takes_no_block_a_judgment() -> None:
+    many, width = 4_000, 30
+    judges = np.arange(many) % 5
+    shape = unlearnt(np.full(4, 0.25), width, 5)
+    F = np.random.default_rng(0).normal(size=(many, width))
+    tracemalloc.start()
+    try:
+        local = information(shape, F, judges).blocks.shape[1]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < many * local**2 * F.itemsize / 2
 
 
 def test_a_yes_or_no_tells_what_a_logistic_regression_does_worked_by_hand() -> None:

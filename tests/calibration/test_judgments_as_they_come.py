@@ -125,6 +125,13 @@ def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floa
     assert codes_of([7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]).tolist() == [1, 0, 1, 0, -1]
 
 
+def test_nobody_and_judges_who_are_left_out_are_nobody_under_other_codes() -> None:
+    said = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1), (2, "Q0", "cy", 3), (3, "Q0", "bob", 3)]
+    again = judgments(said, None, QUESTIONS).coded(["zoe", "bob", "ann"])
+    assert again.judge.tolist() == [2, -1, 1, -1, 1]
+    assert again.names().tolist() == ["ann", None, "bob", None, "bob"]
+
+
 def test_codes_may_be_given_in_an_order_of_judges() -> None:
     found = judgments(TUPLES, None, QUESTIONS)
     again = judgments(found, ["bob", "ann"], QUESTIONS)
