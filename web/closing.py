@@ -54,7 +54,9 @@ GLOSSARY = [
     ),
     (
         "Loss",
-        "What selection makes small: classes that lie apart lower it, blurred precision curves raise it, weighed by α.",
+        "RUBICON's, of the set with a rubric in: classes that lie apart lower it, blurred precision curves raise it, "
+        "weighed by α. It is told per rubric, so it rises when a weaker one joins. Some policies, separation among "
+        "them, choose by a figure of their own.",
     ),
     (
         "Stability",
