@@ -26,6 +26,7 @@ def command(out: Path, as_json: bool) -> int:
     from pollex.conversations.options import ReadOptions
     from pollex.learning import learn_command
     from pollex.scoring import score_command
+    from pollex.store.place import kept_in
     from pollex.workers import ModelOptions
 
     run = RunOptions(store=out / ".pollex", as_json=as_json, resume=False)
@@ -35,6 +36,6 @@ def command(out: Path, as_json: bool) -> int:
         learnt = learn_command([log], rubrics, reading, run, ModelOptions(), domain=examples / "debugging.toml")
         scored = score_command([log], rubrics, out / "scores.jsonl", reading, run, ModelOptions())
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
-    click.echo(f"  pollex trace last --store {run.store}", err=as_json)
+    click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
     return max(learnt, scored)

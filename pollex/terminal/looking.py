@@ -27,6 +27,10 @@ from pollex.terminal.session import print_json
 from pollex.terminal.show import cell, table
 
 LONGEST = 400
+"""Characters shown of a line."""
+
+RUBRIC = 4000
+"""Of a rubric that somebody asks about."""
 
 
 @contextmanager
@@ -36,9 +40,9 @@ def looking(options: RunOptions) -> Iterator[tuple[Store, Console]]:
         yield store, Console(stderr=options.as_json)
 
 
-def line(console: Console, text: str, style: str | None = None) -> None:
+def line(console: Console, text: str, style: str | None = None, limit: int = LONGEST) -> None:
     """A line of foreign text, made harmless."""
-    console.print(printable(text, LONGEST, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(text, limit, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_runs(options: RunOptions) -> None:
@@ -184,11 +188,9 @@ def show_why(options: RunOptions, path: Path, name: str) -> None:
     rubrics = RubricSet.load(path, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     console = Console(stderr=options.as_json)
-    line(
-        console,
-        f"{rubric.polarity.upper()} {rubric.text}  ({rubric.id}, {', '.join(set(rubrics.roles.values()))})",
-        "bold",
-    )
+    who = ", ".join(dict.fromkeys(rubrics.roles.values()))
+    line(console, f"{rubric.polarity.upper()} {rubric.text}", "bold", RUBRIC)
+    line(console, f"({rubric.id}, {who})")
     if isinstance(rubric, DroppedRubric):
         line(console, f"not in the set: {rubric.reason}")
     elif rubric.choice:

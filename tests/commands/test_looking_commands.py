@@ -135,6 +135,15 @@ def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prom
     assert "You repair bicycles." not in ended.err
 
 
+def test_why_shows_a_long_rubric_whole_and_its_id_behind_it(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    rubrics["rubrics"][0]["text"] = long = "The assistant " + "patiently " * 80 + "explains."
+    (tmp_path / "long.json").write_text(json.dumps(rubrics), encoding="utf-8")
+    id_ = rubrics["rubrics"][0]["id"]
+    ended = pollex("why", "long.json", id_)
+    assert f"{long}\n({id_}, embedded)\n" in ended.out
+
+
 def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pollex: Pollex, learnt: Learnt) -> None:
     dropped = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["dropped"]
     for one in dropped[:3]:
@@ -194,12 +203,13 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_pat
 
 @pytest.mark.slow
 def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Path) -> None:
-    ended = pollex("demo", "--json")
+    ended = pollex("demo", "--json", "--out", "my demo")
     assert ended.code == 0
+    assert "pollex trace last --store 'my demo/.pollex'" in ended.err
     learnt, scored = map(json.loads, ended.out.splitlines())
     assert learnt["held_out"]["n"] + learnt["training"]["n"] == scored["n"] == 120
     assert scored["outcomes"] == {"scored": 120}
     assert "embedded" in ended.err
-    made = {path.name for path in (tmp_path / "pollex-demo").iterdir()}
+    made = {path.name for path in (tmp_path / "my demo").iterdir()}
     (arrays,) = (name for name in made if name.endswith(".safetensors"))
     assert made - {arrays} == {"rubrics.json", "report.html", "scores.jsonl", ".pollex"}
