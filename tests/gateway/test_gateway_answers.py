@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asking import LABELS, gateway, question
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from protocol_server import ProtocolServer
 from protocol_server.answers import truth
@@ -100,6 +100,7 @@ json_values = st.recursive(
 @given(st.dictionaries(st.text(), json_values, max_size=4), st.text(alphabet=st.characters(exclude_characters="{<")))
 def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: str) -> None:
     text = f"{prose}{json.dumps(value)}{prose}"
+    assume("think>" not in text)  # behind prose, a tag ends thoughts: it has tests of its own
     block = last_object(text)
     assert block is not None
     assert block.value == value
