@@ -22,7 +22,8 @@ from pollex.row_files import require_format, write_rows
 from pollex.salt import salt_of
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.printing import print_json
+from pollex.terminal.session import Session, session
 from pollex.terminal.show import list_some, show_outcomes, show_usage, usage_json
 from pollex.workers import ModelOptions, Workers, dismissed, hire, llm_options
 

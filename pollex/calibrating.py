@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -27,6 +26,7 @@ from pollex.conversations.display import printable
 from pollex.errors import WrongUse
 from pollex.export import require_writable
 from pollex.prediction_files import rows_of_predictions, writer_for
+from pollex.terminal.printing import print_json
 from pollex.training_record import TRAINING, keep_training, training_of
 
 DONE, PARTLY = 0, 3
@@ -291,8 +291,3 @@ def exit_code(faults: Iterable[Fault]) -> int:
 def say(console: Console, text: str, style: str | None = None) -> None:
     """A line for people; control characters of foreign text are made visible."""
     console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-def print_json(values: dict[str, Any]) -> None:
-    """One JSON object on the last line of standard output."""
-    print(json.dumps(values, ensure_ascii=True, allow_nan=False))  # noqa: T201

@@ -10,12 +10,13 @@ from typing import Any
 from rich.console import Console
 
 from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibrating import exit_code, faults_json, print_json, say, tell_tables
+from pollex.calibrating import exit_code, faults_json, say, tell_tables
 from pollex.calibration.intervals import Measured
 from pollex.calibration.kept import JSON_NAME, load
 from pollex.calibration.measures import Assessment
 from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, material_of
 from pollex.export import draft_of, require_writable
+from pollex.terminal.printing import cell, print_json, table
 from pollex.terminal.progress import Bars
 from pollex.training_record import TRAINING, training_of
 from pollex.web.calibration_material import CalibrationMaterial
@@ -53,7 +54,7 @@ def report_command(
 
 def tell(console: Console, material: CalibrationMaterial) -> None:
     """The comparison in a table."""
-    from pollex.terminal.show import cell, table, told  # a second to import, for people alone
+    from pollex.terminal.show import told  # a second to import, for people alone
 
     made = table(f"held out, {material.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
     for model in material.compared:

@@ -30,7 +30,8 @@ from pollex.store.place import kept_in
 from pollex.store.resume import conversations_of
 from pollex.store.spans import Tracer
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.printing import print_json
+from pollex.terminal.session import Session, session
 from pollex.terminal.show import list_some, show_logs, show_outcomes, show_usage, usage_json
 from pollex.verdict_files import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row, write_lines
 from pollex.workers import ModelOptions, Workers, embedded_workers, embedder_for, workers

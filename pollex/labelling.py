@@ -42,8 +42,9 @@ from pollex.rehiring import judging
 from pollex.scoring import DONE, exit_code, support_json
 from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import Session, print_json, session
-from pollex.terminal.show import cell, show_logs, show_outcomes, show_usage, table, usage_json
+from pollex.terminal.printing import cell, print_json, table
+from pollex.terminal.session import Session, session
+from pollex.terminal.show import show_logs, show_outcomes, show_usage, usage_json
 from pollex.training_record import training_of
 from pollex.verdict_files import messages_of
 from pollex.workers import ModelOptions, Workers

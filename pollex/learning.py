@@ -25,7 +25,8 @@ from pollex.rehiring import judging
 from pollex.selection.policies import DEFAULT
 from pollex.terminal.idle_options import refuse_for, refuse_without_model
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.printing import print_json
+from pollex.terminal.session import Session, session
 from pollex.terminal.show import (
     figures_json,
     not_scorable,

@@ -42,7 +42,7 @@ from pollex.rehiring import confirmed, embedding_confirmed, seed_of
 from pollex.salt import kept_salt
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import print_json
+from pollex.terminal.printing import print_json
 from pollex.terminal.show import usage_table, usage_values
 from pollex.workers import ModelOptions, llm_options
 

@@ -31,9 +31,10 @@ from pollex.prompts.profile import DomainProfile
 from pollex.prompts.referencing.profile import ReferencingProfile
 from pollex.row_files import require_format, write_rows
 from pollex.terminal.options import RunOptions
+from pollex.terminal.printing import print_json, table
 from pollex.terminal.reference_options import ReferenceOptions
-from pollex.terminal.session import Session, print_json, session
-from pollex.terminal.show import list_some, show_outcomes, show_usage, table, usage_json
+from pollex.terminal.session import Session, session
+from pollex.terminal.show import list_some, show_outcomes, show_usage, usage_json
 from pollex.web.reference_plots import render_grades
 from pollex.workers import ModelOptions, Workers, dismissed, hire
 

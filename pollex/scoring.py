@@ -28,7 +28,8 @@ from pollex.selection.metrics import Assessment, Beyond, Metric, assess, beyond
 from pollex.selection.threshold import Window
 from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import Session, print_json, session
+from pollex.terminal.printing import print_json
+from pollex.terminal.session import Session, session
 from pollex.terminal.show import (
     figures_json,
     probabilities_told,

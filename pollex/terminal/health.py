@@ -17,8 +17,7 @@ from pollex.gateway.tracing import tracing_off
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import print_json
-from pollex.terminal.show import cell, table
+from pollex.terminal.printing import cell, print_json, table
 from pollex.workers import ModelOptions
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, run_tree
 from pollex.terminal.options import RunOptions
-from pollex.terminal.session import print_json
-from pollex.terminal.show import cell, table
+from pollex.terminal.printing import cell, print_json, table
 
 LONGEST = 400
 """Characters shown of a line."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
 
-import click
 from rich.console import Console
 
 from pollex.conversations.display import printable
@@ -127,8 +125,3 @@ def few_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def print_json(values: dict[str, Any]) -> None:
-    """One JSON object on the last line of standard output."""
-    click.echo(json.dumps(values, ensure_ascii=True, allow_nan=False))

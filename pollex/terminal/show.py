@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from pollex.conversations.counts import count
-from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.gateway.limits import Price
 from pollex.gateway.usage import StageUsage, UsageTable
 from pollex.graphs.rubric_records import CalibratorRecord, Figure, Figures, ProbabilityFigures
 from pollex.graphs.rubric_set import RubricSet
+from pollex.terminal.printing import cell, table
 from pollex.terminal.session import Session
 from pollex.workers import Workers
 
@@ -31,19 +29,6 @@ FIGURES = {
     "confident_accuracy": "accuracy outside the window",
 }
 LISTED = 10
-
-
-def table(*columns: str) -> Table:
-    """A quiet table."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
-    for column in columns:
-        made.add_column(column)
-    return made
-
-
-def cell(text: str, limit: int = 200) -> Text:
-    """Foreign text as a cell: no markup, no control characters."""
-    return Text(printable(text, limit))
 
 
 def told(figure: Figure | None) -> str:

@@ -92,6 +92,13 @@ def test_what_writes_text_alone_does_not_load_duckdb() -> None:
     assert shown.stdout == "False\n"
 
 
+def test_what_shows_the_store_alone_loads_nobody_who_works() -> None:
+    code = "import sys, pollex.terminal.looking; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    workers = {"langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
+    assert workers & set(shown.stdout.split()) == set()
+
+
 def test_every_public_name_leads_somewhere() -> None:
     code = "import pollex; print(len([getattr(pollex, name) for name in pollex.__all__]) > 0)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
