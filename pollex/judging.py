@@ -13,7 +13,7 @@ from typing import Any
 from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
 from pollex.conversations.counts import count
-from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation
 from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels, WrongUse
@@ -31,6 +31,7 @@ from pollex.store.resume import conversations_of
 from pollex.store.spans import Tracer
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import print_json
+from pollex.terminal.reading import logs_from
 from pollex.terminal.session import Session, session
 from pollex.terminal.show import list_some, show_logs, show_outcomes, show_usage, usage_json
 from pollex.verdict_files import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row, write_lines
@@ -65,7 +66,7 @@ def judge_command(
     if model.model is None and len(task.question.options) != 2:
         remedy = "give two options, the first for a conversation that went well, or an LLM: --model"
         raise WrongUse("the embedded rater chooses between two options alone", remedy=remedy)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     if task.precision is not None and not logs.learnable:  # all runs would be paid for, and nothing would pass
         remedy = "name their field: --label-field, or give τ by value: --tau"
         raise BadLabels("no conversation has a thumb that τ could be fitted to", remedy=remedy)

@@ -27,7 +27,7 @@ from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
 from pollex.conversations.cells import guarded
 from pollex.conversations.counts import count
 from pollex.conversations.display import printable
-from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
 from pollex.errors import WrongUse
@@ -43,6 +43,7 @@ from pollex.scoring import DONE, exit_code, support_json
 from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import cell, print_json, table
+from pollex.terminal.reading import logs_from
 from pollex.terminal.session import Session, session
 from pollex.terminal.show import show_logs, show_outcomes, show_usage, usage_json
 from pollex.training_record import training_of
@@ -98,7 +99,7 @@ def next_conversations(
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge, embeds=True)
     write, wanted = writer_for(out, rubrics, *sources), judges_wanted(rubric_set.thumb_model, judges)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     asked = to_score(logs, rubric_set)
     if run.dry_run:
         from pollex.planning import plan_scoring  # the client behind it takes a second to import

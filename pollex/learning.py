@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pollex.agents.rubric_lists import read_rubrics
 from pollex.agents.rubrics import Rubric
-from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.logs import Logs
 from pollex.conversations.model import Label
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.sufficiency import check_learnable
@@ -26,6 +26,7 @@ from pollex.selection.policies import DEFAULT
 from pollex.terminal.idle_options import refuse_for, refuse_without_model
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import print_json
+from pollex.terminal.reading import logs_from
 from pollex.terminal.session import Session, session
 from pollex.terminal.show import (
     figures_json,
@@ -71,7 +72,7 @@ def learn_command(
         test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
     )
     given = given_rubrics(rubrics_from, method, model)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     check_learnable(logs, settings.minimum)
     if run.dry_run:
         from pollex.planning import plan_learning  # the client behind it takes a second to import
@@ -155,7 +156,7 @@ def refit_command(
         refuse_for(rubric_set.judge)
     model = replace(model, scale=rubric_set.judge.scale)
     require_places(out or rubrics, *sources)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     settings = LearnSettings(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,

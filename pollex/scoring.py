@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
 from pollex.errors import BadLabels
@@ -29,6 +29,7 @@ from pollex.selection.threshold import Window
 from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import print_json
+from pollex.terminal.reading import logs_from
 from pollex.terminal.session import Session, session
 from pollex.terminal.show import (
     figures_json,
@@ -68,7 +69,7 @@ def score_command(
     refuse_for(rubric_set.judge)
     asked = judges_wanted(rubric_set.thumb_model, judges)
     write = exporter_for(out, rubrics, *sources, judges=asked)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     if run.dry_run:
         from pollex.planning import plan_scoring  # the client behind it takes a second to import
 
@@ -77,7 +78,8 @@ def score_command(
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "out": str(out)}
         scored, staff = opened.run(_score(opened, logs, rubric_set, model, arguments, "score"))
-        write(out, scores_of(opened.store, scored.run, rubric_set, logs.conversations, asked), rubric_set, asked)
+        scores = scores_of(opened.store, scored.run, rubric_set, logs.conversations, asked)
+        write(out, opened.bars.over("write", scores, len(logs)), rubric_set, asked)
         show_outcomes(opened, scored.counts)
         show_usage(opened, staff)
         opened.say(f"Probabilities: {rubric_set.support}")
@@ -96,7 +98,7 @@ def evaluate_command(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge)
-    logs = read_logs(sources, options=reading)
+    logs = logs_from(sources, reading)
     labelled = [c for c in logs if c.label is not Label.NONE]
     if not labelled:
         raise BadLabels("no conversation has a label", where=", ".join(sources), remedy="name its field: --label-field")

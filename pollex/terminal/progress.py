@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +19,8 @@ from rich.progress import (
 
 from pollex.errors import Interrupted
 
+T = TypeVar("T")
+
 NAMES = {
     "embed": "Embedding turns",
     "extract": "Extracting reasons",
@@ -30,6 +33,7 @@ NAMES = {
     "assess": "Assessing",
     "score": "Scoring",
     "judge": "Asking the runs",
+    "write": "Writing scores",
 }
 
 
@@ -68,6 +72,13 @@ class Bars:
         if self.stopped:
             raise Interrupted("interrupted; what was done is kept")
         self._bars.advance(self._tasks[stage], by)
+
+    def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
+        """The items as they are asked for, each a step of the stage's bar. Raises as `advance` does."""
+        self.start(stage, total)
+        for item in items:
+            yield item
+            self.advance(stage)
 
     def pause(self) -> None:
         """Leaves the terminal to a conversation with the user."""

@@ -1,0 +1,61 @@
+"""What a user waits for is told on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pollex.errors import Interrupted
+from pollex.terminal.progress import Bars
+
+READ = (
+    "import sys; from pollex.conversations.options import ReadOptions; from pollex.terminal.reading import logs_from; "
+)
+COUNT = "print(len(logs_from(sys.argv[1:], ReadOptions())))"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.jsonl"
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]
+    path.write_text(json.dumps({"id": "a", "messages": turns}) + "\n")
+    return path
+
+
+def test_a_terminal_is_told_that_the_log_is_being_read(log: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", READ + COUNT, str(log)]
+    shown = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=True
+    )
+    os.close(theirs)
+    told = os.read(ours, 10_000)
+    os.close(ours)
+    assert shown.stdout == b"1\n"
+    assert b"Reading the log" in told
+
+
+def test_a_file_is_told_nothing_of_it(log: Path) -> None:
+    shown = subprocess.run([sys.executable, "-c", READ + COUNT, str(log)], capture_output=True, check=True)
+    assert (shown.stdout, shown.stderr) == (b"1\n", b"")
+
+
+def test_items_pass_a_bar_in_their_order() -> None:
+    with Bars(Console(quiet=True)) as bars:
+        assert list(bars.over("write", "abc", 3)) == ["a", "b", "c"]
+
+
+def test_items_end_where_the_user_stopped_the_run() -> None:
+    taken: list[str] = []
+    with Bars(Console(quiet=True)) as bars:
+        bars.stopped = True
+        with pytest.raises(Interrupted):
+            taken.extend(bars.over("write", "abc", 3))
+    assert taken == ["a"]
