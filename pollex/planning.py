@@ -40,7 +40,7 @@ from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rehiring import confirmed, embedding_confirmed, seed_of
 from pollex.salt import kept_salt
-from pollex.store.store import Store
+from pollex.store.glance import glance
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import print_json
 from pollex.terminal.show import usage_table, usage_values
@@ -234,7 +234,7 @@ class Plan:
 def paid(run: RunOptions) -> set[str]:
     """Keys of the replies that the store's ledger has; none where it can't be looked into now."""
     try:
-        with Store.open(run.store, read_only=True) as store:
+        with glance(run.store) as store:
             return {row["key"] for row in store.rows("SELECT DISTINCT key FROM ledger WHERE kind = 'result'")}
     except PollexError:
         return set()

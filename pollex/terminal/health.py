@@ -14,8 +14,8 @@ from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
 from pollex.conversations.counts import count
 from pollex.errors import PollexError
 from pollex.gateway.tracing import tracing_off
+from pollex.store.glance import glance
 from pollex.store.resume import runs
-from pollex.store.store import Store
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import cell, print_json, table
 from pollex.workers import ModelOptions
@@ -142,5 +142,5 @@ def store(options: RunOptions) -> str:
     """Opens the store, if there is one."""
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
-    with Store.open(options.store, read_only=True) as opened:
-        return f"{options.store}: {count(len(runs(opened)), 'run')}"
+    with glance(options.store) as opened:
+        return "; ".join([f"{options.store}: {count(len(runs(opened)), 'run')}", *opened.notices])

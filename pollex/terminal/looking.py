@@ -18,6 +18,7 @@ from pollex.conversations.model import Conversation
 from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
 from pollex.graphs.rubric_set import RubricSet
+from pollex.store.glance import glance
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -35,7 +36,9 @@ RUBRIC = 4000
 @contextmanager
 def looking(options: RunOptions) -> Iterator[tuple[Store, Console]]:
     """The store, opened for reading, and where to print for people."""
-    with Store.open(options.store, read_only=True) as store:
+    with glance(options.store) as store:
+        for notice in store.notices:
+            line(Console(stderr=True), f"Note: {notice}")
         yield store, Console(stderr=options.as_json)
 
 
@@ -233,9 +236,9 @@ def told_choice(rubric: ChosenRubric) -> str:
 
 
 def kept_conversations(options: RunOptions, run: str, ids: list[str]) -> dict[str, Conversation]:
-    """What the store still has of these conversations; nothing where it has no such run, or another one holds it."""
+    """What the store still has of these conversations; nothing where it has no such run."""
     try:
-        with Store.open(options.store, read_only=True) as store:
+        with glance(options.store) as store:
             return {c.id: c for c in conversations_of(store, run, ids=ids)}
     except PollexError:
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pollex.conversations.display import printable
 from pollex.conversations.logs import read_logs
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile
+from pollex.store.store import Store
 
 VERBS = ("demo", "learn", "score", "evaluate", "refit", "runs", "trace", "why", "doctor", "domain")
 
@@ -45,6 +47,22 @@ def test_runs_lists_what_ran_and_by_whom(pollex: Pollex, learnt: Learnt) -> None
     assert (run["command"], run["status"], run["roles"]) == ("learn", "done", ["embedded"])
     assert run["id"] == learnt.ended.last["run"]
     assert "embedded" in pollex("runs", "--store", learnt.store).out
+
+
+def test_a_store_that_somebody_works_in_can_be_looked_into(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    alone = pollex("trace", "last", "--store", learnt.store)
+    with Store.open(learnt.store):
+        beside = pollex("trace", "last", "--store", learnt.store)
+        assert beside.out == alone.out
+        assert f"Note: the store is in use by process {os.getpid()}" in " ".join(beside.err.split())
+        assert pollex("runs", "--store", learnt.store, "--json").last["runs"][0]["id"] == learnt.ended.last["run"]
+        rubric = RubricSet.load(learnt.rubrics).rubrics[0]
+        assert "label " in pollex("why", learnt.rubrics, rubric.id, "--store", learnt.store).out
+        doctor = pollex("doctor", "--store", learnt.store, "--json")
+        found = {finding["what"]: finding for finding in doctor.last["findings"]}
+        assert found["store"]["well"]
+        assert f"in use by process {os.getpid()}" in found["store"]["found"]
+    assert not alone.err
 
 
 def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learnt) -> None:
