@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.graph.state import CompiledStateGraph
 
@@ -201,7 +201,12 @@ async def _learn(
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)
         failures = work.failures | work.unextracted
-        finished(setting.store, run.id, roles.names, failures, {"rubrics": work.rubric_set.rubrics_digest})
+        setting.store.finish(
+            run.id,
+            "partial" if failures or any(c.not_scorable for c in logs) else "done",
+            roles=sorted(set(roles.names.values())),
+            result={"rubrics": work.rubric_set.rubrics_digest, "unanswered": len(failures)},
+        )
     return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
 
 
@@ -266,14 +271,6 @@ async def score(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
         )
     return Scored(run.id, counts)
-
-
-def finished(
-    store: Store, run: str, names: Mapping[str, str], failures: Mapping[str, Unanswered], result: dict[str, Any]
-) -> None:
-    """Notes the end of a learning run."""
-    status: Literal["partial", "done"] = "partial" if failures else "done"
-    store.finish(run, status, roles=sorted(set(names.values())), result=result | {"unanswered": len(failures)})
 
 
 def keep_conversations(

@@ -177,6 +177,7 @@ def test_odd_conversations_are_listed_counted_and_not_learnt_from(
     written = json.loads((tmp_path / "rubrics.json").read_text(encoding="utf-8"))
     assert written["data"]["not_scorable"] == 4
     assert (written["data"]["training"], written["data"]["held_out"]) == (24, 24)
+    assert [run["status"] for run in pollex("runs", "--store", store, "--json").last["runs"]] == ["partial"]
     assert written["theta"] == json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
 
 

@@ -199,16 +199,20 @@ def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Pat
         assert run["status"] == "interrupted"
 
 
-def test_a_store_in_use_is_refused_by_number_and_a_resume_needs_the_same_data_and_settings(
+def test_a_store_in_use_is_refused_to_a_second_run_and_shown_to_who_looks_and_a_resume_needs_the_same_data_and_settings(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
         assert when(process, in_journal(store, '"status":"unfinished"'))
         process.send_signal(signal.SIGSTOP)
-        for arguments in (["runs"], ["learn", learnt.log], ["trace", "last"]):
-            refused = pollex(*arguments, "--store", store)
-            assert refused.code == 75
-            assert f"process {process.pid}" in refused.err
+        refused = pollex("learn", learnt.log, "--store", store)
+        assert refused.code == 75
+        assert f"process {process.pid}" in refused.err
+        for arguments in (["runs"], ["trace", "last"]):
+            shown = pollex(*arguments, "--store", store)
+            assert shown.code == 0
+            assert "unfinished" in shown.out
+            assert f"process {process.pid}" in shown.err
         kill(process)
     rows = small_log()
     rows[0]["thumbs"], rows[1]["thumbs"] = "down", "up"
