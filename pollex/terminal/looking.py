@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from pollex.store.glance import glance
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.traces import Branch, ConversationTrace, conversation_trace, run_tree
+from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
 from pollex.terminal.options import RunOptions
 from pollex.terminal.printing import cell, print_json, table
 
@@ -197,13 +197,14 @@ def show_why(options: RunOptions, path: Path, name: str) -> None:
         line(console, f"not in the set: {rubric.reason}")
     elif rubric.choice:
         line(console, told_choice(rubric))
-    reasons = [r for r in rubrics.reasons if not isinstance(rubric, DroppedRubric) and r.id in rubric.reason_ids]
-    kept = kept_conversations(options, rubrics.run, sorted({reason.conversation_id for reason in reasons}))
+    reasons, kept = origin(options, rubrics, rubric)
     for reason in reasons:
         line(console, f"\n{reason.conversation_id}" + beginning(kept.get(reason.conversation_id)))
         show_reason(console, reason)
     if not reasons:
-        line(console, "no reasons: a person wrote it" if not isinstance(rubric, DroppedRubric) else "")
+        wrote = "no reasons: a person wrote it"
+        gone = f"its reasons are in the store of run {rubrics.run}: name it with --store"
+        line(console, gone if isinstance(rubric, DroppedRubric) else wrote)
     if options.as_json:
         print_json(
             {
@@ -235,13 +236,23 @@ def told_choice(rubric: ChosenRubric) -> str:
     return f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
 
 
-def kept_conversations(options: RunOptions, run: str, ids: list[str]) -> dict[str, Conversation]:
-    """What the store still has of these conversations; nothing where it has no such run."""
+def origin(
+    options: RunOptions, rubrics: RubricSet, rubric: ChosenRubric | DroppedRubric
+) -> tuple[Sequence[Reason], Mapping[str, Conversation]]:
+    """A rubric's reasons, and as many of their conversations as the store still has.
+
+    Of a rubric that was dropped the set has no reasons: they, too, are the store's, or gone with it.
+    """
+    own = [] if isinstance(rubric, DroppedRubric) else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
     try:
         with glance(options.store) as store:
-            return {c.id: c for c in conversations_of(store, run, ids=ids)}
+            if isinstance(rubric, DroppedRubric):
+                found = provenance(store, rubrics.run, rubric.id)
+                return found.reasons, found.conversations
+            ids = sorted({reason.conversation_id for reason in own})
+            return own, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
     except PollexError:
-        return {}
+        return own, {}
 
 
 def beginning(conversation: Conversation | None) -> str:

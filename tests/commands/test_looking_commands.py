@@ -165,9 +165,17 @@ def test_why_shows_a_long_rubric_whole_and_its_id_behind_it(pollex: Pollex, tmp_
 def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pollex: Pollex, learnt: Learnt) -> None:
     dropped = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["dropped"]
     for one in dropped[:3]:
-        ended = pollex("why", learnt.rubrics, one["id"])
+        ended = pollex("why", learnt.rubrics, one["id"], "--store", learnt.store, "--json")
         assert ended.code == 0
-        assert f"not in the set: {one['reason']}" in ended.out
+        assert f"not in the set: {one['reason']}" in ended.err
+        assert {reason["conversation_id"] for reason in ended.last["reasons"]} == ended.last["conversations"].keys()
+        for reason in ended.last["reasons"]:
+            turns = ended.last["conversations"][reason["conversation_id"]]["turns"]
+            assert all(quote["text"] in turns[quote["turn"]]["content"] for quote in reason["quotes"])
+            assert reason["polarity"] == one["polarity"]
+        assert len(ended.last["reasons"]) == one["support"]
+    elsewhere = pollex("why", learnt.rubrics, dropped[0]["id"])
+    assert f"its reasons are in the store of run {learnt.ended.last['run']}" in elsewhere.out
     unclear = pollex("why", learnt.rubrics, "")
     assert unclear.code == 1
     assert "an id that begins with" in unclear.err
