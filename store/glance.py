@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pollex.errors import StoreBusy, StoreDamaged
@@ -16,25 +17,40 @@ from pollex.store.store import Store
 TRIES = 5
 """So often is a copy made anew that the writer changed meanwhile."""
 
+PAUSE = 0.2
+"""Seconds before it is: a checkpoint goes on longer than a small copy takes, and would spoil one after the other."""
+
 
 @contextmanager
 def glance(folder: Path) -> Iterator[Store]:
     """The store for reading: itself where nobody writes in it, else a copy, which its notices say.
 
     Raises:
-        StoreBusy: It is written in so fast that no copy is whole.
+        StoreBusy: It is written in so fast that no copy is whole, or there is no place for a copy.
         StoreDamaged: It can't be read.
         WrongUse: There is none, or one of another schema.
     """
+    with ExitStack() as stack:
+        try:
+            store = Store.open(folder, read_only=True)
+        except StoreBusy as busy:
+            store = _beside(folder, busy, stack)
+        yield stack.enter_context(store)
+
+
+def _beside(folder: Path, busy: StoreBusy, stack: ExitStack) -> Store:
+    """A copy of the store in a temporary folder, which goes when `stack` ends."""
     try:
-        store = Store.open(folder, read_only=True)
-    except StoreBusy as busy:
-        with tempfile.TemporaryDirectory(prefix="pollex-") as place, _copied(folder, Path(place), busy) as store:
-            store.notices.append(f"{busy.what}: shown is what it had kept a moment ago")
-            yield store
-        return
-    with store:
-        yield store
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pollex-")))
+        store = _copied(folder, place, busy)
+    except OSError as failure:
+        raise StoreBusy(
+            f"{busy.what}, and no copy can be made to look into: {failure.strerror}",
+            where=str(folder),
+            remedy="wait until it ends, or name a folder with room for a copy: TMPDIR",
+        ) from failure
+    store.notices.append(f"{busy.what}: shown is what it had kept a moment ago")
+    return store
 
 
 def _copied(folder: Path, place: Path, busy: StoreBusy) -> Store:
@@ -42,7 +58,8 @@ def _copied(folder: Path, place: Path, busy: StoreBusy) -> Store:
 
     A checkpoint moves what the log has into the file; a copy that saw half of that is made again.
     """
-    for _ in range(TRIES):
+    for tried in range(TRIES):
+        time.sleep(PAUSE if tried else 0)
         try:
             before = _stamp(folder)
             for path in (log_of(folder / FILE), folder / FILE):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,6 +102,25 @@ def test_who_works_there_is_said_and_the_copy_goes(folder: Path, writer: Writer)
     assert len(runs_seen(folder)) == 2
 
 
+def test_who_has_no_room_for_a_copy_is_told_who_works_there_and_no_copy_stays(
+    folder: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    writer.told("run")
+
+    def full(_path: Path, to: Path) -> None:
+        to.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(glances, "_copy", full)
+    with pytest.raises(StoreBusy, match=rf"process {writer.process.pid}, .*No space left.*TMPDIR"), glance(folder):
+        pass
+    assert not list(tmp_path.glob("pollex-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(StoreBusy, match="no copy can be made"), glance(folder):
+        pass
+
+
 def test_a_log_cut_in_the_middle_of_an_entry_is_seen_up_to_there(
     folder: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,3 +156,12 @@ def test_a_copy_that_the_writer_changed_meanwhile_is_made_again(
     monkeypatch.setattr(glances, "_stamp", lambda _: object())
     with pytest.raises(StoreBusy, match=str(writer.process.pid)), glance(folder):
         pass
+
+
+def test_a_change_that_lasts_longer_than_a_copy_is_waited_for(
+    folder: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = [writer.told("run")]
+    stamp, over = glances._stamp, time.monotonic() + 0.5
+    monkeypatch.setattr(glances, "_stamp", lambda at: stamp(at) if time.monotonic() > over else object())
+    assert runs_seen(folder) == begun
