@@ -75,6 +75,18 @@ def test_the_information_of_many_judgments_takes_no_block_a_judgment() -> None:
     assert peak < many * local**2 * F.itemsize / 2
 
 
+def test_a_judge_s_block_is_what_the_own_judgments_tell_and_who_gave_none_tells_nothing() -> None:
+    judges = np.array([2, -1, 0, 2, 0, -1, 2])
+    shape = unlearnt(np.full(4, 0.25), 3, 4)
+    F = np.random.default_rng(0).normal(size=(len(judges), 3))
+    together = information(shape, F, judges).blocks
+    for judge in range(-1, 4):
+        theirs = judges == judge
+        alone = information(shape, F[theirs], judges[theirs]).blocks
+        np.testing.assert_allclose(together[1 + judge], alone[1 + judge], rtol=1e-12)
+        assert (alone.any(axis=(1, 2)) == ((np.arange(5) == 1 + judge) & theirs.any())).all()
+
+
 def test_a_yes_or_no_tells_what_a_logistic_regression_does_worked_by_hand() -> None:
     found = unlearnt(np.array([0.3, 0.7]), inputs=1, judges=0)
     told = information(found, np.array([[2.0]]), np.array([-1])).dense(found, np.ones(2, dtype=bool))
