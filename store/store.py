@@ -30,12 +30,13 @@ from pollex.store.calls import CallIndex
 from pollex.store.database import Database, read_error, write_error
 from pollex.store.journal import Journal, write_failed
 from pollex.store.lock import FolderLock
+from pollex.store.place import STORE
 from pollex.store.recovery import Recovery, open_read_only, suspicion
 from pollex.store.runs import Run, Status, run_row
 from pollex.store.tables import Row, RunEventRow, StepRow, now, packed
 from pollex.store.writer import Writer
 
-DEFAULT = Path(".pollex")
+DEFAULT = Path(STORE)
 
 
 class Store:
