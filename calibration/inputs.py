@@ -97,7 +97,17 @@ def inputs_of(
 
 
 def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
-    """From what `Inputs.arrays` gave."""
+    """From what `Inputs.arrays` gave.
+
+    Raises:
+        WrongUse: The answers enter otherwise here, as those to class questions did before all their options entered.
+    """
+    then, now = len(arrays["kept"]), len(_names(questionnaire, coding))
+    if then != now:
+        raise WrongUse(
+            f"it was fitted to answers in {then} columns, and its questions have {now} here",
+            remedy="use the pollex that fitted it",
+        )
     gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
     return Inputs(questionnaire, coding, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
 

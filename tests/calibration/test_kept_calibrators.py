@@ -87,6 +87,14 @@ def test_facts_that_do_not_fit_are_refused(folder: Path, changes: dict[str, Any]
         load(changed(folder, **changes))
 
 
+def test_one_to_which_answers_came_in_other_columns_is_refused_for_that(folder: Path) -> None:
+    fluent = {"question": "fluent", "values": [1, 2, 3], "ordinal": False}
+    scales = [fluent, {"question": "thumb", "values": [0, 1], "asked": False}]
+    message = r"in 3 columns, and its questions have 5 here → use the pollex that fitted it, or fit it again"
+    with pytest.raises(BadCalibrator, match=message):
+        load(changed(folder, questionnaire={"main": "thumb", "scales": scales}))
+
+
 def test_one_that_asks_nothing_is_kept_too(tmp_path: Path) -> None:
     nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
     model = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
