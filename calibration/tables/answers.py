@@ -101,7 +101,7 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         if names[int(place)] in guessed and count < RARE * most[place]
     ]
     return told(
-        "option", "that hardly any text has", odd, "if they are none, say which there are: --options", left_out=False
+        "option", "that hardly any text has", odd, "if that is a slip, say which there are: --options", left_out=False
     )
 
 
@@ -135,8 +135,8 @@ class _Cells:
         """What may be wrong with a probability by itself, and which have it `[record]`."""
         with np.errstate(invalid="ignore"):
             return {
-                "not a number": np.isnan(self.probability),
-                "negative": self.probability < 0,
+                "without a number": np.isnan(self.probability),
+                "below 0": self.probability < 0,
                 "over 1": self.probability > 1 + SUM_TOLERANCE,
             }
 
@@ -161,7 +161,7 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
     option = (cells.question >= 0) & (cells.column < 0)
     return [
         *fault("row", "without a text_id", nameless, records.said, "give each its text's id"),
-        *fault("row", "about a question that the calibrator doesn't know", alien, records.said),
+        *fault("row", "whose question the calibrator doesn't know", alien, records.said),
         *fault(
             "row", "with an unknown option", option, records.said, "options are numbers; name them all with --options"
         ),
@@ -190,14 +190,14 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
     return X, [
         *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
-        *fault("answer", "with probabilities that sum to more than 1", inside, records.said, MEND),
-        *fault("row", "with a second, other probability of an option", changed, records.said, MEND),
+        *fault("answer", "whose probabilities sum to more than 1", inside, records.said, MEND),
+        *fault("row", "with another probability of an option than the first", changed, records.said, MEND),
         *fault("row", "given again: counted once", again & ~changed, records.said, left_out=False),
     ]
 
 
 def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
-    return fault("number", f"that can be no probability: {what}", which, records.said, MEND)
+    return fault("probability", what, which, records.said, MEND)
 
 
 def _whole(

@@ -68,4 +68,5 @@ def told(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_o
 
 
 def _counted(noun: str, what: str, count: int, examples: tuple[str, ...], remedy: str, left_out: bool) -> Fault:
-    return Fault(f"{noun if count == 1 else noun + 's'} {what}", count, examples, remedy, left_out)
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return Fault(f"{noun if count == 1 else several} {what}", count, examples, remedy, left_out)

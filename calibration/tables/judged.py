@@ -96,10 +96,10 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
     remedy = "give answers to these texts, or leave them out"
     return [
-        *fault("judgment", "of a text that has no answers", row < 0, records.said, remedy),
+        *fault("judgment", "whose text has no answers", row < 0, records.said, remedy),
         *fault(
             "judgment",
-            "with an answer that is no number",
+            "whose answer is no number",
             (row >= 0) & np.isnan(value),
             records.said,
             "number the answers",
@@ -136,7 +136,7 @@ def _questionnaire(
 def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
     known = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array([name not in known for name in records.question], dtype=bool)
-    return fault("judgment", "of a question that the questionnaire doesn't have", alien, records.said)
+    return fault("judgment", "whose question the questionnaire doesn't have", alien, records.said)
 
 
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
@@ -202,7 +202,8 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
     extra = np.flatnonzero(again)
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
-    return fault("time", "that a judge judged a text again: used, and no further label", shown, said, left_out=False)
+    what = "of a text judged again by the same judge: used, and no further label"
+    return fault("case", what, shown, said, left_out=False)
 
 
 def _rare(judgments: Judgments) -> list[Fault]:

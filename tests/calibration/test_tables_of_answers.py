@@ -34,12 +34,12 @@ def read(folder: Path, *more: str, **given: object) -> AnswerTable:
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        ("-0.1", "negative"),
+        ("-0.1", "below 0"),
         ("1.5", "over 1"),
-        ("nan", "not a number"),
-        ("inf", "not a number"),
-        ("", "not a number"),
-        ("often", "not a number"),
+        ("nan", "without a number"),
+        ("inf", "without a number"),
+        ("", "without a number"),
+        ("often", "without a number"),
     ],
 )
 def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_its_line(
@@ -126,7 +126,7 @@ def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tm
 def test_questions_that_a_fitted_calibrator_does_not_know_are_left_out(tmp_path: Path) -> None:
     known = Questionnaire((Scale("Q1", (1.0, 2.0)), Scale("Q5", (1.0, 2.0, 3.0))), "Q1")
     table = read(tmp_path, "t1,Q7,1,0.5", scales=known.scales)
-    assert ["a question that the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
+    assert ["whose question the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
     np.testing.assert_array_equal(table.X, [[0.2, 0.7, *[np.nan] * 3], [0.4, 0.6, *[np.nan] * 3]])
 
 
@@ -158,7 +158,7 @@ def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:
 
 
 def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no answer can be used.*2 numbers that can be no probability: negative.*csv:2"):
+    with pytest.raises(BadInput, match=r"no answer can be used.*2 probabilities below 0.*csv:2"):
         read_answers(written(tmp_path, ["t1,Q1,1,-1", "t1,Q1,2,-1"]))
 
 

@@ -53,7 +53,7 @@ def test_an_answer_that_its_question_does_not_allow_is_left_out(tmp_path: Path, 
 
 def test_answers_in_words_throughout_are_refused_for_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"no judgment can be used; 2 judgments with an answer that is no number: .*ann: good"
+        BadInput, match=r"no judgment can be used; 2 judgments whose answer is no number: .*ann: good"
     ) as caught:
         read(tmp_path, ["t1,A,ann,good", "t2,A,ann,bad"], main=None)
     assert "number" in caught.value.remedy
@@ -116,7 +116,7 @@ def test_a_known_questionnaire_stays_as_it_is(tmp_path: Path) -> None:
     table = read(tmp_path, [*JUDGED, "t1,thumb,,0", "t2,thumb,,1"], questionnaire=known)
     assert table.questionnaire is known
     assert len(table.judgments) == 4
-    assert ["a question that the questionnaire doesn't have" in fault.what for fault in table.faults] == [True]
+    assert ["whose question the questionnaire doesn't have" in fault.what for fault in table.faults] == [True]
 
 
 def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:

@@ -109,16 +109,14 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
     assert ended.code == 3
     left_out = {fault["what"]: fault for fault in ended.last["left_out"]}
     assert {what: fault["count"] for what, fault in left_out.items()} == {
-        "number that can be no probability: negative": 1,
+        "probability below 0": 1,
         "row with an unknown option": 1,
         "text without an answer that can be used": 1,
-        "judgment of a text that has no answers": 1,
+        "judgment whose text has no answers": 1,
     }
-    assert left_out["number that can be no probability: negative"]["examples"] == [
-        f"{answers}:242 (t99, overall, option 1: -0.5)"
-    ]
+    assert left_out["probability below 0"]["examples"] == [f"{answers}:242 (t99, overall, option 1: -0.5)"]
     assert [note["examples"] for note in ended.last["notes"]] == [["dee"]]
-    assert "Left out: 1 number that can be no probability: negative" in ended.err
+    assert "Left out: 1 probability below 0" in ended.err
     assert pollex("calibrate", "fit", *arguments).out.count("Left out") == 4
 
 
@@ -187,7 +185,9 @@ def test_rows_that_say_the_same_again_are_no_further_labels(pollex: Pollex, tabl
     ended = pollex("calibrate", "fit", *arguments, "--json")
     assert (ended.last["labels"], ended.last["missing_labels"], ended.last["calibrated"]) == (30, 20, False)
     assert "90 judgments, 90 of them of the main question" in ended.err
-    assert "30 times that a judge judged a text again: used, and no further label" in " ".join(ended.err.split())
+    assert "30 cases of a text judged again by the same judge: used, and no further label" in " ".join(
+        ended.err.split()
+    )
 
 
 def test_fit_tells_what_it_stands_on(tables: Path) -> None:
