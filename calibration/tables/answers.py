@@ -13,7 +13,7 @@ from pollex.calibration.tables.faults import Fault, fault, told
 from pollex.calibration.tables.shape import Records
 from pollex.errors import BadInput, WrongUse
 
-MEND = "mend them; the question counts as not answered there"
+MEND = "mend each; the question counts as not answered there"
 
 RARE = 0.05
 """An option that so small a share of its question's texts has may be a slip."""

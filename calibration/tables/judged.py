@@ -74,7 +74,7 @@ def judgment_table(
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = _places(questionnaire, question, value)
     known = usable & (question >= 0)
-    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "mend them")
+    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "mend each")
     judgments = _judgments(records, row, question, answer, known & (answer >= 0))
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
@@ -94,7 +94,7 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 
 
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
-    remedy = "give answers to these texts, or leave them out"
+    remedy = "give each text answers, or leave its judgments out"
     return [
         *fault("judgment", "whose text has no answers", row < 0, records.said, remedy),
         *fault(
@@ -129,7 +129,7 @@ def _questionnaire(
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
     judged = list(dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use))
     chosen = _main(main, names, judged)
-    faults = told("question", "that only people answer, with fewer than two answers", alike, "leave them out")
+    faults = told("question", "that only people answer, with fewer than two answers", alike, "leave each out")
     return Questionnaire(scales, chosen), faults
 
 
