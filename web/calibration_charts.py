@@ -58,7 +58,7 @@ def _bin(frame: Frame, predicted: float, share: Measured) -> Markup | None:
     if not known(share.value):
         return None
     x, whole = frame.x(predicted), known(share.low) and known(share.high)
-    said = f"{share.n} judgments: predicted {percent(predicted)}, given {percent(share.value)}"
+    said = f"{count(share.n, 'judgment')}: predicted {percent(predicted)}, given {percent(share.value)}"
     return tag(
         "g",
         tag("title", said),

@@ -15,7 +15,7 @@ from pollex.web.markup import Markup, join, tag
 from pollex.web.material import MeanAnswer, Scores
 from pollex.web.plots import Frame, Scale, diamond, disc, line, nice_step, rect, svg, text, tick_label
 from pollex.web.reliability import Bin
-from pollex.web.words import known, number, percent
+from pollex.web.words import count, known, number, percent
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SPARK = 150, 30
@@ -223,7 +223,8 @@ def reliability(title: str, bins: Sequence[Bin]) -> Markup:
             "g",
             tag(
                 "title",
-                f"{bin_.n} conversations: predicted {percent(bin_.predicted)}, observed {percent(bin_.observed)}",
+                f"{count(bin_.n, 'conversation')}: predicted {percent(bin_.predicted)}, "
+                f"observed {percent(bin_.observed)}",
             ),
             line(
                 frame.x(bin_.predicted), frame.y(bin_.low), frame.x(bin_.predicted), frame.y(bin_.high), "whisker ink"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pollex.web.charts import reliability
 from pollex.web.reliability import MOST_BINS, bins_of, brier, wilson
 
 
@@ -31,6 +32,12 @@ def test_bins_hold_equal_numbers_in_the_order_of_probability() -> None:
 def test_equal_probabilities_stay_in_one_bin() -> None:
     bins = bins_of(np.array([0.2] * 25 + [0.9] * 5), np.array([True, False] * 15))
     assert [(bin_.n, round(bin_.predicted, 6)) for bin_ in bins] == [(25, 0.2), (5, 0.9)]
+
+
+def test_a_bin_of_one_conversation_reads_as_one() -> None:
+    drawn = str(reliability("title", bins_of(np.array([0.2] * 25 + [0.9]), np.array([True, False] * 13))))
+    assert "<title>25\N{NO-BREAK SPACE}conversations: predicted" in drawn
+    assert "<title>1\N{NO-BREAK SPACE}conversation: predicted" in drawn
 
 
 def test_no_conversation_falls_out_and_there_are_not_too_many_bins() -> None:
