@@ -189,7 +189,7 @@ def _fault(fault: Fault) -> Markup:
     kind = "left out: " if fault.left_out else "kept: "
     return tag(
         "details",
-        tag("summary", kind, tag("b", f"{fault.count:,}"), " ", escape(fault.what, LONG)),
+        tag("summary", kind, tag("b", f"{fault.count:,}"), " ", escape(fault.said, LONG)),
         tag("p", "What to do: ", escape(fault.remedy, LONG)) if fault.remedy else None,
         tag("ul", [tag("li", tag("code", escape(place, LONG))) for place in fault.examples], class_="places"),
     )

@@ -119,7 +119,7 @@ def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path
 def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
     table = read(tmp_path, "t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3", "t3,Q1,none,0.1", options={"Q1": (1, 2)})
     (fault,) = table.faults
-    assert (fault.what, fault.count) == ("rows with an unknown option", 2)
+    assert (fault.said, fault.count) == ("rows with an unknown option", 2)
     np.testing.assert_array_equal(table.X[2], [0.3, 0.3])
 
 
@@ -148,7 +148,7 @@ def test_a_question_with_one_option_only_is_left_out(tmp_path: Path) -> None:
 
 def test_rows_without_a_text_belong_nowhere(tmp_path: Path) -> None:
     (fault,) = read(tmp_path, ",Q1,1,0.3").faults
-    assert (fault.what, fault.count) == ("row without a text_id", 1)
+    assert (fault.said, fault.count) == ("row without a text_id", 1)
 
 
 def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:

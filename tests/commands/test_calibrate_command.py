@@ -109,12 +109,12 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
     assert ended.code == 3
     left_out = {fault["what"]: fault for fault in ended.last["left_out"]}
     assert {what: fault["count"] for what, fault in left_out.items()} == {
-        "probability below 0": 1,
-        "row with an unknown option": 1,
-        "text without an answer that can be used": 1,
-        "judgment whose text has no answers": 1,
+        "below 0": 1,
+        "with an unknown option": 1,
+        "without an answer that can be used": 1,
+        "whose text has no answers": 1,
     }
-    assert left_out["probability below 0"]["examples"] == [f"{answers}:242 (t99, overall, option 1: -0.5)"]
+    assert left_out["below 0"]["examples"] == [f"{answers}:242 (t99, overall, option 1: -0.5)"]
     assert [note["examples"] for note in ended.last["notes"]] == [["dee"]]
     assert "Left out: 1 probability below 0" in ended.err
     assert pollex("calibrate", "fit", *arguments).out.count("Left out") == 4

@@ -118,8 +118,8 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationMaterial:
         ),
         whose="judges",
         faults=(
-            Fault(words("probabilities below 0"), 12, (words("a.csv:3"),), words("mend them")),
-            Fault(words("judge with one label only"), 1, (words("dee"),), left_out=False),
+            Fault("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
+            Fault("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
         ),
         facts={"answers": words("answers.csv")},
     )
