@@ -137,8 +137,8 @@ def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 
 def _look_up(fields: Fields, name: str) -> Any:
-    """The value under a name, or under a path with dots; None where there is none."""
-    if name in fields:
+    """The value under a name, or, where that has none, under a path with dots; None where there is none."""
+    if fields.get(name) is not None:
         return fields[name]
     value: Any = fields
     for part in name.split("."):

@@ -146,6 +146,22 @@ def test_an_unknown_label_is_a_bad_row_and_its_conversation_is_not_imported(tmp_
     assert (logs.bad_rows[0].line, logs.bad_rows[0].reason) == (1, "unknown label 'sideways'")
 
 
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"feedback.score": None, "feedback": {"score": "up"}}, Label.POSITIVE),
+        ({"feedback.score": "down", "feedback": {"score": None}}, Label.NEGATIVE),
+        ({"feedback.score": "down", "feedback": {"score": "up"}}, Label.NEGATIVE),
+        ({"feedback.score": None, "feedback": {}}, Label.NONE),
+    ],
+)
+def test_a_blank_under_a_paths_own_name_hides_nothing_at_its_end(
+    tmp_path: Path, fields: dict[str, Any], label: Label
+) -> None:
+    other = {"feedback.score": "up" if label is Label.NEGATIVE else "down"}
+    assert logs_from(tmp_path, fields, other, label_field="feedback.score").counts[label] == 1
+
+
 def test_a_field_that_no_row_has_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--label-field tumbs"):
         logs_from(tmp_path, {"thumbs": "up"}, label_field="tumbs")
