@@ -202,9 +202,9 @@ def show_why(options: RunOptions, path: Path, name: str) -> None:
         line(console, f"\n{reason.conversation_id}" + beginning(kept.get(reason.conversation_id)))
         show_reason(console, reason)
     if not reasons:
-        wrote = "no reasons: a person wrote it"
+        elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
         gone = f"its reasons are in the store of run {rubrics.run}: name it with --store"
-        line(console, gone if isinstance(rubric, DroppedRubric) else wrote)
+        line(console, gone if elsewhere else "no reasons: a person wrote it")
     if options.as_json:
         print_json(
             {

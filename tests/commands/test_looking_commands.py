@@ -162,7 +162,9 @@ def test_why_shows_a_long_rubric_whole_and_its_id_behind_it(pollex: Pollex, tmp_
     assert f"{long}\n({id_}, embedded)\n" in ended.out
 
 
-def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pollex: Pollex, learnt: Learnt) -> None:
+def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt
+) -> None:
     dropped = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["dropped"]
     for one in dropped[:3]:
         ended = pollex("why", learnt.rubrics, one["id"], "--store", learnt.store, "--json")
@@ -176,6 +178,10 @@ def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pol
         assert len(ended.last["reasons"]) == one["support"]
     elsewhere = pollex("why", learnt.rubrics, dropped[0]["id"])
     assert f"its reasons are in the store of run {learnt.ended.last['run']}" in elsewhere.out
+    written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    written["dropped"][0]["support"] = 0
+    (tmp_path / "written.json").write_text(json.dumps(written), encoding="utf-8")
+    assert "no reasons: a person wrote it" in pollex("why", "written.json", dropped[0]["id"]).out
     unclear = pollex("why", learnt.rubrics, "")
     assert unclear.code == 1
     assert "an id that begins with" in unclear.err
