@@ -16,6 +16,7 @@ from pollex.conversations.readers import reader_of
 from pollex.conversations.readers.messages import read_field
 from pollex.conversations.readers.reader import Draft, Reader
 from pollex.conversations.rows import BadRow, Row
+from pollex.conversations.writable import SURROGATES, writable
 from pollex.errors import BadInput
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ CONTENT_ID = "sha256-"
 """How an id begins that was made from a row's content."""
 
 _ODD: dict[Flag, re.Pattern[str]] = {
-    "surrogates": re.compile("[\ud800-\udfff]"),
+    "surrogates": SURROGATES,
     "nul": re.compile("\x00"),
     "bidi": re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
     "zero_width": re.compile("[\u200b\u2060-\u2064\ufeff]"),
@@ -146,14 +147,14 @@ def _bad(row: Row, error: BadInput) -> BadRow:
 def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, row: Row) -> Conversation:
     flags = _flags(turns, max_turn_chars)
     if "surrogates" in flags:
-        turns = tuple(Turn(role=turn.role, content=_writable(turn.content)) for turn in turns)
+        turns = tuple(Turn(role=turn.role, content=writable(turn.content)) for turn in turns)
     return Conversation(
-        id=_writable(picked.id) or _content_id(row),
+        id=writable(picked.id) or _content_id(row),
         turns=turns,
         label=picked.label,
-        judge=_writable(picked.judge),
-        group=_writable(picked.group),
-        metadata=_writable(picked.rest),
+        judge=writable(picked.judge),
+        group=writable(picked.group),
+        metadata=writable(picked.rest),
         flags=flags,
     )
 
@@ -166,17 +167,6 @@ def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
         if not turn.content.isascii() or "\x00" in turn.content:
             found.update(flag for flag, odd in _ODD.items() if odd.search(turn.content))
     return tuple(flag for flag in get_args(Flag) if flag in found)
-
-
-def _writable(value: Any) -> Any:
-    """The value with U+FFFD for every lone surrogate, which no file, database or request can be written with."""
-    if isinstance(value, str):
-        return value if value.isascii() else _ODD["surrogates"].sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_writable(name): _writable(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_writable(inner) for inner in value]
-    return value
 
 
 def _content_id(row: Row) -> str:

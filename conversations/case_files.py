@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,9 +12,11 @@ from typing import Any
 from pollex.conversations.cells import unguarded
 from pollex.conversations.counts import count
 from pollex.conversations.files import find_files, rows_of
+from pollex.conversations.json_rows import parse_json
 from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Case, Cases, Evidence
 from pollex.conversations.rows import BadRow, Row
+from pollex.conversations.writable import writable
 from pollex.errors import BadInput
 
 IDS = ("question_id", "id")
@@ -197,22 +198,17 @@ def _id(row: Row, options: ReadOptions) -> str:
 
 
 def _text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
-    value = next((fields[name] for name in names if fields.get(name) is not None), "")
+    value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
-    return _sound(value) if isinstance(value, str) else "" if isinstance(value, dict | list | bool) else str(value)
-
-
-def _sound(text: str) -> str:
-    """Text that every store takes: lone surrogates become U+FFFD; without white space around it."""
-    return (text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
+    return value.strip() if isinstance(value, str) else "" if isinstance(value, dict | list | bool) else str(value)
 
 
 def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
     value: Any = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
     if isinstance(value, str):  # as a cell of CSV has it
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return None
     if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("quote") for item in value):

@@ -25,7 +25,7 @@ def parse_json(text: str) -> Any:
         ValueError: Not JSON, two equal keys in an object, or nested too deep.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=object_of)
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
@@ -60,7 +60,8 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
         yield _row(source, number, item)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for `json.loads`; ValueError for one in which a key stands twice."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]

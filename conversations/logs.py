@@ -52,7 +52,7 @@ class Logs:
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and groups; the rows' order doesn't matter.
     """
 
-    conversations: Sequence[Conversation]
+    conversations: Sequence[Conversation] = field(repr=False)  # a notebook would show them all
     bad_rows: tuple[BadRow, ...] = ()
     duplicates: int = 0
     overruled: int = 0

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pollex.conversations.json_rows import json_lines
 from pollex.conversations.rows import BadRow, Row
+from pollex.conversations.writable import is_text
 from pollex.errors import BadInput
 
 MEMORY = 4 << 30
@@ -32,6 +33,9 @@ def parquet_rows(source: str, path: Path, *, memory: int = MEMORY, seconds: int 
     Raises:
         BadInput: The file can't be read as Parquet within the limits.
     """
+    if not is_text(path.absolute()):
+        what = "no Parquet file can be read whose name or folder is no UTF-8 text"
+        raise BadInput(what, where=source, remedy="rename it, or move it")
     # -P: no module of the folder that the user happens to be in may stand in for one of ours.
     command = [sys.executable, "-P", "-m", __name__, str(path.absolute()), str(memory), str(seconds)]
     with tempfile.TemporaryFile() as complaints:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.rubrics import Polarity
 from pollex.conversations.cells import guarded
+from pollex.conversations.writable import is_text
 from pollex.errors import WrongUse
 from pollex.graphs.netsat import Score, value_of
 from pollex.graphs.rubric_set import RubricSet
@@ -87,6 +88,10 @@ def require_writable(path: Path, *read: Source) -> None:
     """
     if path.is_dir():
         raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
+    if path.suffix == ".parquet" and not is_text(path):
+        raise WrongUse(
+            "no Parquet file can have a name that is no UTF-8 text", where=str(path), remedy="give another name"
+        )
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")

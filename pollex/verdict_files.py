@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.reading import as_read
+from pollex.conversations.json_rows import parse_json
 from pollex.conversations.model import Conversation
 from pollex.errors import UNREADABLE, BadInput
 from pollex.export import draft_of
@@ -176,7 +177,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line)
+            yield number, parse_json(line)
         except ValueError as error:
             remedy = "mend the line: the file has one JSON object a line"
             raise BadInput(f"no JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error

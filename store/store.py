@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import duckdb
 
+from pollex.conversations.writable import is_text
 from pollex.errors import PollexError, WrongUse
 from pollex.store import database as files
 from pollex.store import journal as lines
@@ -75,6 +76,8 @@ class Store:
             StoreFull: There is no room on the disk.
             WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer pollex.
         """
+        if not is_text(folder):
+            raise WrongUse("its name is no UTF-8 text", where=str(folder), remedy="name another folder: --store")
         try:
             return cls(folder, read_only=read_only)
         except OSError as failure:

@@ -15,6 +15,7 @@ from pollex.agents.rubrics import Reason
 from pollex.conversations.counts import count
 from pollex.conversations.display import printable
 from pollex.conversations.model import Conversation
+from pollex.conversations.writable import writable
 from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
 from pollex.graphs.rubric_set import RubricSet
@@ -108,7 +109,7 @@ def show_conversation(options: RunOptions, name: str, conversation_id: str) -> N
     """Everything that happened to one conversation."""
     with looking(options) as (store, console):
         run = find_run(store, name)
-        trace = conversation_trace(store, run.id, conversation_id)
+        trace = conversation_trace(store, run.id, writable(conversation_id))
         line(console, f"{run.id} · {conversation_id} · label {trace.conversation.label}{side_of(trace)}", "bold")
         show_turns(console, trace.conversation)
         for step in trace.steps:
@@ -133,7 +134,7 @@ def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """What was asked in a run, by id, where it was not about rubrics: answers tell only which option they chose."""
     if run.command not in ("judge", "reference"):
         return {}
-    from pollex.graphs import judging, referencing  # LangGraph takes a second to import, and other runs don't need it
+    from pollex.graphs import judging, referencing  # a tenth of a second, for these runs alone
 
     return judging.asked_in(store, run.id) if run.command == "judge" else referencing.asked_in(store, run.id)
 

@@ -105,6 +105,18 @@ def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
     assert ended.code == 0, ended.err
 
 
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"id": "odd", "answer": "yes", "answer": "no"}', "9" * 5000])
+def test_a_file_for_people_that_was_spoilt_is_refused_with_its_line(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path, line: str
+) -> None:
+    judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl")
+    (tmp_path / "people.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
+    ended = pollex("judge", "--resume", "last", "--answers", "people.jsonl", "--store", store)
+    assert ended.code == 1
+    assert "people.jsonl:2: no JSON: " in ended.err
+    assert " → mend the line" in ended.err
+
+
 def test_every_conversation_ends_in_one_file_or_is_told_of(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:

@@ -234,3 +234,9 @@ def test_errors_show_hostile_field_names_and_values_as_escapes(tmp_path: Path) -
     for fields in ({"\x1b[2J\u202e": 1}, row("a", thumbs="\x1b[2J\u202e"), row("a", thumbs={"\x1b[2J\u202e": 1})):
         with pytest.raises(BadInput, match=r"\\x1b\[2J\\u202e"):
             logs_from(tmp_path, fields)
+
+
+def test_a_log_that_a_notebook_shows_is_figures_and_no_conversations(tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, row("a", "words", "more words", thumbs="up"), row("b"))
+    assert "words" not in repr(logs)
+    assert "'positive'>: 1" in repr(logs)

@@ -41,6 +41,7 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
     [
         ({"question_id": 1, "reference": "yes"}, "no question"),
         (ROW | {"evidences": "a link"}, "evidences are no list of url and quote"),
+        (ROW | {"evidences": "[" * 100_000}, "evidences are no list of url and quote"),
         (ROW | {"evidences": [{"url": "u"}]}, "evidences are no list of url and quote"),
         (ROW | {"human": "good"}, "no grade: 'good'"),
         (ROW | {"human": True}, "no grade: 'True'"),
