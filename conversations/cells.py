@@ -14,11 +14,11 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def guarded(value: Any) -> Any:
-    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are."""
-    if not isinstance(value, str) or NUMBER.fullmatch(value):
-        return value
-    begins = value.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
-    return f"'{value}" if begins.startswith(FORMULA) or value[:1] in ("\t", "\r", "\n", "\0") else value
+    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are.
+
+    One that reads like a guarded cell already gets another apostrophe: so `unguarded` gives back what there was.
+    """
+    return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
 
 
 def unguarded(value: Any) -> Any:
@@ -26,3 +26,10 @@ def unguarded(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
         return value[1:]
     return value
+
+
+def _is_run(text: str) -> bool:
+    if NUMBER.fullmatch(text):
+        return False
+    begins = text.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
+    return begins.startswith(FORMULA) or text[:1] in ("\t", "\r", "\n", "\0")

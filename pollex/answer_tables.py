@@ -17,6 +17,7 @@ from pollex.calibration.tables.shape import Records, Shape, Side
 from pollex.conversations.cells import unguarded
 from pollex.conversations.files import find_files, rows_of
 from pollex.conversations.rows import BadRow, Row
+from pollex.conversations.writable import writable
 from pollex.errors import BadInput, NotText
 
 Sources = str | Path | Sequence[str | Path]
@@ -96,9 +97,14 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
 
 def _rows(file: str) -> list[Row | BadRow]:
     try:
-        return list(rows_of(file, ENCODING))
+        return [_writable(row) for row in rows_of(file, ENCODING)]
     except NotText as error:  # tables have one encoding, so there is none to name
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
+
+
+def _writable(row: Row | BadRow) -> Row | BadRow:
+    """Ids and names are written again: into a calibrator, predictions, a page."""
+    return replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row
 
 
 def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Shape:
@@ -114,12 +120,12 @@ def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Sh
 def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
     """Rows of a file with the cells and the names of columns that they had before we wrote them.
 
-    A file in which one of them stands with the apostrophe and without it was not written by us, and stays as it is. An
-    id that the other table has as it stands here stays, too.
+    A file in which one of them stands with the apostrophe and bare was not written by us, and stays as it is. An id
+    that the other table has as it stands here stays, too.
     """
     texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
     bare = {text: own for text in texts if text not in joined and (own := unguarded(text)) != text}
-    if not bare or texts & set(bare.values()):
+    if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)
     return [
         replace(row, fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()})

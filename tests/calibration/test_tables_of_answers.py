@@ -81,6 +81,24 @@ def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_
     assert (judged.judgments.judges, judged.faults) == (("=cy",), ())
 
 
+def test_names_of_texts_questions_and_judges_may_be_any_text(tmp_path: Path) -> None:
+    odd = ("x\ud83dy", "Q\u00b2", "7" * 5000, "\x00", "\u0663")
+    answers = [{"text_id": t, "question": q, "option": o, "probability": 0.4} for t in odd for q in odd for o in (1, 2)]
+    given = [{"text_id": t, "question": odd[0], "judge": t, "answer": 1 + n % 2} for n, t in enumerate(odd)]
+    for name, rows in (("a.jsonl", answers), ("j.jsonl", given)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    table, kept = read_answers(tmp_path / "a.jsonl"), ("x\ufffdy", *odd[1:])
+    assert (table.texts, {scale.question for scale in table.scales}) == (kept, set(kept))
+    judged = read_judgments(tmp_path / "j.jsonl", table, main=kept[0])
+    assert (set(judged.judgments.judges), judged.judgments.row.tolist()) == (set(kept), list(range(len(odd))))
+
+
+def test_ids_that_look_guarded_themselves_are_read_as_they_were(tmp_path: Path) -> None:
+    ids = ("=1", "'=1", "''=1")
+    lines = [f"{guarded(text)},Q1,{option},0.4" for text in ids for option in (1, 2)]
+    assert read_answers(written(tmp_path, lines)).texts == ids
+
+
 def test_apostrophes_that_tell_ids_apart_stay(tmp_path: Path) -> None:
     lines = [f"{text},Q1,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
     assert read_answers(written(tmp_path, lines)).texts == ("'=1", "=1", "'=2")
@@ -114,6 +132,16 @@ def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path
         (1, ("t3",)),
     ]
     assert table.texts == ("t1", "t2", "t4")
+
+
+def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bits(tmp_path: Path) -> None:
+    parts = np.random.default_rng(0).multinomial(
+        1_000_001, [0.1, 0.2, 0.3, 0.4], 200
+    )  # 1.000001 in all, of six decimals
+    rows = [f"s{text},Q1,{o},{n / 1e6:.6f}" for text, row in enumerate(parts) for o, n in enumerate(row, 1)]
+    table = read_answers(written(tmp_path, rows))
+    assert (len(table.texts), table.faults) == (200, ())
+    Questionnaire(table.scales, "Q1").checked(table.X)
 
 
 def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
