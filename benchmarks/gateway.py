@@ -37,12 +37,12 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.options import LlmOptions
 from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
 from pollex.gateway.limits import Limits
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.gateway.probe import Capabilities
 from pollex.graphs.asking import ask_sides
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting

@@ -28,9 +28,9 @@ from pollex.conversations.model import Conversation, Label
 from pollex.conversations.splits import split
 from pollex.errors import PollexError
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
-from pollex.gateway.probe import Capabilities
 from pollex.gateway.tokens import prompt_estimate
 from pollex.gateway.usage import UsageTable
 from pollex.graphs.asking import ask_sides

@@ -14,8 +14,8 @@ from pollex.agents.llm.reading import object_in
 from pollex.agents.rubrics import Polarity
 from pollex.conversations.model import Conversation
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Completed, Outcome, Truncated
-from pollex.gateway.probe import Capabilities
 from pollex.prompts.envelope import Item
 from pollex.prompts.envelope import conversation as turns_as_items
 from pollex.prompts.messages import Layout, messages

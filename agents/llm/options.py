@@ -7,7 +7,7 @@ from typing import Literal
 
 from pollex.agents.answers import ScaleName
 from pollex.errors import ModelRefused, WrongUse
-from pollex.gateway.probe import Capabilities
+from pollex.gateway.capabilities import Capabilities
 from pollex.prompts.messages import Closing
 from pollex.prompts.prompt import switched_off
 

@@ -187,6 +187,12 @@ def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: 
     return [*asked, Question(id=OVERALL, text=profile.words.overall, options=options)]
 
 
+def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> list[Question]:
+    """What is asked of a case's answer, where the category doesn't say its type and the model told `told`."""
+    type_ = profile.type_of(case.category, case.subcategory) or told
+    return rule_questions(profile, type_, evidence=bool(case.evidences))
+
+
 def evidence_question(profile: ReferencingProfile) -> Question:
     """Whether the reference agrees with its evidence."""
     options = tuple(Option(text=text, value=value) for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from pollex.agents.llm.asking import Asker, Door
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Outcome
-from pollex.gateway.probe import Capabilities
 
 STRIDE = 1000
 """Numbers of a run's own samples and second tries; those of the next run begin behind them, so that none are shared."""

@@ -10,7 +10,7 @@ from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.options import LlmOptions
 from pollex.agents.llm.summarizer import LlmSummarizer
-from pollex.gateway.probe import Capabilities
+from pollex.gateway.capabilities import Capabilities
 from pollex.prompts.profile import DomainProfile
 
 

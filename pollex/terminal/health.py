@@ -21,7 +21,7 @@ from pollex.terminal.printing import cell, print_json, table
 from pollex.workers import ModelOptions
 
 if TYPE_CHECKING:
-    from pollex.gateway.probe import Capabilities
+    from pollex.gateway.capabilities import Capabilities
 
 PACKAGES = ("pollex", "langgraph", "langchain-openai", "openai", "duckdb", "numpy", "scikit-learn", "openvino", "torch")
 

@@ -16,8 +16,8 @@ from pollex.agents.llm.options import LlmOptions
 from pollex.agents.rubrics import Polarity, Rubric
 from pollex.conversations.model import Conversation, Label, Turn
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Completed, Outcome
-from pollex.gateway.probe import Capabilities
 from pollex.prompts.profile import DomainProfile
 
 Reply = Callable[[Call], Outcome] | Outcome | str

@@ -30,6 +30,7 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.conversations.model import Conversation, Turn
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import (
     Completed,
     ContextExceeded,
@@ -40,7 +41,6 @@ from pollex.gateway.outcomes import (
     SilentlyTruncated,
     Truncated,
 )
-from pollex.gateway.probe import Capabilities
 
 TWO = questions("one", "two")
 

@@ -28,11 +28,12 @@ from pollex.agents.llm.reference_judge import (
 from pollex.conversations.referenced import Case, Evidence
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
-from pollex.gateway.probe import Capabilities, probe
+from pollex.gateway.probe import probe
 from pollex.prompts.referencing.profile import ReferencingProfile
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
