@@ -19,6 +19,7 @@ from openai import DefaultAioHttpClient
 from pydantic import SecretStr
 
 from pollex.gateway.calls import Call, Request, request_for
+from pollex.gateway.endpoint import LANGCHAIN
 from pollex.gateway.redaction import redacted, without
 from pollex.gateway.replies import Reply
 
@@ -54,7 +55,7 @@ class ChatModel:
         kind = type(self.chat)
         settings = json.dumps(self.chat._identifying_params, sort_keys=True, default=repr)
         digest = hashlib.sha256(without(self.secrets, settings).encode("utf-8", "replace")).hexdigest()[:16]
-        return f"langchain:{kind.__module__}.{kind.__qualname__}:{digest}"
+        return f"{LANGCHAIN}{kind.__module__}.{kind.__qualname__}:{digest}"
 
     @property
     def shown(self) -> str:

@@ -16,6 +16,9 @@ from pollex.gateway.redaction import redacted
 
 OPENAI = "https://api.openai.com/v1"
 
+LANGCHAIN = "langchain:"
+"""What the place of a chat model that the user made begins with."""
+
 _NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie", re.IGNORECASE)
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 

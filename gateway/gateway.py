@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from types import TracebackType
@@ -41,6 +41,17 @@ class _Session:
     wire: Wire
     limiter: Limiter
     flights: dict[str, Flight] = field(default_factory=dict)
+    open: AsyncGenerator[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.open = self._open()
+
+    async def _open(self) -> AsyncGenerator[None]:
+        """Once begun it ends with the connections; `asyncio.run` ends, with its loop, generators that nobody has."""
+        try:
+            yield
+        finally:
+            await self.wire.close()
 
     def launch(self, key: str, work: Callable[[Flight], Coroutine[None, None, Outcome]]) -> Flight:
         """A new flight, to be found under `key` until it is over."""
@@ -122,7 +133,7 @@ class Gateway:
             LimitReached: A limit is used up; the run may be resumed.
             Interrupted: `stop` was called.
         """
-        session = self._session()
+        session = await self._session()
         request = self.endpoint.request(call)
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
@@ -150,17 +161,25 @@ class Gateway:
         session = self._sessions.pop(asyncio.get_running_loop(), None)
         if session is not None:
             await session.land(DRAIN_SECONDS)
-            await session.wire.close()
+            await session.open.aclose()
 
-    def _session(self) -> _Session:
+    async def _session(self) -> _Session:
         loop = asyncio.get_running_loop()
         session = self._sessions.get(loop)
         if session is None:
+            self._forget_closed_loops()
             limiter = Limiter(self.limits.concurrency)
             session = self._sessions[loop] = _Session(connect(self.endpoint, self.limits.concurrency), limiter)
             if self._stopped is not None:
                 limiter.close(self._error)
+            await anext(session.open)  # takes no turn of the loop
         return session
+
+    def _forget_closed_loops(self) -> None:
+        """Lets go of connections that nobody can close any more: a session's own tasks hold its loop."""
+        for known in self._sessions.keyrefs():  # a list, which other threads don't change
+            if (loop := known()) is not None and loop.is_closed():
+                self._sessions.pop(loop, None)
 
     def _error(self) -> PollexError:
         """What stopped the run, made anew for everyone who is told."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 _SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -18,8 +19,9 @@ def tracing_on() -> None:
 
 
 def _switch(*, on: bool) -> None:
-    from langsmith import configure  # takes a third of a second, which `import pollex` has not got
-
     for name in _SWITCHES:
         os.environ[name] = str(on).lower()
-    configure(enabled=on)
+    if "langsmith" in sys.modules:  # it may have read the environment already, and keeps what it has read
+        from langsmith import configure
+
+        configure(enabled=on)

@@ -13,14 +13,14 @@ from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.errors import WrongUse
-from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.graphs.rubric_records import JudgeRecord
 from pollex.graphs.rubric_set import RubricSet
 from pollex.workers import JUDGING, ModelOptions, Workers, dismissed, embedded_workers, embedder_for, hire
 
 if TYPE_CHECKING:
+    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.chat_models import ChatModel
-    from pollex.gateway.probe import Capabilities
     from pollex.store.store import Store
 
 
@@ -82,7 +82,9 @@ def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None
         )
     place = record.options.get("place")
     if chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=f"confirm it: --base-url {place}")
+        made = str(place).startswith(LANGCHAIN)
+        remedy = "give it in Python: pollex.Scorer.load(PATH, model=…)" if made else f"confirm it: --base-url {place}"
+        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=remedy)
     known = {name: record.options[name] for name in JUDGING if name in record.options}
     without = frozenset(record.options.get("without", ()))
     return replace(options, model=record.name, value=record.value, without=without, **known)

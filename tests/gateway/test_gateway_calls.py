@@ -282,3 +282,15 @@ def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
     )
     environment = {**os.environ, name: "true"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize(("switch", "known"), [("off", "true"), ("on", "false")])
+def test_tracing_is_as_the_user_says_where_langsmith_is_loaded_later(switch: str, known: str) -> None:
+    program = (
+        f"import sys; from pollex.gateway.tracing import tracing_{switch} as switch\n"
+        "switch(); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
+        f"import langsmith.utils as u; assert u.tracing_is_enabled() == {switch == 'on'}\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env=os.environ | {"LANGSMITH_TRACING": known}, timeout=60
+    )
