@@ -13,6 +13,7 @@ from pollex.errors import UNREADABLE, BadRubrics
 from pollex.prompts import rubric_sets
 
 HOME = Path(rubric_sets.__file__).parent
+MEND = "mend it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
 class _Entry(BaseModel):
@@ -51,15 +52,14 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         raise BadRubrics("there is no such file", where=str(source), remedy=remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadRubrics(f"not valid TOML: {error}", where=str(source)) from error
+    except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+        raise BadRubrics(f"not valid TOML: {error}", where=str(source), remedy=MEND) from error
     try:
         entries = _List.model_validate(stored).rubrics
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        remedy = "each of [[rubrics]] has text and polarity, sat or dsat"
-        raise BadRubrics(f"{place}: {first['msg']}", where=str(source), remedy=remedy) from error
+        raise BadRubrics(f"{place}: {first['msg']}", where=str(source), remedy=MEND) from error
     rubrics = [Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries]
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
         raise BadRubrics("a rubric stands there twice", where=str(source), remedy="take one of them out")

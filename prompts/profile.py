@@ -14,6 +14,7 @@ from pollex.errors import UNREADABLE, WrongUse
 from pollex.prompts.stopwords import STOPWORDS
 
 NEUTRAL = Path(__file__).with_name("neutral.toml")
+REMEDY = "mend it; `pollex domain new` writes a whole one"
 _WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
@@ -52,10 +53,10 @@ class DomainProfile(BaseModel):
         """The profile that the TOML `text` holds; see `load`."""
         try:
             return cls.model_validate(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where) from error
         except ValidationError as error:
-            raise WrongUse(complaint(error), where=where, remedy="`pollex domain new` writes a whole one") from error
+            raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
+        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=REMEDY) from error
 
     @classmethod
     def neutral(cls) -> DomainProfile:

@@ -21,6 +21,8 @@ from pollex.prompts.prompt import Prompt, parse
 
 HOME = Path(__file__).parent
 DEFAULT = "chinese"
+MOST_GRADES = 100
+"""Each is an option that judges choose among, and a column of figures."""
 UNSURE = "unsure"
 OVERALL, EVIDENCE = "overall", "evidence"
 RESERVED = {OVERALL, EVIDENCE, UNSURE, "plain", "type"}
@@ -140,17 +142,20 @@ class ReferencingProfile(_Part):
         """The profile that the TOML `text` holds; see `load`."""
         try:
             return cls.model_validate(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where) from error
         except ValidationError as error:
             own = [str(f["ctx"]["error"]) for f in error.errors() if f["type"] == "value_error" and "ctx" in f]
-            remedy = f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled())}"
-            raise WrongUse("; ".join(own) or complaint(error), where=where, remedy=remedy) from error
+            raise WrongUse("; ".join(own) or complaint(error), where=where, remedy=_remedy()) from error
+        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         if not self.lowest < self.pivot <= self.highest:
             raise ValueError(f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}")
+        if self.highest - self.lowest >= MOST_GRADES:
+            raise ValueError(f"a scale from {self.lowest} to {self.highest} has more than {MOST_GRADES} grades")
+        if any(not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules):
+            raise ValueError(f"a rule is not on the scale from {self.lowest} to {self.highest}")
         covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
         if sorted(covered) != list(self.grades):
             raise ValueError(f"the rules don't cover each grade from {self.lowest} to {self.highest} once")
@@ -199,6 +204,10 @@ class ReferencingProfile(_Part):
         """The rules, one a line, the worst grades first."""
         rules = sorted(self.rules, key=lambda rule: rule.lowest)
         return "\n".join(f"{_interval(rule)}: {rule.text}" for rule in rules)
+
+
+def _remedy() -> str:
+    return f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled())}"
 
 
 def bundled() -> list[str]:

@@ -14,7 +14,9 @@ from pollex.errors import BadRubrics
 @pytest.mark.parametrize(
     ("text", "clause"),
     [
-        ("rubrics = ", "not valid TOML"),
+        ("rubrics = ", "not valid TOML.* → mend it"),
+        ("rubrics = " + "[" * 100_000, "not valid TOML.* → mend it"),
+        ("rubrics = " + "9" * 5000, "not valid TOML.* → mend it"),
         ("purpose = 'none'", "rubrics: Field required"),
         ("rubrics = []", "rubrics: List should have at least 1"),
         ('[[rubrics]]\ntext = "The user laughs."', "rubrics.0.polarity: Field required"),

@@ -22,6 +22,9 @@ PAPER = {
     [
         ("pivot = 8", "pivot = 11", "the pivot 11 is not on the scale from 1 to 10"),
         ("pivot = 8", "pivot = ", "not valid TOML"),
+        ("pivot = 8", "pivot = " + "[" * 100_000, "not valid TOML"),
+        ("highest = 10\n", f"highest = {10**15}\n", "from 1 to 1000000000000000 has more than 100 grades"),
+        ("lowest = 9\nhighest = 10", f"lowest = 9\nhighest = {10**15}", "a rule is not on the scale from 1 to 10"),
         ("lowest = 9\nhighest = 10", "lowest = 8\nhighest = 10", "don't cover each grade from 1 to 10 once"),
         ("lowest = 9\nhighest = 10", "lowest = 9\nhighest = 9", "don't cover each grade from 1 to 10 once"),
         ('dimensions = ["correctness", "need", "fairness"', 'dimensions = ["tone"', "no such dimension: tone"),
