@@ -16,6 +16,7 @@ from pollex.conversations.options import ReadOptions
 from pollex.conversations.referenced import Cases
 from pollex.errors import WrongUse
 from pollex.graphs.referencing import Ended, Response, answer, responses_of
+from pollex.planning import Plan, tell
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.referencing.profile import DEFAULT, ReferencingProfile
 from pollex.row_files import require_format, write_rows
@@ -110,7 +111,7 @@ def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> As
     """What the judges and the system under test ask with."""
     assert staff.gateway is not None
     assert staff.capabilities is not None
-    options = llm_options(model, salt_of(store.folder), seed)
+    options = llm_options(model, salt_of(store), seed)
     return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), options)
 
 
@@ -146,8 +147,6 @@ def _plan(
     cases: Cases, profile: ReferencingProfile, run: RunOptions, model: ModelOptions, options: AnswerOptions
 ) -> int:
     """Tells what would be asked."""
-    from pollex.planning import Plan, tell  # the client behind it takes a second to import
-
     plan = Plan.of(model, DomainProfile.neutral(), run, options.seed)
     respondent = _respondent(plan.asker, options)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pollex.errors import StoreBusy
@@ -35,12 +36,20 @@ class FolderLock:
         try:
             fcntl.flock(self._file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
+            holder = self._holder()
             self.release()
             raise busy(folder, holder) from None
         if not shared:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def _holder(self) -> str:
+        """The writer's process number; empty where readers have the lock: the one that stands there is out of date."""
+        assert self._file is not None
+        with suppress(BlockingIOError):
+            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return ""
+        return os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
 
     def release(self) -> None:
         """Lets others in; harmless when repeated."""
@@ -51,6 +60,12 @@ class FolderLock:
 
 def busy(folder: Path, holder: str) -> StoreBusy:
     """The error that names who holds the store; `holder` is a process number, or empty when it is unknown."""
+    if holder == str(os.getpid()):
+        return StoreBusy(
+            f"the store is in use by process {holder}, which is this one",
+            where=str(folder),
+            remedy="close what has opened it (a Scorer: scorer.close()), or give another folder",
+        )
     return StoreBusy(
         f"the store is in use by process {holder}" if holder else "the store is in use by another process",
         where=str(folder),

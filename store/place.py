@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 STORE = ".pollex"
 """Where commands look when no store is named."""
 
+VARIABLE = "POLLEX_STORE"
+"""Of the environment: names another folder to look in."""
+
 
 def kept_in(folder: str | Path) -> str:
-    """What a command needs behind it to find this store: nothing where it is the usual one."""
-    return "" if str(folder) == STORE else f" --store {shlex.quote(str(folder))}"
+    """What a command needs behind it to find this store: nothing where it would look there anyway."""
+    usual = os.environ.get(VARIABLE) or STORE
+    return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"

@@ -39,7 +39,7 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     for one in verdicts(bench):
         assert (one["rating"], one["answered"], one["runs"]) == ("yes", 5, RUNS)
         assert one["failures"] == {"unparsable": 2}
-    failed = f"{2 * COUNT} of {RUNS * COUNT} runs have no answer, and no vote ({2 * COUNT} unparsable)"
+    failed = f"{2 * COUNT} of {RUNS * COUNT} runs without an answer, so without a vote ({2 * COUNT} unparsable)"
     assert f"{failed}: verdicts rest on 5 to 5 answers" in ended.err
     assert ended.json["runs"]["failed"] == {"unparsable": 2 * COUNT}
     strict = bench.run(judging(bench, "--variant", "v0", "--minimum", 6))

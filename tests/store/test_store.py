@@ -52,6 +52,11 @@ class TestRefusals:
         ):
             Store.open(folder)
 
+    def test_who_finds_readers_there_is_named_no_earlier_writer(self, folder: Path) -> None:
+        Store.open(folder).close()
+        with Store.open(folder, read_only=True), pytest.raises(StoreBusy, match="in use by another process → wait"):
+            Store.open(folder)
+
     def test_a_lock_that_a_dead_process_left_is_taken_over(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "lock").write_text("1")  # the number of a process that lives, but holds nothing

@@ -1,0 +1,24 @@
+"""How commands that are told to people find the store."""
+
+from __future__ import annotations
+
+import pytest
+
+from pollex.store.place import VARIABLE, kept_in
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder", "words"),
+    [
+        ("", ".pollex", ""),
+        ("", "elsewhere", " --store elsewhere"),
+        ("", "two words", " --store 'two words'"),
+        ("elsewhere", "elsewhere", ""),
+        ("elsewhere", ".pollex", " --store .pollex"),
+    ],
+)
+def test_the_store_is_named_where_a_command_would_look_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, environment: str, folder: str, words: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, environment)
+    assert kept_in(folder) == words
