@@ -101,6 +101,14 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     return list(members.values())
 
 
+def together(conversations: Sequence[Conversation]) -> Ints:
+    """The number of each conversation's block [conversation]: those of a block tell less than as many others."""
+    numbers = np.zeros(len(conversations), dtype=np.int64)
+    for number, block in enumerate(blocks(conversations)):
+        numbers[block] = number
+    return numbers
+
+
 def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
     """The bin of each conversation; None where no way was found for every bin to have both classes.
 

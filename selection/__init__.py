@@ -22,7 +22,8 @@ are the choices that fill them. Each is written again where the code makes it.
                     A confident score so never contradicts its label; a side that never reaches P is None.
     guarantee       a second window, by exact binomial tests from the strictest threshold inwards, on scores by rubrics
                     chosen without the conversation: precision ≥ P on both sides with probability 0.9.
-    intervals       95 % percentile bootstrap, 2,000 resamples, each class resampled by itself.
+    intervals       95 % bootstrap, 2,000 resamples, each class resampled by itself, what goes together as one:
+                    percentiles drawn out as Student's t is, for the AUC standard errors of its log-odds.
 
 Values are `[conversation, rubric]`, signed so that larger is better; `positive` is the thumb of each conversation.
 """

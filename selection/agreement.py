@@ -114,8 +114,8 @@ def _side(mode: Ints, truth: Ints) -> Side:
     return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()))
 
 
-def share_interval(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Clopper–Pearson interval of a share: at least `level` whatever the share is.
+def share_interval(hits: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper–Pearson interval of a share: at least `level` whatever the share is. Hits may be a mean, no whole number.
 
     Source: Clopper, Pearson 1934, 10.1093/biomet/26.4.404.
     """

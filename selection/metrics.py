@@ -1,31 +1,25 @@
-"""How well scores tell good conversations from bad, each figure with its 95 % bootstrap interval.
+"""How well scores tell good conversations from bad, each figure with its 95 % interval.
 
-Sources: Biyani et al. 2024 for ΔNetSAT and YieldRate; Efron and Tibshirani 1993, chapter 13, for percentile intervals.
-What lies beyond a window's sides, often a few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9
-right of 9 are beyond doubt.
+Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `resampling`; that of the AUC is
+worked out on its log-odds, for near 1 percentiles hold it 85 times of 100. What lies beyond a window's sides, often a
+few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9 right of 9 are beyond doubt.
 
-Each class is resampled by itself: splits are stratified, so how many of each class there are is no chance, and every
-resample has both. A resample is its weights, how often each conversation is in it; most figures are then ratios of
-sums that one matrix product gives for all resamples at once. Inside this module NaN stands for a ratio with nothing
-below the line; a `Metric` never holds one.
+Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside this module NaN stands
+for a ratio with nothing below the line; a `Metric` never holds one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pollex.selection.agreement import share_interval
 from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
+from pollex.selection.resampling import FEWEST, RESAMPLES, Sample, ends, ends_of_odds
 from pollex.selection.threshold import Window
-
-RESAMPLES = 2000
-LEVEL = 0.95
-BLOCK = 1 << 21
-"""Weights held at once: 16 MB."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +28,8 @@ class Metric:
 
     Attributes:
         value: None when it is undefined.
-        low: Lower end of the 95 % interval; None with fewer than two conversations of a class, where a bootstrap says
-            nothing, and when the value is None.
+        low: Lower end of the 95 % interval; None with fewer than `FEWEST` conversations of a class, where a bootstrap
+            says nothing, and when the value is None.
         high: Upper end.
         n: Conversations that it rests on.
         undefined: Why there is no value; empty when there is one.
@@ -99,13 +93,20 @@ Exact = Callable[[float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class _Measure:
-    """A statistic, what it rests on, what it means when it is NaN, and its interval when it is 0 or 1."""
+    """A statistic, what it rests on, what it means when it is NaN, and its interval when it is 0 or 1.
+
+    Attributes:
+        odds: Whether its interval is worked out on its log-odds.
+        units: How much it rests on, where that is less than the smaller class.
+    """
 
     statistic: Statistic
     n: int
     empty: str = ""
     needs_labels: bool = True
     exact: Exact | None = None
+    odds: bool = False
+    units: int | None = None
 
 
 def assess(
@@ -115,6 +116,7 @@ def assess(
     window: Window,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
+    together: Ints | None = None,
 ) -> Assessment:
     """Measure scores against labels. One class, none labelled positive, an empty log: undefined, never an error.
 
@@ -122,55 +124,63 @@ def assess(
         scores: NetSAT `[conversation]`.
         positive: Labels `[conversation]`.
         theta: Scores over it are labelled positive.
+        together: What goes together, a user's conversations for example, bears one number `[conversation]`; None: each
+            conversation is alone.
     """
     order = _positives_first(positive)
     scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
     said, outside = scores > theta, window.confident(scores)
     right, everyone = said == positive, np.ones(len(scores), bool)
     sizes = int(positive.sum()), int((~positive).sum())
-    either = int((said | positive).sum())
+    sample = Sample(sizes, None if together is None else np.asarray(together)[order])
+    either = sample.units(said | positive)
     measures = {
-        "accuracy": _measured_share(right, everyone),
-        "precision": _measured_share(said & positive, said, "nothing is labelled positive"),
-        "recall": _measured_share(said & positive, positive),
+        "accuracy": _measured_share(right, everyone, sample),
+        "precision": _measured_share(said & positive, said, sample, "nothing is labelled positive"),
+        "recall": _measured_share(said & positive, positive, sample),
         # F1 = 2·TP / (labelled positive + truly positive) = 2·J / (1 + J), J the share of TP in those that are either
         "f1": _Measure(
             _share(2 * (said & positive), said.astype(int) + positive),
             sum(sizes),
             exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
         ),
-        # Of min(sizes) pairs that share no conversation all are won, or all are lost.
-        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes), exact=_all_or_none(min(sizes))),
+        # Of as many pairs that share no conversation all are won, or all are lost.
+        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes), exact=_all_or_none(min(sample.having)), odds=True),
         "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
-        "yield_rate": _measured_share(outside, everyone, needs_labels=False),
-        "confident_accuracy": _measured_share(right & outside, outside, "every score is in the uncertainty window"),
+        "yield_rate": _measured_share(outside, everyone, sample, needs_labels=False),
+        "confident_accuracy": _measured_share(
+            right & outside, outside, sample, "every score is in the uncertainty window"
+        ),
     }
-    metrics = _measured(measures, sizes, rng, resamples)
+    metrics = _measured(measures, sample, rng, resamples)
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
 
 
-def beyond(window: Window, scores: Floats, positive: Bools) -> Beyond:
+def beyond(window: Window, scores: Floats, positive: Bools, together: Ints | None = None) -> Beyond:
     """What lies outside a window, and how often it is right there.
 
     Args:
         scores: NetSAT `[conversation]`.
         positive: Labels `[conversation]`.
+        together: As for `assess`.
     """
-    over, under = window.over(scores), window.under(scores)
-    hits = int((over & positive).sum()), int((under & ~positive).sum())
-    beyond_it, sizes = "nothing is outside the window", (int(over.sum()), int(under.sum()))
+    over, under, nothing = window.over(scores), window.under(scores), "nothing is outside the window"
+    unit = np.arange(len(scores)) if together is None else np.asarray(together)
     return Beyond(
-        yield_rate=_exact(sum(sizes), len(scores), "no conversations"),
-        accuracy=_exact(sum(hits), sum(sizes), beyond_it),
-        positive=_exact(hits[0], sizes[0], f"{beyond_it} on this side"),
-        negative=_exact(hits[1], sizes[1], f"{beyond_it} on this side"),
+        yield_rate=_exact(over | under, np.ones(len(scores), bool), unit, "no conversations"),
+        accuracy=_exact((over & positive) | (under & ~positive), over | under, unit, nothing),
+        positive=_exact(over & positive, over, unit, f"{nothing} on this side"),
+        negative=_exact(under & ~positive, under, unit, f"{nothing} on this side"),
     )
 
 
-def _exact(hits: int, n: int, empty: str) -> Metric:
+def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Metric:
+    """A share with the interval that it has if what goes together has but one thing to say, which is the widest."""
+    hits, n = int(part.sum()), int(whole.sum())
     if not n:
         return Metric(None, None, None, 0, empty)
-    low, high = share_interval(hits, n)
+    units = len(np.unique(unit[whole]))
+    low, high = share_interval(hits * units / n, units)
     return Metric(hits / n, low, high, n)
 
 
@@ -186,14 +196,35 @@ def auc(scores: Floats, positive: Bools) -> float:
 
 
 def auc_difference(
-    first: Floats, second: Floats, positive: Bools, rng: np.random.Generator, resamples: int = RESAMPLES
+    first: Floats,
+    second: Floats,
+    positive: Bools,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    together: Ints | None = None,
 ) -> Metric:
-    """AUC of `first` less that of `second` on the same conversations, both measured on the same resamples."""
+    """AUC of `first` less that of `second` on the same conversations, both measured on the same resamples.
+
+    Where one of them is 0 or 1, and the other so, too, or constant, all resamples are alike, which doesn't make the
+    difference certain: its interval is then as wide as both of theirs allow.
+
+    Args:
+        together: As for `assess`.
+    """
     order = _positives_first(positive)
     sizes = int(positive.sum()), int((~positive).sum())
+    sample = Sample(sizes, None if together is None else np.asarray(together)[order])
     one, other = (auc_statistic(scores[order], sizes[0]) for scores in (first, second))
     measure = _Measure(lambda weights: one(weights) - other(weights), sum(sizes))
-    return _measured({"difference": measure}, sizes, rng, resamples)["difference"]
+    found = _measured({"difference": measure}, sample, rng, resamples)["difference"]
+    if found.low is None or found.low != found.high:
+        return found
+    own = [float(statistic(np.ones((1, sum(sizes))))[0]) for statistic in (one, other)]
+    if not {0.0, 1.0} & set(own):
+        return found
+    exact = _all_or_none(min(sample.having))
+    (low, high), (others_low, others_high) = (exact(value) if value in (0.0, 1.0) else (value, value) for value in own)
+    return replace(found, low=low - others_high, high=high - others_low)
 
 
 def auc_statistic(scores: Floats, positives: int) -> Statistic:
@@ -222,47 +253,35 @@ def _positives_first(positive: Bools) -> Ints:
 
 
 def _measured(
-    measures: Mapping[str, _Measure], sizes: tuple[int, int], rng: np.random.Generator, resamples: int
+    measures: Mapping[str, _Measure], sample: Sample, rng: np.random.Generator, resamples: int
 ) -> dict[str, Metric]:
-    if sum(sizes) == 0:
+    if sum(sample.sizes) == 0:
         return {name: Metric(None, None, None, 0, "no conversations") for name in measures}
-    actual = np.ones((1, sum(sizes)))
+    actual = np.ones((1, sum(sample.sizes)))
     draws: dict[str, list[Floats]] = {name: [] for name in measures}
-    for weights in _resampled(sizes, resamples, rng):
+    for weights in sample.resampled(resamples, rng):
         for name, measure in measures.items():
             draws[name].append(measure.statistic(weights))
     return {
-        name: _metric(measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sizes)
+        name: _metric(measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample)
         for name, measure in measures.items()
     }
 
 
-def _metric(measure: _Measure, value: float, draws: Floats, sizes: tuple[int, int]) -> Metric:
-    if measure.needs_labels and 0 in sizes:
-        return Metric(None, None, None, measure.n, f"only {'negative' if sizes[0] == 0 else 'positive'} conversations")
+def _metric(measure: _Measure, value: float, draws: Floats, sample: Sample) -> Metric:
+    if measure.needs_labels and 0 in sample.sizes:
+        one = "negative" if sample.sizes[0] == 0 else "positive"
+        return Metric(None, None, None, measure.n, f"only {one} conversations")
     if np.isnan(value):
         return Metric(None, None, None, measure.n, measure.empty)
-    if (min(sizes) if measure.needs_labels else max(sizes)) < 2:
-        return Metric(value, None, None, measure.n)
-    if measure.exact and value in (0.0, 1.0):
+    units = min(sample.having) if measure.needs_labels else max(sample.having)
+    if measure.exact and value in (0.0, 1.0) and units > 1:
         return Metric(value, *measure.exact(value), measure.n)
-    low, high = np.quantile(draws[~np.isnan(draws)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Metric(value, float(low), float(high), measure.n)
-
-
-def _resampled(sizes: tuple[int, int], count: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Weights of bootstrap resamples `[resample, conversation]`, in blocks; each class keeps its size."""
-    step = max(1, BLOCK // sum(sizes))
-    for start in range(0, count, step):
-        rows = min(step, count - start)
-        yield np.hstack([_drawn(rows, size, rng) for size in sizes])
-
-
-def _drawn(rows: int, size: int, rng: np.random.Generator) -> Floats:
-    if size == 0:
-        return np.zeros((rows, 0))
-    picks = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
-    return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
+    units, found = min(units, measure.units or units), draws[~np.isnan(draws)]
+    if units < FEWEST or len(found) < 2:
+        return Metric(value, None, None, measure.n)
+    low, high = ends_of_odds(value, found, units) if measure.odds else ends(found, units)
+    return Metric(value, low, high, measure.n)
 
 
 def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
@@ -276,9 +295,10 @@ def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
     return statistic
 
 
-def _measured_share(part: Bools, whole: Bools, empty: str = "", needs_labels: bool = True) -> _Measure:
-    n = int(whole.sum())
-    return _Measure(_share(part, whole), n, empty, needs_labels, _all_or_none(n))
+def _measured_share(part: Bools, whole: Bools, sample: Sample, empty: str = "", needs_labels: bool = True) -> _Measure:
+    units = sample.units(whole)
+    share, n = _share(part, whole), int(whole.sum())
+    return _Measure(share, n, empty, needs_labels, _all_or_none(units), units=units)
 
 
 def _all_or_none(n: int) -> Exact:
