@@ -26,7 +26,8 @@ def alpha(
 ) -> Measured:
     """Krippendorff's alpha between judges: 1 is full agreement, 0 what chance gives.
 
-    Only texts with two or more judges say something; `n` and `texts` count these. Of several answers by one judge to
+    Only texts with two or more judges say something; `n` and `texts` count these. Full agreement has no interval: how
+    seldom judges would disagree whom nobody has seen to, resamples can't tell. Of several answers by one judge to
     one text the first counts; judges who are not known are taken for different ones.
 
     Args:
@@ -46,6 +47,8 @@ def alpha(
     figure = Figure(_alpha_statistic(counts, np.array(scale.values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
     found = measured({"alpha": figure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    if (counts.max(axis=1) == counts.sum(axis=1)).all():  # so does every resample, which doesn't make it certain
+        return Measured(1.0, None, None, n, len(counts))
     return Measured(float(value), found.low, found.high, n, len(counts))
 
 

@@ -1,6 +1,7 @@
 """Figures with their 95 % bootstrap intervals over texts, and how many labels stand behind a word.
 
-Source: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile intervals.
+Sources: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile intervals; Hesterberg
+2015, doi:10.1080/00031305.2015.1089789, for drawing them out where texts are few.
 
 Texts are resampled, each with all its judgments: two judgments of one text are no two independent observations. A
 resample is its weights, how often each judgment is in it, so that most figures of all resamples come from a few matrix
@@ -175,7 +176,21 @@ def with_interval(
     found = draws[~np.isnan(draws)]
     if len(found) < 2:
         return Measured(value, None, None, n, texts)
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = ends(found, texts)
     if kind == "basic":
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
-    return Measured(value, float(low), float(high), n, texts)
+    return Measured(value, low, high, n, texts)
+
+
+def ends(draws: Floats, texts: int) -> tuple[float, float]:
+    """Both ends of the 95 % interval that resamples `[resample]` of so many texts give, two at least.
+
+    Plain percentiles are those of a normal distribution whose variance is known: of 5 texts they hold a mean 83 times
+    of 100, of 10 texts 89 times. Further out by as much as Student's t is, they hold it 92 and 95 times.
+    """
+    from scipy.special import ndtr, stdtrit  # most that measure nothing need no SciPy
+
+    # A resample of n texts has but (n − 1)/n of the variance.
+    beyond = float(ndtr(-np.sqrt(texts / (texts - 1)) * stdtrit(texts - 1, (1 + LEVEL) / 2)))
+    low, high = np.quantile(draws, [beyond, 1 - beyond]).tolist()
+    return low, high

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.intervals import FEWEST, ends
 from pollex.calibration.judgments import codes_of, one_a_row
 from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire
 from pollex.errors import WrongUse
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 STEP = 1e-3
 """How far a probability is moved to either side; errors are of the order of its square."""
@@ -40,7 +43,8 @@ class Leverage:
     """The leverage of one question on the main one, over a set of texts.
 
     Attributes:
-        mean: Over the texts, with its 95 % bootstrap interval `low` to `high`; None where it is undefined.
+        mean: Over the texts, with its 95 % bootstrap interval `low` to `high`, which it lacks with fewer texts than an
+            interval takes; None where it is undefined.
         spread: Standard deviation over the texts.
         n: Texts on which it is defined.
         undefined: Why there is no figure; empty where there is one.
@@ -148,7 +152,7 @@ def _summary(question: str, values: Floats, rng: np.random.Generator, resamples:
     if len(values) < 2:
         return Leverage(question, n=len(values), undefined="its answer depends on x in fewer than two texts")
     drawn = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=resamples)
-    low, high = np.quantile(drawn @ values / len(values), [0.025, 0.975]).tolist()
+    low, high = ends(drawn @ values / len(values), len(values)) if len(values) >= FEWEST else (None, None)
     return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), len(values))
 
 

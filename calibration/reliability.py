@@ -4,6 +4,10 @@ Source: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams
 arXiv:2309.12236; the error is computed by the authors' package.
 
 A question with several answers is looked at one answer against the rest.
+
+How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson 1927,
+doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is exact where it has, and
+too wide where those of a text don't all agree. To a bootstrap an answer that none of ten gave is beyond doubt.
 """
 
 from __future__ import annotations
@@ -12,23 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pollex.calibration.intervals import (
-    LEVEL,
-    RESAMPLES,
-    Figure,
-    Measured,
-    codes_of_texts,
-    mean_of,
-    measured,
-    resampled,
-    with_interval,
-)
+from pollex.calibration.intervals import Measured, codes_of_texts, resampled, with_interval
 from pollex.calibration.questionnaire import Floats, Ints
 
 SMECE_RESAMPLES = 200
 MESH = 101
 BINS = 10
+Z = 1.959964
+"""Half width of the 95 % interval of a standard normal variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ class Reliability:
     Attributes:
         mesh: Predicted probabilities `[mesh]` from 0 to 1.
         curve: How often the answer was given at them, smoothed `[mesh]`.
-        low: Lower end of the curve's 95 % band, over texts `[mesh]`; None with fewer texts than an interval takes.
+        low: Lower end of the curve's 95 % band `[mesh]`. What smoothing itself bends is not in it.
         high: Upper end.
         density: How many predictions there are at them, of mean 1 `[mesh]`. Where it is near 0 the curve says nothing.
         width: Standard deviation of the kernel.
@@ -48,8 +45,8 @@ class Reliability:
     value: float
     mesh: Floats
     curve: Floats
-    low: Floats | None
-    high: Floats | None
+    low: Floats
+    high: Floats
     density: Floats
     width: float
     smece: Measured
@@ -119,7 +116,6 @@ def reliability(
     text: Ints,
     values: tuple[float, ...],
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
     bins: int = BINS,
 ) -> list[Reliability]:
@@ -130,7 +126,7 @@ def reliability(
         answer: Place of the option that was chosen `[judgment]`.
         text: Which text each judgment is of `[judgment]`.
         values: What each option is worth.
-        rng: None: without bands and intervals.
+        rng: None: without intervals of smECE.
         bins: So many of equal size.
     """
     if len(answer) < 2:
@@ -141,8 +137,8 @@ def reliability(
         Reliability(
             value=value,
             smece=error,
-            bins=_bins(probability, hit, text, rng, resamples, bins),
-            **_curve(probability, hit, text, rng, resamples),
+            bins=_bins(probability, hit, text, bins),
+            **_curve(probability, hit, text),
         )
         for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True)
     ]
@@ -180,9 +176,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
     return np.exp(logs - top).sum(axis=1), np.exp(top)
 
 
-def _curve(
-    probability: Floats, hit: Floats, text: Ints, rng: np.random.Generator | None, resamples: int
-) -> dict[str, Any]:
+def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     """The smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
     from relplot import smECE
 
@@ -190,27 +184,48 @@ def _curve(
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
-    curves = [
-        smoothed(probability, hit, weights, mesh, width) for weights in resampled(codes_of_texts(text), resamples, rng)
-    ]
-    ends = np.nanquantile(np.concatenate(curves), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0) if curves else None
+    curve = smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
+    low, high = wilson(curve, _texts_behind(kernel, codes_of_texts(text)))
     return {
         "mesh": mesh,
-        "curve": smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0],
-        "low": None if ends is None else ends[0],
-        "high": None if ends is None else ends[1],
+        "curve": curve,
+        "low": low,
+        "high": high,
         "density": density / density.mean(),
         "width": width,
     }
 
 
-def _bins(
-    probability: Floats, hit: Floats, text: Ints, rng: np.random.Generator | None, resamples: int, bins: int
-) -> tuple[Bin, ...]:
+def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
+    """How many texts a smoothed share rests on `[mesh]`: (Σ w)² / Σ w² of what each weighs.
+
+    Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
+
+    Args:
+        kernel: `[judgment, mesh]`.
+        codes: The text of each judgment, from 0 on without gaps `[judgment]`.
+    """
+    weights = np.zeros((int(codes.max()) + 1, kernel.shape[1]))
+    np.add.at(weights, codes, kernel)
+    return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
+
+
+def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Both ends of the 95 % score interval of shares of n, any shape."""
+    p, size = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    below = 1 + Z * Z / size
+    centre = (p + Z * Z / (2 * size)) / below
+    half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _bins(probability: Floats, hit: Floats, text: Ints, bins: int) -> tuple[Bin, ...]:
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, min(bins, len(order))) if len(part)]
-    return tuple(Bin(float(probability[part].mean()), _share(hit[part], text[part], rng, resamples)) for part in parts)
+    return tuple(Bin(float(probability[part].mean()), _share(hit[part], text[part])) for part in parts)
 
 
-def _share(hit: Floats, text: Ints, rng: np.random.Generator | None, resamples: int) -> Measured:
-    return measured({"share": Figure(mean_of(hit))}, text, rng, resamples)["share"]
+def _share(hit: Floats, text: Ints) -> Measured:
+    share, texts = float(hit.mean()), len(np.unique(text))
+    low, high = wilson(share, texts)
+    return Measured(share, float(low), float(high), len(hit), texts)

@@ -51,6 +51,11 @@ def test_answers_that_are_all_alike_leave_it_undefined() -> None:
     assert alpha(given([(0, 0, 1), (0, 1, 1)]), FOUR).undefined == "all answers are alike"
 
 
+def test_full_agreement_on_a_few_texts_is_not_beyond_doubt() -> None:
+    agreed = given([(text, judge, text % 4) for text in range(8) for judge in range(2)])
+    assert alpha(agreed, FOUR, rng=np.random.default_rng(0)) == Measured(1.0, None, None, 16, 8)
+
+
 def test_nominal_agreement_worked_by_hand() -> None:
     # Texts aa, ab, bb: pairable values 3 a and 3 b. Of 6 coincidences 2 (ab, ba) disagree; by chance 2·3·3/5 = 3.6.
     found = alpha(given([(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 1), (2, 0, 1), (2, 1, 1)]), FOUR, "nominal")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from pollex.calibration.grades import areas, cumulative, mean_grade
+from pollex.calibration.grades import _Pair, areas, cumulative, mean_grade
 
 NAN = float("nan")
 
@@ -24,6 +26,11 @@ def test_a_mean_of_no_grades_is_undefined() -> None:
 def test_a_mean_of_one_grade_has_no_interval() -> None:
     found = mean_grade(np.array([7.0, NAN]), rng())
     assert (found.value, found.low, found.high, found.n) == (7.0, None, None, 1)
+
+
+def test_a_mean_of_grades_that_are_all_alike_is_not_beyond_doubt() -> None:
+    found = mean_grade(np.full(8, 9.0), rng())
+    assert (found.value, found.low, found.high, found.n) == (9.0, None, None, 8)
 
 
 def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_errors_wide() -> None:
@@ -47,6 +54,42 @@ def test_an_area_by_hand() -> None:
     # F steps at 8 and 9, G at 7 and 9: they differ by 1/2 from 7 to 8 alone.
     found = areas({"rules": np.array([8.0, 9.0])}, np.array([7.0, 9.0]), rng())
     assert found["rules"].value == pytest.approx(0.5)
+
+
+def test_an_area_with_swapped_grades_by_hand() -> None:
+    # Of 8 9 and 7 9 F and G are but exchanged. Of 8 8 and 7 7 both have an 8 and a 7 with one text swapped.
+    weights = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
+    pair = _Pair.of(np.array([8.0, 9.0]), np.array([7.0, 9.0]))
+    assert pair.areas(weights).tolist() == [0.5, 0.5, 0.5]
+    pair = _Pair.of(np.array([8.0, 8.0]), np.array([7.0, 7.0]))
+    assert pair.areas(weights).tolist() == [1.0, 0.0, 0.0]
+
+
+def graded_alike(draw: np.random.Generator, texts: int, means: Sequence[float]) -> list[np.ndarray]:
+    """Grades of one text go together."""
+    text = draw.normal(size=texts)
+    return [np.clip(np.round(mean + 1.2 * (text + draw.normal(size=texts))), 1, 10) for mean in means]
+
+
+@pytest.mark.parametrize(("beside", "texts"), [(7.0, 30), (7.5, 50), (8.0, 20)])
+def test_an_area_lies_in_its_interval_nineteen_times_of_twenty(beside: float, texts: int) -> None:
+    draw, held = np.random.default_rng(0), []
+    truth = wasserstein_distance(*graded_alike(draw, 400_000, [7.0, beside]))
+    for _ in range(150):
+        human, judge = graded_alike(draw, texts, [7.0, beside])
+        found = areas({"a": judge}, human, draw, 300)["a"]
+        held.append(found.low <= truth <= found.high)  # type: ignore[operator]
+    assert np.mean(held) > 0.9
+
+
+def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_more_than_noise() -> None:
+    draw, noise = np.random.default_rng(0), []
+    for _ in range(150):
+        human, low, high, copy = [*graded_alike(draw, 40, [7.0, 6.5, 7.5]), draw.permutation(40)]
+        for judges in ({"a": low, "b": high}, {"a": human, "b": human[copy]}):
+            found = areas(judges, human, draw, 300)["a - b"]
+            noise.append(found.low <= 0 <= found.high)  # type: ignore[operator]
+    assert np.mean(noise) > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))

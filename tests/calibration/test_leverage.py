@@ -14,6 +14,7 @@ MAIN = [0.1, 0.0, 0.2, 0.0, 0.1, 0.0, 0.3]
 A = [0.0, 0.0, 0.4, 0.0, 0.0, 0.0, 0.0]
 B = [0.2, 0.0, 0.1, 0.0, 0.2, 0.0, 0.0]
 ROWS = np.array([certain(0.2, 0.7, 0.5), certain(1.0, 0.0, 0.9), certain(0.6, 0.6, 0.1)])
+TWICE = np.concatenate([ROWS, ROWS])
 
 
 @pytest.fixture
@@ -93,10 +94,11 @@ def test_mean_spread_and_interval_are_over_texts(rng: np.random.Generator) -> No
     curved = Curved(plain.weights, plain.usual, plain.shifts).fit(
         ROWS, [(0, "main", None, 0.0), (1, "main", None, 1.0)], questions=SHEET
     )
-    found = next(one for one in leverages(curved, ROWS, rng) if one.question == "a")
     values = np.array([0.2, 1.0, 0.6]) / 0.4  # the model's own gradient is used
-    assert found.mean == pytest.approx(values.mean())
-    assert found.spread == pytest.approx(values.std(ddof=1))
+    three, found = (next(one for one in leverages(curved, rows, rng) if one.question == "a") for rows in (ROWS, TWICE))
+    assert three.mean == found.mean == pytest.approx(values.mean())
+    assert three.spread == pytest.approx(values.std(ddof=1))
+    assert three.low is three.high is None  # so few texts have no interval
     assert found.low is not None
     assert found.high is not None
     assert values.min() <= found.low < found.mean < found.high <= values.max()

@@ -226,7 +226,8 @@ def test_resamples_draw_texts_with_all_their_judgments() -> None:
 
 def test_the_interval_is_that_of_all_possible_resamples() -> None:
     every = [np.mean(picks) for picks in itertools.product([0.0, 0.0, 0.0, 1.0, 1.0], repeat=5)]
-    low, high = np.quantile(every, [0.025, 0.975])
+    # Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and Φ(−3.104) = .00096.
+    low, high = np.quantile(every, [0.00096, 0.99904])
     values, texts = np.array([0.0, 0.0, 0.0, 1.0, 1.0]), np.array([7, 3, 4, 5, 6])
     found = measured({"mean": Figure(mean_of(values))}, texts, np.random.default_rng(0))
     assert found["mean"] == Measured(0.4, pytest.approx(low), pytest.approx(high), 5, 5)
@@ -244,6 +245,16 @@ def test_the_interval_of_a_mean_has_the_textbook_width() -> None:
     assert found.low is not None
     assert found.high is not None
     assert (found.high - found.low) / 2 == pytest.approx(1.96 * values.std() / 20, rel=0.05)
+
+
+@pytest.mark.parametrize("texts", [7, 10, 20])
+def test_intervals_hold_a_mean_nineteen_times_of_twenty_on_few_texts_too(texts: int) -> None:
+    draw, held = np.random.default_rng(0), []
+    for _ in range(400):
+        values = draw.normal(size=texts) + draw.normal(size=(2, texts))  # two judgments a text
+        found = measured({"mean": Figure(mean_of(values.ravel()))}, np.tile(np.arange(texts), 2), draw, 1000)["mean"]
+        held.append(found.low <= 0 <= found.high)  # type: ignore[operator]
+    assert 0.92 < np.mean(held) < 0.98
 
 
 def test_judgments_of_one_text_widen_the_interval() -> None:

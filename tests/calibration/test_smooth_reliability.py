@@ -5,8 +5,8 @@ import pytest
 import relplot
 from relplot.kernels import ReflectedGaussianKernel
 
-from pollex.calibration.intervals import Measured, with_interval
-from pollex.calibration.reliability import reliability, smece, smoothed
+from pollex.calibration.intervals import Measured, ends, with_interval
+from pollex.calibration.reliability import reliability, smece, smoothed, wilson
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     picks = rng.integers(80, size=(12, 80))
     copies = [np.sort(row) for row in picks]
     draws = [relplot.smECE(proba[rows, 0], (answer[rows] == 0).astype(float)) for rows in copies]
-    low, high = np.quantile(draws, [0.025, 0.975])
+    low, high = ends(np.array(draws), 80)
     value = each[0].value
     assert value is not None
     assert low < value  # so that nothing had to be drawn out
@@ -112,20 +112,15 @@ def test_the_curve_is_that_of_the_authors_package() -> None:
     assert crowded.sum() > 50
     # Theirs rounds to a grid.
     assert diagram.curve[crowded] == pytest.approx(theirs[crowded], abs=0.005)
-    assert diagram.low is diagram.high is None
 
 
-def test_a_diagram_has_a_band_over_texts_and_bins_of_equal_size() -> None:
+def test_a_diagram_has_a_band_and_bins_of_equal_size() -> None:
     proba, answer = drawn(200)
-    text = np.arange(200) // 2
-    diagrams = reliability(proba, answer, text, (1.0, 2.0, 3.0), np.random.default_rng(0), 200, 5)
+    diagrams = reliability(proba, answer, np.arange(200) // 2, (1.0, 2.0, 3.0))
     assert [diagram.value for diagram in diagrams] == [1.0, 2.0, 3.0]
     for place, diagram in enumerate(diagrams):
-        assert diagram.low is not None
-        assert diagram.high is not None
-        crowded = diagram.density > 0.5
-        assert (diagram.low <= diagram.curve)[crowded].all()
-        assert (diagram.curve <= diagram.high)[crowded].all()
+        assert (diagram.low < diagram.curve).all()
+        assert (diagram.curve < diagram.high).all()
         assert [share.share.n for share in diagram.bins] == [20] * 10
         assert np.mean([b.predicted for b in diagram.bins]) == pytest.approx(proba[:, place].mean())
         assert np.mean([b.share.value for b in diagram.bins]) == pytest.approx((answer == place).mean())  # type: ignore[arg-type]
@@ -135,3 +130,44 @@ def test_a_diagram_has_a_band_over_texts_and_bins_of_equal_size() -> None:
 def test_fewer_judgments_than_bins_have_a_bin_each() -> None:
     proba, answer = drawn(3)
     assert len(reliability(proba, answer, np.arange(3), (1.0, 2.0, 3.0), bins=10)[0].bins) == 3
+
+
+def test_the_interval_of_a_half_of_ten() -> None:
+    # z² = 3.8415; centre (0.5 + 0.19207) / 1.38415 = 0.5; half 1.96·√(0.025 + 0.0096036) / 1.38415 = 0.26341
+    assert wilson(0.5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-5)
+
+
+def test_the_interval_of_none_starts_at_zero_and_does_not_end_there() -> None:
+    # centre and half are both z²/(2n) / (1 + z²/n) = 0.19207 / 1.38415
+    assert wilson(0.0, 10) == pytest.approx((0.0, 0.27754), abs=1e-5)
+    assert wilson(1.0, 10) == pytest.approx((0.72246, 1.0), abs=1e-5)
+
+
+def test_an_answer_that_nobody_of_a_bin_gave_is_not_impossible() -> None:
+    proba = np.tile([0.9, 0.1], (10, 1))
+    (_, never) = reliability(proba, np.zeros(10, int), np.arange(10), (0.0, 1.0), bins=1)
+    assert (never.bins[0].share.low, never.bins[0].share.high) == pytest.approx((0.0, 0.27754), abs=1e-5)
+    # The kernel is as wide as smECE finds it; at 0.1, where all predictions are, all ten weigh alike.
+    assert never.high[10] == pytest.approx(0.27754, abs=1e-5)
+
+
+def test_judgments_of_one_text_tell_no_more_than_one() -> None:
+    proba, answer = np.tile([0.5, 0.5], (40, 1)), np.arange(40) // 4 % 2
+    (_, four) = reliability(proba, answer, np.arange(40) // 4, (0.0, 1.0), bins=1)
+    share = four.bins[0].share
+    assert (share.n, share.texts) == (40, 10)
+    assert (share.low, share.high) == pytest.approx(wilson(0.5, 10))
+    assert (four.low[50], four.high[50]) == pytest.approx(wilson(0.5, 10))
+
+
+@pytest.mark.parametrize(("options", "texts"), [((1.0, 4.0), 100), ((1.0, 12.0), 100), ((2.0, 2.0), 50)])
+def test_bins_of_true_probabilities_hold_them_nineteen_times_of_twenty(
+    options: tuple[float, float], texts: int
+) -> None:
+    draw, held = np.random.default_rng(0), []
+    for _ in range(30):
+        p = draw.beta(*options, texts)
+        answer = (draw.random(texts) < p).astype(int)
+        (_, up) = reliability(np.stack([1 - p, p], axis=1), answer, np.arange(texts), (0.0, 1.0))
+        held += [each.share.low <= each.predicted <= each.share.high for each in up.bins]  # type: ignore[operator]
+    assert 0.92 < np.mean(held) < 0.99
