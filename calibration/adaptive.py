@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, variance
+from pollex.calibration.decoding import variance
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import one_a_row
 from pollex.calibration.questionnaire import Floats, Ints, Questionnaire
 from pollex.errors import WrongUse

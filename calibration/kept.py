@@ -14,22 +14,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
-from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.files import write_whole
 from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.state import State
 from pollex.errors import BadCalibrator, WrongUse
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator
 
 FORMAT = 1
 JSON_NAME = "calibrator.json"
 REMEDY = "fit it again: pollex calibrate fit"
+
+UNFIT = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
+"""What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,23 +85,25 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
         _try_out(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
-    except (SafetensorError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except UNFIT as error:
         what = f"it can't be rebuilt from what stands there ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
 
 
 def _try_out(model: JudgedEstimator) -> None:
-    """Predicts a text that was answered and one that was not: facts that don't fit each other show here, not later.
+    """Predicts, for every judge, a text that was answered and one that was not: what doesn't fit shows here, not later.
 
     Raises:
         ValueError: What it predicts is no distribution; or whatever else goes wrong.
     """
     sizes = np.array([len(scale.values) for scale in model.questionnaire_.asked], dtype=np.int64)
     answered = np.repeat(1 / sizes, sizes)
-    X = np.stack([answered, np.full_like(answered, np.nan)])
-    proba = model.predict_proba(X, [*model.judges_[-1:], None, None][:2])
-    if proba.shape != (2, len(model.questionnaire_.scale().values)) or not np.allclose(proba.sum(axis=1), 1):
+    judges = [*model.judges_, None]
+    X = np.repeat([answered, np.full_like(answered, np.nan)], len(judges), axis=0)
+    proba = model.predict_proba(X, [*judges, *judges])
+    shaped = proba.shape == (len(X), len(model.questionnaire_.scale().values))
+    if not (shaped and (proba >= 0).all() and np.allclose(proba.sum(axis=1), 1)):
         raise ValueError("it predicts no distribution")
 
 
@@ -165,8 +173,8 @@ def load(path: Path) -> JudgedEstimator:
     file = path / JSON_NAME if path.is_dir() else path
     facts = _facts(file)
     name = facts.pop("arrays", None)
-    if not isinstance(name, str) or Path(name).name != name:
-        raise BadCalibrator(f"its arrays' file is called {name!r}", where=str(file), remedy=REMEDY)
+    if not isinstance(name, str) or Path(name).name != name or not _is_name(name):
+        raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
     try:
         arrays = (file.parent / name).read_bytes()
     except OSError as error:
@@ -177,6 +185,11 @@ def load(path: Path) -> JudgedEstimator:
     return unpacked(facts, arrays, str(file))
 
 
+def _is_name(text: str) -> bool:
+    """Whether a file may be called so, wherever it lies."""
+    return len(text) < 256 and text.isprintable()
+
+
 def _facts(file: Path) -> dict[str, Any]:
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
@@ -185,7 +198,7 @@ def _facts(file: Path) -> dict[str, Any]:
         raise BadCalibrator(
             f"no calibrator can be read there: {error.strerror}", where=str(file), remedy=remedy
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadCalibrator(f"not JSON: {error}", where=str(file), remedy=REMEDY) from error
     if not isinstance(facts, dict):
         raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
@@ -203,6 +216,8 @@ def _plain(value: Any) -> Any:
     Raises:
         WrongUse: There is no such form.
     """
+    from pollex.calibration.estimator import JudgedEstimator  # as in `models`: a file that isn't there needs none of it
+
     if isinstance(value, JudgedEstimator):
         return {"estimator": name_of(value), "settings": _plain(value.get_params(deep=False))}
     if isinstance(value, Mapping):

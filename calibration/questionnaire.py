@@ -16,8 +16,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SUM_TOLERANCE = 1e-6
-"""By so much the probabilities of one question may exceed 1."""
+SUM_TOLERANCE = 1e-6 + 1e-12
+"""By so much the probabilities of one question may exceed 1: 1e-6, and what adding them up in any order rounds off, or
+a table of six decimals whose rows sum to 1.000001 would be read here and refused there."""
 
 LARGEST = 1e9
 """No value of an option lies further from 0: sums of squares of figures must not lose small ones, or overflow."""
@@ -40,12 +41,14 @@ class Scale:
     asked: bool = True
 
     def __post_init__(self) -> None:
-        """Refuses what is no question.
+        """Takes lists and arrays of values, too, and refuses what is no question.
 
         Raises:
             WrongUse: Fewer than two options; values that are no numbers, or the same; values that are not in ascending
                 order where they are ordinal.
         """
+        plain = (value.item() if isinstance(value, np.generic) else value for value in self.values)
+        object.__setattr__(self, "values", tuple(plain))
         if len(self.values) < 2:
             raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
         odd = [
@@ -77,7 +80,8 @@ class Questionnaire:
     main: str
 
     def __post_init__(self) -> None:
-        """Refuses two questions of one name, and a main question that isn't there."""
+        """Takes a list of questions, too; refuses two of one name, and a main question that isn't there."""
+        object.__setattr__(self, "scales", tuple(self.scales))
         names = [scale.question for scale in self.scales]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise WrongUse(f"two questions are called {twice[0]!r}", remedy="give each a name of its own")
@@ -151,7 +155,8 @@ class Questionnaire:
                     raise WrongUse(
                         f"probabilities of question {question!r} are {fault} in {int(rows.sum())} of {len(array)} rows",
                         where=f"row {int(np.argmax(rows))}",
-                        remedy="give each option's probability, or NaN for all options of a question with no answer",
+                        remedy="give each option's probability with all its digits, or NaN for all options of a "
+                        "question with no answer",
                     )
         return array
 

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
 from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibration.estimator import Aggregate, JudgedEstimator
+from pollex.calibration.decoding import Aggregate
 from pollex.calibration.intervals import support
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import JSON_NAME, load, save
@@ -23,11 +23,15 @@ from pollex.calibration.tables.judged import JudgmentTable
 from pollex.calibration.trials import Choice
 from pollex.conversations.counts import count
 from pollex.conversations.display import printable
+from pollex.conversations.files import find_files
 from pollex.errors import WrongUse
 from pollex.export import require_writable
 from pollex.prediction_files import rows_of_predictions, writer_for
 from pollex.terminal.printing import print_json
 from pollex.training_record import TRAINING, keep_training, training_of
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 DONE, PARTLY = 0, 3
 
@@ -49,6 +53,7 @@ def fit_command(
     """Reads both tables, fits, keeps, tells; the exit code."""
     console = Console(stderr=as_json)
     require_writable(out / JSON_NAME, answers, judgments)
+    find_files([answers, judgments])
     kind = taught_model(model)
     settings = settings_for(kind, seed, shift, network=network)
     table = read_answers(answers, options=dict(map(_options, options)), nominal=[])
@@ -77,6 +82,7 @@ def predict_command(
     """Reads answers, predicts, writes a row a text, tells; the exit code."""
     console = Console(stderr=as_json)
     write, how = writer_for(out, answers), aggregate_named(aggregate)
+    find_files([answers])
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     tell_faults(console, table.faults)

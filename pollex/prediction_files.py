@@ -6,17 +6,20 @@ import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.estimator import Aggregate, JudgedEstimator, entropy, variance
+from pollex.calibration.decoding import Aggregate, entropy, variance
 from pollex.calibration.questionnaire import Floats, Scale
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.conversations.cells import guarded
 from pollex.errors import WrongUse
 from pollex.export import Source, draft_of, require_writable
 from pollex.parquet import write_parquet_of
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -94,13 +97,13 @@ def _of_judge(model: JudgedEstimator, X: Floats, judge: str, scale: Scale) -> li
 
 
 def _write_jsonl(draft: Path, rows: Rows) -> None:
-    with draft.open("w", encoding="utf-8") as out:
+    with draft.open("w", encoding="utf-8", errors="replace") as out:  # a judge's name may be no text
         out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
 def _write_csv(draft: Path, rows: Rows) -> None:
     """Cells that a spreadsheet would run are guarded by an apostrophe, names of columns too; lists are JSON."""
-    with draft.open("w", encoding="utf-8", newline="") as out:
+    with draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
         writer = csv.writer(out)
         writer.writerow([guarded(name) for name in rows[0]])
         writer.writerows([_cell(value) for value in row.values()] for row in rows)

@@ -7,15 +7,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.kept import JSON_NAME, packed
 from pollex.calibration.tables.answers import AnswerTable
 from pollex.calibration.tables.judged import JudgmentTable
 from pollex.export import draft_of
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 TRAINING = "training.json"
 ARRAYS = "arrays_sha256"
@@ -79,7 +81,7 @@ def training_of(folder: Path) -> TrainingRecord:
 def _facts(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

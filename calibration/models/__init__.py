@@ -9,10 +9,12 @@ import inspect
 import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pollex.calibration.estimator import JudgedEstimator
 from pollex.errors import WrongUse
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator
 
 NAMES = tuple(module.name for module in pkgutil.iter_modules(__path__))
 
@@ -25,6 +27,8 @@ def model_named(name: str) -> type[JudgedEstimator]:
     """
     if name not in NAMES:
         raise WrongUse(f"no calibrator is called {name!r}", remedy=f"use one of {', '.join(NAMES)}")
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+
     module = import_module(f"{__name__}.{name}")
     (found,) = [
         kind

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.as_is import own_block
 from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.state import State
 
 
 class Argmax(JudgedEstimator):

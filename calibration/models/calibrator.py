@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pollex.calibration.crossfit import crossfit, dealt, learnt_quietly, one_group_out
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.kept import described, rebuilt
 from pollex.calibration.models import model_with
 from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.state import State
 from pollex.calibration.trials import (
     FEW,
     Candidate,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.questionnaire import Bools, Floats, Ints
 from pollex.calibration.sheets import Sheets, sheets_of
+from pollex.calibration.state import State
 from pollex.calibration.weights import Array, Weights, joined
 from pollex.errors import WrongUse
 

@@ -25,10 +25,11 @@ from typing import ClassVar
 import numpy as np
 
 from pollex.calibration.cumulative import Terms, distribution, learnt, unlearnt
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.inputs import FARTHEST
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.state import State
 from pollex.errors import WrongUse
 
 SLOPE_PRECISION = 0.16

@@ -14,6 +14,7 @@ from pollex.calibration.tables.shape import Records
 from pollex.errors import BadInput, WrongUse
 
 MEND = "mend each; the question counts as not answered there"
+DIGITS = f"write all digits where they were rounded; else {MEND}"
 
 RARE = 0.05
 """An option that so small a share of its question's texts has may be a slip."""
@@ -190,7 +191,7 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
     return X, [
         *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
-        *fault("answer", "whose probabilities sum to more than 1", inside, records.said, MEND),
+        *fault("answer", "whose probabilities sum to more than 1", inside, records.said, DIGITS),
         *fault("row", "with another probability of an option than the first", changed, records.said, MEND),
         *fault("row", "given again: counted once", again & ~changed, records.said, left_out=False),
     ]

@@ -55,9 +55,10 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
     return found, faults
 
 
-def naturally(name: str) -> list[tuple[int, str]]:
-    """Sorts Q2 before Q10."""
-    return [(int(part or 0), part) if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+def naturally(name: str) -> list[tuple[int, str, str]]:
+    """Sorts Q2 before Q10; a number as long as it may be, by its digits."""
+    parts = enumerate(re.split(r"(\d+)", name))
+    return [(len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "") for n, part in parts]
 
 
 def first_of_each(keys: Ints) -> Bools:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pollex.calibration.estimator import aggregated, entropy, variance
+from pollex.calibration.decoding import aggregated, entropy, variance
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
 from pollex.errors import WrongUse

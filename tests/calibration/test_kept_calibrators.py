@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.kept import described, load, packed, rebuilt, save, unpacked
+from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
@@ -51,7 +54,7 @@ def test_a_folder_without_a_calibrator_is_told_how_to_get_one(tmp_path: Path) ->
 
 
 def test_text_that_is_no_json_object_is_refused(folder: Path) -> None:
-    for text in ("{", "[1]", "\x00"):
+    for text in ("{", "[1]", "\x00", "[" * 100_000):
         (folder / "calibrator.json").write_text(text, "utf-8")
         with pytest.raises(BadCalibrator, match=r"not (a )?JSON"):
             load(folder)
@@ -80,6 +83,8 @@ def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> 
         {"learnt": {"judges": [["ann"]], "learnt": [1]}},
         {"learnt": {"judges": ["ann", "bob", "cy", "dee"], "learnt": [1]}},
         {"learnt": {"judges": ["ann"], "learnt": []}},
+        {"learnt": {"judges": ["ann", "bob", "cy"], "learnt": [10**40]}},
+        {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb", "values": [0, 10**400]}]}},
     ],
 )
 def test_facts_that_do_not_fit_are_refused(folder: Path, changes: dict[str, Any]) -> None:
@@ -116,10 +121,22 @@ def test_missing_arrays_are_named(folder: Path) -> None:
         load(folder)
 
 
-@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", None, 3])
+@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", None, 3, "a\0", "\ud800", "a" * 256])
 def test_arrays_are_read_from_the_same_folder_only(folder: Path, name: Any) -> None:
     with pytest.raises(BadCalibrator, match="arrays' file is called"):
         load(changed(folder, arrays=name))
+
+
+def test_a_curve_of_any_judge_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    fluent = Questionnaire((Scale("fluent", (1.0, 2.0, 3.0)),), "fluent")
+    file = save(IsotonicByJudge().fit(answers(12), [1, 2, 3] * 4, ["ann", "bob"] * 6, fluent), tmp_path)
+    (place,) = tmp_path.glob("*.safetensors")
+    kept = load_file(place)
+    for curve in ("levels.0", "levels.1", "levels.2"):  # of both judges, and of nobody known
+        place.write_bytes(bytes_of(kept | {curve: np.repeat(kept[curve], 2, axis=0)}))
+        changed(tmp_path, arrays_sha256=hashlib.sha256(place.read_bytes()).hexdigest())
+        with pytest.raises(BadCalibrator, match="can't be rebuilt"):
+            load(file)
 
 
 def test_a_setting_that_is_no_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -178,3 +195,15 @@ def test_a_calibrator_can_be_kept_inside_another(tmp_path: Path) -> None:
     one.arrays.update(two.arrays)
     again = rebuilt(one, "one.")
     np.testing.assert_array_equal(again.predict_proba(answers()), model.predict_proba(answers()))
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 1, 2], np.arange(3), np.arange(3, dtype=np.float32)], ids=["list", "int", "float32"]
+)
+def test_a_questionnaire_of_lists_and_arrays_is_kept_as_any_other(tmp_path: Path, values: Any) -> None:
+    questions = Questionnaire([Scale("main", values)], "main")  # type: ignore[arg-type]
+    model = OrdinalMixedEffects().fit(answers(), [0, 1, 2, 1] * 10, questions=questions)
+    save(model, tmp_path / "kept")
+    again = load(tmp_path / "kept")
+    assert again.questionnaire_ == questions == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
+    np.testing.assert_array_equal(again.predict(answers()), model.predict(answers()))
