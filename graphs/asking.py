@@ -75,12 +75,21 @@ async def answered(
         raise
     except Exception as error:
         return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
+    if wrong := strangers(answers):
+        return [unanswered(judge, question, f"Malformed: {wrong} in place of answers") for question in questions]
     if len(answers) != len(questions) or any(
         answer.question_id not in ("", question.id) for answer, question in zip(answers, questions, strict=True)
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
     return [settled(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
+
+
+def strangers(answers: object) -> str:
+    """Types of what is no answer, in what a judge that somebody plugged in gave; empty where all are."""
+    if not isinstance(answers, Sequence):
+        return type(answers).__name__
+    return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
 
 
 def settled(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:

@@ -72,8 +72,10 @@ class ThumbModel:
         """The judges that a user asks for; `all` stands for all.
 
         Raises:
-            WrongUse: One is not known.
+            WrongUse: One is not known, or a name stands for a list.
         """
+        if isinstance(judges, str):
+            raise WrongUse(f"one name, {judges!r}, for a set of judges", remedy="give a list of names")
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
@@ -159,9 +161,18 @@ def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Se
 
 def stored(found: Contest | None) -> dict[str, Any]:
     """What came of the comparison, as JSON values."""
-    from pollex.calibration.thumbs import PLAIN
-
     if found is None:
-        return {"chosen": PLAIN, "compared": [], "held_out": None}
+        return uncompared()
     rows = [vars(score) for score in found.scores]
     return {"chosen": found.chosen, "compared": rows, "held_out": found.held_out.tolist()}
+
+
+def uncompared(model: str | None = None) -> dict[str, Any]:
+    """The same where nothing could be compared.
+
+    Args:
+        model: The one that is taken; None, or one that is not known: the one that learns least.
+    """
+    from pollex.calibration.thumbs import PLAIN, candidates
+
+    return {"chosen": model if model in candidates(()) else PLAIN, "compared": [], "held_out": None}

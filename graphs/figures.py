@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from pollex.calibration.intervals import Figure as Wanted
+from pollex.calibration.intervals import Measured, mean_of, measured
+from pollex.calibration.reliability import smece
 from pollex.graphs.rubric_records import Figure, Figures, ProbabilityFigures
-from pollex.selection.losses import Bools, Floats
+from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.metrics import Assessment, Metric
-
-if TYPE_CHECKING:
-    from pollex.calibration.intervals import Measured
-
 
 SMECE_RESAMPLES = 100
 """Two seconds."""
@@ -41,7 +38,13 @@ def figures(found: Assessment) -> Figures:
 
 
 def probability_figures(
-    probability: Floats, positive: Bools, share: float, rng: np.random.Generator, *, smooth: bool = False
+    probability: Floats,
+    positive: Bools,
+    share: float,
+    rng: np.random.Generator,
+    together: Ints,
+    *,
+    smooth: bool = False,
 ) -> ProbabilityFigures:
     """How true probabilities are, beside the share of positives that training had.
 
@@ -49,12 +52,9 @@ def probability_figures(
         probability: Of positive `[conversation]`.
         positive: Labels `[conversation]`.
         share: Of positive training conversations.
+        together: The block of each conversation; see `conversations.splits.together`.
         smooth: Measures smECE, too: the package behind it takes seconds to import.
     """
-    from pollex.calibration.intervals import Figure as Wanted  # SciPy and scikit-learn come with it
-    from pollex.calibration.intervals import mean_of, measured
-    from pollex.calibration.reliability import smece
-
     losses, constant = log_losses(probability, positive), log_losses(np.full(len(positive), share), positive)
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     wanted = {
@@ -64,11 +64,10 @@ def probability_figures(
         "share_brier": Wanted(mean_of(np.asarray((share - positive) ** 2, dtype=np.float64))),
         "gain": Wanted(mean_of(constant - losses), impossible),
     }
-    texts = np.arange(len(positive))
-    found = {name: measured_figure(one) for name, one in measured(wanted, texts, rng).items()}
+    found = {name: measured_figure(one) for name, one in measured(wanted, together, rng).items()}
     if smooth:
         both = np.stack([1 - probability, probability], axis=1)
-        found["smece"] = measured_figure(smece(both, positive.astype(np.int64), texts, rng, SMECE_RESAMPLES)[0])
+        found["smece"] = measured_figure(smece(both, positive.astype(np.int64), together, rng, SMECE_RESAMPLES)[0])
     return ProbabilityFigures(n=len(positive), **found)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.counts import count
 from pollex.selection.agreement import share_interval
 from pollex.selection.conformal import GuaranteedWindow, Side
-from pollex.selection.losses import Bools, Floats
+from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.threshold import Window
 
 
@@ -41,6 +42,8 @@ class GuaranteeRecord(BaseModel):
         held_out: Held-out conversations.
         outside: Those among them outside the window.
         right: Those of these that are labelled right.
+        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside; None in sets
+            of before these were counted, whose conversations are taken for independent.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,10 +56,11 @@ class GuaranteeRecord(BaseModel):
     held_out: int = 0
     outside: int = 0
     right: int = 0
+    blocks: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools) -> Self:
-        """As a record, with what it does on held-out scores `[conversation]`."""
+    def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools, together: Ints) -> Self:
+        """As a record, with what it does on held-out scores `[conversation]`, of which a block's bear one number."""
         outside = found.window.confident(tested)
         return cls(
             lower=SideRecord.of(found.lower),
@@ -67,6 +71,7 @@ class GuaranteeRecord(BaseModel):
             held_out=len(tested),
             outside=int(outside.sum()),
             right=int((outside & ((tested > theta) == truth)).sum()),
+            blocks=(len(np.unique(together)), len(np.unique(together[outside]))),
         )
 
     @property
@@ -91,13 +96,14 @@ def promise(record: GuaranteeRecord) -> str:
 def _held_out(record: GuaranteeRecord) -> str:
     if not record.held_out:
         return ""
-    outside = f"Held out: {_counted(record.outside, record.held_out)} outside this window"
-    return f"{outside}, {_counted(record.right, record.outside)} right." if record.outside else f"{outside}."
+    all_, beyond = record.blocks or (record.held_out, record.outside)
+    outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
+    return f"{outside}, {_counted(record.right, record.outside, beyond)} right." if record.outside else f"{outside}."
 
 
-def _counted(hits: int, n: int) -> str:
-    """A count with its share and the exact 95 % interval of that."""
-    low, high = share_interval(hits, n)
+def _counted(hits: int, n: int, blocks: int) -> str:
+    """A count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
+    low, high = share_interval(hits * blocks / n, blocks)
     return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
 
 

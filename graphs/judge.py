@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,18 +11,17 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
-from pollex.agents.answers import Answer, Question, Unanswered
+from pollex.agents.answers import Question, Unanswered
 from pollex.agents.ensemble import Ensemble
-from pollex.agents.llm.sampling import point
-from pollex.agents.verdicts import Rule, Votes, counted, diversity_entropy
+from pollex.agents.verdicts import Votes
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels
 from pollex.graphs.runtime import Shelf
+from pollex.graphs.tallies import PERSON, Tally, Work, persons_answer, persons_question, run_question
 from pollex.graphs.waves import Item, WaveContext, WaveState
-from pollex.selection.agreement import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
+from pollex.selection.agreement import crossfitted, entropies, fitted_tau, modes
 from pollex.store.rows import answer_rows
 
-PERSON = "person"
 FOLDS, SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
 
@@ -35,59 +34,6 @@ class JudgeState(WaveState, total=False):
     """
 
     given: dict[str, str]
-
-
-@dataclass
-class Tally:
-    """What is known of one conversation.
-
-    Attributes:
-        votes: Runs that chose each option, [option].
-        asked: Runs that were asked.
-        scorable: False where no judge could be asked.
-    """
-
-    votes: tuple[int, ...]
-    asked: int
-    scorable: bool = True
-
-    @classmethod
-    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
-        """Counted from answers."""
-        scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
-        return cls(counted(votes, options), len(votes), scorable)
-
-
-@dataclass
-class Work:
-    """What a run has come to.
-
-    Attributes:
-        rule: The one that verdicts go by; with a wanted precision only known when all runs are in.
-        fitted: How well τ does on the thumbs that it was fitted to.
-        unseen: How a τ that is fitted so does on thumbs that it was not fitted to; None where there are too few.
-        tallies: By conversation.
-        people: By conversation, the option that a person chose.
-    """
-
-    rule: Rule
-    fitted: FittedTau | None = None
-    unseen: Filtered | None = None
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    people: dict[str, str] = field(default_factory=dict)
-
-    def waiting(self) -> list[str]:
-        """Conversations without a rating that people have not answered: highest entropy first, without votes last."""
-        left = [
-            id_
-            for id_, tally in self.tallies.items()
-            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
-        ]
-        return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
-
-
-def _entropy(votes: Sequence[int]) -> float:
-    return diversity_entropy(votes) if sum(votes) else -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,23 +155,6 @@ async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
         await context.store.settle()
         work.people |= taken
     return {"given": {}}
-
-
-def run_question(question: Question, number: int) -> Question:
-    """The question as one run's answer is kept: its id bears the run's number, from 1."""
-    return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
-
-
-def persons_question(question: Question) -> Question:
-    """The question as a person's answer is kept."""
-    return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
-
-
-def persons_answer(question: Question, chosen: int) -> Answer:
-    """What a person answered, as it is kept."""
-    mass = point(chosen, len(question.options))
-    id_ = persons_question(question).id
-    return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)
 
 
 def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from typing import TYPE_CHECKING, Any
 
 from pollex.agents.answers import Answer, Option, Outcome, Question, Unanswered, mendable
 from pollex.agents.ensemble import Ensemble
@@ -18,15 +15,18 @@ from pollex.agents.verdicts import Rule, Verdict, Votes, verdict
 from pollex.conversations.counts import count
 from pollex.conversations.model import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.graphs.judge import JudgeContext, JudgeState, Tally, Work, build, persons_question, run_question
 from pollex.graphs.running import Setting, config, digest, running
 from pollex.graphs.runs import kept_ids
 from pollex.graphs.runtime import Shelf
+from pollex.graphs.tallies import Tally, Work, persons_question, run_question
 from pollex.selection.agreement import Filtered, FittedTau
 from pollex.store.resume import answers_of, conversations_of, find_run, step
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from pollex.graphs.judge import JudgeContext
 
 PORTION = 500
 TASK = "task"
@@ -204,6 +204,8 @@ async def _judge(
     *,
     finished: bool = False,
 ) -> Judged:
+    from pollex.graphs.judge import JudgeContext  # see `runs`
+
     store, shelf = setting.store, Shelf(conversations)
     tallies, partial = _so_far(store, run.id, task, setting.again)
     if not finished:
@@ -236,6 +238,11 @@ async def _until_people_are_done(context: JudgeContext, people: People | None) -
     Its checkpoints are in memory: what they would have to outlive is in the store, and a run that is taken up again
     comes to the same interrupt from there.
     """
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from pollex.graphs.judge import JudgeState, build
+
     graph = build().compile(name="judge", checkpointer=InMemorySaver())
     settings = config(len(context.shelf), context.wave) | {"configurable": {"thread_id": context.run}}
     step_: Awaitable[Any] = graph.ainvoke(JudgeState(), context=context, config=settings)

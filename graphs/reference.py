@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from pollex.agents.answers import Answer, Question
-from pollex.agents.llm.reference_judge import plain_question, rule_questions, type_question
+from pollex.agents.llm.reference_judge import plain_question, questions_for, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.referenced import Case
 from pollex.graphs.asking import ask
@@ -106,12 +106,6 @@ async def close_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> Wa
     with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
         await runtime.context.close(state["wave"], "reference")
     return {}
-
-
-def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> list[Question]:
-    """What is asked of a case's answer, where the category doesn't say its type and the model told `told`."""
-    type_ = profile.type_of(case.category, case.subcategory) or told
-    return rule_questions(profile, type_, evidence=bool(case.evidences))
 
 
 def build() -> StateGraph[WaveState, ReferenceContext, WaveState, WaveState]:

@@ -14,6 +14,7 @@ from pollex.agents.llm.reference_judge import (
     PLAIN,
     TYPE,
     plain_question,
+    questions_for,
     rule_questions,
     type_question,
 )
@@ -21,10 +22,6 @@ from pollex.agents.llm.respondent import Respondent
 from pollex.agents.roles import Judge
 from pollex.conversations.model import Conversation
 from pollex.conversations.referenced import Case, Cases
-from pollex.graphs import answer as answer_graph
-from pollex.graphs import reference as reference_graph
-from pollex.graphs.answer import AnswerContext
-from pollex.graphs.reference import ReferenceContext, questions_for
 from pollex.graphs.results import PORTION
 from pollex.graphs.running import Setting, config, running
 from pollex.graphs.runs import kept_ids
@@ -121,6 +118,8 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     Raises:
         ResumeRefused: The run to resume was started with something else.
     """
+    from pollex.graphs.answer import AnswerContext, graph  # see `runs`
+
     fingerprint = {
         "data": cases.fingerprint[:12],
         "profile": profile.fingerprint,
@@ -139,7 +138,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
         setting.progress.start("answer", len(cases), len(done))
         with context.tracer.span("answer", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
-            await answer_graph.graph.ainvoke(WaveState(), context=context, config=limits)
+            await graph.ainvoke(WaveState(), context=context, config=limits)
         counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
         store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
@@ -179,6 +178,8 @@ async def grade(
     Raises:
         ResumeRefused: The run to resume was started with something else.
     """
+    from pollex.graphs.reference import ReferenceContext, graph  # see `runs`
+
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
     fingerprint |= {name: one.fingerprint for name, one in judges.items()}
@@ -206,7 +207,7 @@ async def grade(
         setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
         with context.tracer.span("reference", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
-            await reference_graph.graph.ainvoke(WaveState(), context=context, config=limits)
+            await graph.ainvoke(WaveState(), context=context, config=limits)
         counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
         store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})

@@ -10,11 +10,12 @@ import numpy as np
 
 from pollex.agents.answers import MENDABLE, Outcome, Unanswered
 from pollex.conversations.model import Conversation, Label
+from pollex.conversations.splits import together
 from pollex.graphs.learn.state import Work
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.score import score_row
 from pollex.store.resume import answers_of
+from pollex.store.rows import ScoreRow
 from pollex.store.store import Store
 
 PORTION = 500
@@ -26,6 +27,7 @@ class LabelledScore:
 
     Attributes:
         probability: P(positive), by a model that did not see the conversation; None where there is none.
+        block: Those of one side that go together bear one number; None: it is alone.
     """
 
     conversation_id: str
@@ -34,6 +36,7 @@ class LabelledScore:
     netsat: float | None
     outcome: str = "scored"
     probability: float | None = None
+    block: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,11 @@ def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[
         store.put([score_row(run, score)])
 
 
+def score_row(run: str, score: Score) -> ScoreRow:
+    """A score as a fact for the store."""
+    return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)
+
+
 def labelled_scores(
     work: Work, training: Sequence[Conversation], held_out: Sequence[Conversation]
 ) -> Iterator[LabelledScore]:
@@ -137,12 +145,14 @@ def labelled_scores(
     for side, conversations in sides:
         values, answered = work.matrix(conversations, work.chosen)
         unseen = work.crossfitted if side == "training" else likelihoods(work, conversations)
-        for c, row, complete in zip(conversations, values, np.all(answered, axis=1).tolist(), strict=True):
+        complete, blocks = np.all(answered, axis=1).tolist(), together(conversations).tolist()
+        for c, row, scored, block in zip(conversations, values, complete, blocks, strict=True):
             failure, positive = work.failures.get(c.id), c.label is Label.POSITIVE
-            if complete:
-                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id))
+            if scored:
+                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id), block=block)
             else:
-                yield LabelledScore(c.id, side, positive, None, failure.outcome if failure else "incomplete")
+                outcome = failure.outcome if failure else "incomplete"
+                yield LabelledScore(c.id, side, positive, None, outcome, block=block)
 
 
 def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, float]:

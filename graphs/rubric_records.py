@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import fields
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pollex.agents.answers import SCALES, ScaleName
+from pollex.agents.embedded.scale import Scale
 from pollex.agents.rubrics import Polarity, Rubric, content_id
+from pollex.gateway.capabilities import Capabilities
+from pollex.prompts.messages import Closing
 
 
 class Record(BaseModel):
@@ -123,6 +127,30 @@ class AlphaRow(Record):
     folds: int
 
 
+class JudgeOptions(BaseModel):
+    """Those of a judge's options that it is asked with again; a set of before some were known lacks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    place: str = ""
+    embedding_model: str = ""
+    elicitation: Literal["batched", "independent"] = "batched"
+    samples: int = Field(default=1, ge=1)
+    canary: bool = True
+    straight_lining: bool = True
+    closing: Closing = "system"
+    without: list[str] = []
+    seed: int = 0
+    capabilities: Capabilities | None = None
+
+    @field_validator("capabilities", mode="before")
+    @classmethod
+    def _of_known_kinds(cls, found: Any) -> Any:
+        if isinstance(found, dict) and (odd := found.keys() - {each.name for each in fields(Capabilities)}):
+            raise ValueError(f"an endpoint has nothing called {min(odd)!r:.60}")
+        return found
+
+
 class JudgeRecord(Record):
     """Who answers, and all that it has learnt.
 
@@ -141,10 +169,26 @@ class JudgeRecord(Record):
 
     @field_validator("options")
     @classmethod
-    def _with_a_known_scale(cls, options: dict[str, Any]) -> dict[str, Any]:
+    def _that_it_can_be_asked_with(cls, options: dict[str, Any]) -> dict[str, Any]:
         if "scale" in options and options["scale"] not in list(SCALES):
-            raise ValueError(f"the scale {options['scale']!r} is none of {', '.join(SCALES)}")
+            raise ValueError(f"the scale {options['scale']!r:.60} is none of {', '.join(SCALES)}")
+        try:
+            read = JudgeOptions.model_validate(options).model_dump(exclude_unset=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        if odd := [name for name, value in options.items() if read[name] != value]:
+            raise ValueError(f"{odd[0]} is nothing that pollex writes")
         return options
+
+    @model_validator(mode="after")
+    def _with_scales_to_answer_on(self) -> Self:
+        for id_, stored in self.learned.items() if self.kind == "embedded" else ():
+            try:
+                Scale.from_json(stored)
+            except ValueError as error:
+                raise ValueError(f"what is learned of {id_}: {error}") from None
+        return self
 
     @property
     def scale(self) -> ScaleName:
@@ -235,7 +279,8 @@ class CalibratorRecord(Record):
         chosen: Which of those compared.
         compared: None where there were too few conversations to compare on.
         labels: Training thumbs that it was fitted on.
-        training: Of training conversations, each by a model that did not see it; None where there is none.
+        training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
+            there are none.
         rubrics: Ids, in the order in which it wants the answers.
         facts: See `calibration.kept.Packed`; the questionnaire follows from `rubrics`.
     """

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
 from pollex.agents.answers import SCALES, Question
 from pollex.agents.rubrics import Reason, Rubric, content_id
 from pollex.calibration.files import write_whole
+from pollex.calibration.intervals import Support, support
+from pollex.conversations.json_rows import object_of
+from pollex.conversations.writable import writable
 from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
 from pollex.graphs.calibrating import ThumbModel
 from pollex.graphs.guarantees import GuaranteeRecord
@@ -34,9 +38,6 @@ from pollex.graphs.rubric_records import (
 from pollex.prompts.profile import DomainProfile
 from pollex.selection.probability import Calibration
 from pollex.selection.threshold import Window
-
-if TYPE_CHECKING:
-    from pollex.calibration.intervals import Support
 
 FORMAT = 2
 """1 had a curve on NetSAT for its only probability."""
@@ -94,13 +95,15 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8-sig"), parse_constant=_no_number)
+            text = Path(path).read_text(encoding="utf-8-sig")
+            stored = writable(json.loads(text, object_pairs_hook=object_of, **NUMBERS))
         except FileNotFoundError:
             raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise BadRubrics(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
         except json.JSONDecodeError as error:
-            raise BadRubrics(f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+            what, remedy = f"not valid JSON: {error.msg}", "mend it, or learn again"
+            raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
             raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
         found = cls.parse(stored, where=str(path))
@@ -181,8 +184,6 @@ class RubricSet(Record):
     @property
     def support(self) -> Support:
         """How many labels stand behind the probabilities, and whether they may be called calibrated."""
-        from pollex.calibration.intervals import support  # as above
-
         return support(self.calibrator.labels if self.calibrator else self.data.training)
 
     @property
@@ -237,6 +238,22 @@ class RubricSet(Record):
 def _no_number(name: str) -> None:
     """Refuses NaN and infinities, against which every score would compare as false."""
     raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    """Likewise numbers that are too large to be told from infinity."""
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text:.20}… is too large a number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
+
+
+NUMBERS: dict[str, Any] = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _whole}
+"""How `json.loads` is to read a rubric set's numbers."""
 
 
 def digest_of(rubrics: Sequence[Rubric]) -> str:

@@ -9,9 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any
-
-from langchain_core.runnables import RunnableConfig
+from typing import TYPE_CHECKING, Any
 
 from pollex.agents.answers import MENDABLE, Outcome
 from pollex.conversations.logs import Logs
@@ -23,6 +21,9 @@ from pollex.store.resume import resumable, runs
 from pollex.store.runs import FINISHED, Run
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 
 @dataclass(frozen=True, kw_only=True)

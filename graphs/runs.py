@@ -1,13 +1,15 @@
-"""Runs of the graphs: each with its context, begun or resumed in the store."""
+"""Runs of the graphs: each with its context, begun or resumed in the store.
+
+A graph is loaded when it is to run: LangGraph takes a third of a second to import, and whoever reads logs, or what a
+run came to, needs none of it. So it is in `judging` and `referencing`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
-
-from langgraph.graph.state import CompiledStateGraph
+from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.answers import SCALES, Answer, Outcome, Unanswered, mendable
 from pollex.agents.roles import Extraction, Judge
@@ -17,10 +19,6 @@ from pollex.conversations.model import Conversation
 from pollex.conversations.splits import split
 from pollex.conversations.sufficiency import check_learnable
 from pollex.errors import WrongUse
-from pollex.graphs import refit as refit_graph
-from pollex.graphs import score as score_graph
-from pollex.graphs import spur as spur_graph
-from pollex.graphs.learn import graph as learn_graph
 from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, Work
 from pollex.graphs.results import (
     PORTION,
@@ -36,14 +34,16 @@ from pollex.graphs.rubric_records import JudgeRecord
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting, config, digest, fingerprint_of, running
 from pollex.graphs.runtime import Roles, Shelf
-from pollex.graphs.score import ScoreContext
 from pollex.graphs.waves import WaveState
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.store.store import Store
 
-LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
 
 
 async def learn(
@@ -67,6 +67,10 @@ async def learn(
         BadLabels: One class is missing or too small, or can't be split.
         ResumeRefused: The run to resume was started with something else.
     """
+    from pollex.graphs import refit as refit_graph
+    from pollex.graphs import spur as spur_graph
+    from pollex.graphs.learn import graph as learn_graph
+
     graph = learn_graph.graph
     if settings.method == "spur":
         graph = spur_graph.graph
@@ -100,6 +104,8 @@ async def refit(
     setting: Setting,
 ) -> Learned:
     """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
+    from pollex.graphs import refit as refit_graph
+
     rubrics = asked(rubric_set, roles.judge)
     kept_settings = LearnSettings(
         test_fraction=settings.test_fraction,
@@ -114,7 +120,11 @@ async def refit(
     learned = await _learn(
         "refit",
         logs,
-        Work(kept=rubrics),
+        Work(
+            kept=rubrics,
+            learnt_from=rubric_set.learnt_from,
+            model=rubric_set.calibrator.chosen if rubric_set.calibrator else None,
+        ),
         fingerprint,
         roles,
         rubric_set.judge,
@@ -136,9 +146,10 @@ async def refit(
     if seen["training"]:
         notes.append(
             f"There is no window with a guarantee: the rubrics were learnt from {seen['training']} of the "
-            "conversations that it would be fitted on. `pollex learn` fits it, and so does a refit on other "
-            "conversations."
+            "conversations that it would be fitted on. Nor are there cross-fitted figures of them, and the model of "
+            "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
+        fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
     fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
     hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
     kept = {
@@ -147,7 +158,6 @@ async def refit(
         "roles": rubric_set.roles | {"judge": roles.judge.name},
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes),
-        "guaranteed": None if seen["training"] else fitted.guaranteed,
     }
     return replace(learned, rubric_set=fitted.model_copy(update=kept))
 
@@ -241,11 +251,14 @@ async def score(
     command: Literal["score", "evaluate", "label"] = "score",
 ) -> Scored:
     """Scores conversations with a rubric set; `scores_of` reads the scores back, in the conversations' order."""
+    from pollex.graphs.score import ScoreContext, graph
+
     fingerprint = {
         "data": data_fingerprint[:12],
         "rubrics": digest(rubric_set.model_dump(mode="json")),
         "judge": judge.fingerprint,
     }
+    netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
         if not store.value("SELECT count(*) FROM rubrics WHERE run = ?", [run.id]):
@@ -261,11 +274,11 @@ async def score(
             pending=[id_ for id_ in shelf if id_ not in done],
             judge=judge,
             questions=rubric_set.questions,
-            netsat=rubric_set.scorer_of(),
+            netsat=netsat,
         )
         setting.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
-            await score_graph.graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
+            await graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
         counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}

@@ -13,10 +13,10 @@ from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Judge
 from pollex.agents.rubrics import Polarity
 from pollex.graphs.asking import ask
-from pollex.graphs.netsat import NetSat, Score
+from pollex.graphs.netsat import NetSat
+from pollex.graphs.results import score_row
 from pollex.graphs.runtime import Shelf
 from pollex.graphs.waves import Item, WaveContext, WaveState
-from pollex.store.rows import ScoreRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +79,6 @@ async def add_up(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
             context.store.put([score_row(context.run, score)])
         await context.close(state["wave"], "score")
     return {}
-
-
-def score_row(run: str, score: Score) -> ScoreRow:
-    """A score as a fact for the store."""
-    return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)
 
 
 def build() -> StateGraph[WaveState, ScoreContext, WaveState, WaveState]:

@@ -45,7 +45,7 @@ def _told_of_failures(judged: Judged, decided: Sequence[Decided], kept: str) -> 
     answered = [verdict.answered for verdict in verdicts]
     asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
     found = [
-        f"Note: {sum(failures.values())} of {asked} runs have no answer, and no vote ({kinds}): "
+        f"Note: {sum(failures.values())} of {asked} runs without an answer, so without a vote ({kinds}): "
         f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {judged.run}{kept}"
     ]
     # An answer that came and can't be read is paid for, and would only be read again.

@@ -23,6 +23,7 @@ from pollex.graphs.judging import Decided, Judged, People, Task, answered_by_peo
 from pollex.graphs.running import Setting
 from pollex.interview import people_now
 from pollex.judge_options import JudgeOptions
+from pollex.judge_plan import plan_judge
 from pollex.judge_summary import summary_json, summary_lines
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.row_files import require_format, write_rows
@@ -71,8 +72,6 @@ def judge_command(
         remedy = "name their field: --label-field, or give τ by value: --tau"
         raise BadLabels("no conversation has a thumb that τ could be fitted to", remedy=remedy)
     if run.dry_run:
-        from pollex.judge_plan import plan_judge  # the client behind it takes a second to import
-
         return plan_judge(logs.conversations, task, profile, run, model, options)
     people_file = None if options.answers is None else AnswersFile(options.answers)
     with session(run) as opened:

@@ -13,6 +13,7 @@ from pollex.agents.llm.reference_judge import (
     ReferenceJudge,
     TaskClassifier,
     plain_question,
+    questions_for,
     type_question,
 )
 from pollex.answering import DONE, PARTLY, asker_of, bad_rows_json, show_cases
@@ -25,8 +26,8 @@ from pollex.export import draft_of, require_apart, require_writable
 from pollex.grade_rows import COLUMNS, grade_rows, summary_json
 from pollex.graphs.asking import answered
 from pollex.graphs.grade_summary import ALL, Summary, summary
-from pollex.graphs.reference import questions_for
 from pollex.graphs.referencing import Ended, Grading, grade, gradings_of
+from pollex.planning import Plan, tell
 from pollex.prompts.profile import DomainProfile
 from pollex.prompts.referencing.profile import ReferencingProfile
 from pollex.row_files import require_format, write_rows
@@ -156,8 +157,6 @@ def _plan(
     cases: Cases, profile: ReferencingProfile, run: RunOptions, model: ModelOptions, options: ReferenceOptions
 ) -> int:
     """Tells what would be asked; which dimensions an unknown type brings doesn't change how many calls there are."""
-    from pollex.planning import Plan, tell  # the client behind it takes a second to import
-
     plan = Plan.of(model, DomainProfile.neutral(), run, SEED)
     asyncio.run(_ask_all(cases, profile, plan.asker, plain=options.plain))
     return tell(run, model, plan.planner.table, probed=False)

@@ -12,18 +12,21 @@ import numpy as np
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
+from pollex.conversations.splits import together
 from pollex.errors import BadLabels
 from pollex.export import exporter_for
 from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.figures import figure, figures, probability_figures
 from pollex.graphs.guarantees import promise
+from pollex.graphs.learn.state import positives
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
 from pollex.graphs.rubric_records import ProbabilityFigures
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
+from pollex.planning import plan_scoring
 from pollex.rehiring import judging
-from pollex.selection.losses import Bools, Floats
+from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.metrics import Assessment, Beyond, Metric, assess, beyond
 from pollex.selection.threshold import Window
 from pollex.terminal.idle_options import refuse_for
@@ -67,12 +70,10 @@ def score_command(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge)
-    asked = judges_wanted(rubric_set.thumb_model, judges)
+    asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     write = exporter_for(out, rubrics, *sources, judges=asked)
     logs = logs_from(sources, reading)
     if run.dry_run:
-        from pollex.planning import plan_scoring  # the client behind it takes a second to import
-
         return plan_scoring(logs.conversations, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
@@ -103,8 +104,6 @@ def evaluate_command(
     if not labelled:
         raise BadLabels("no conversation has a label", where=", ".join(sources), remedy="name its field: --label-field")
     if run.dry_run:
-        from pollex.planning import plan_scoring  # the client behind it takes a second to import
-
         return plan_scoring(labelled, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
@@ -141,9 +140,9 @@ def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict
 
 def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Assessment:
     """The metrics of those conversations that have a score."""
-    netsat, positive = scored_and_labelled(labelled, scores)
+    netsat, positive, blocks = scored_and_labelled(labelled, scores)
     window = Window(**rubric_set.window.model_dump())
-    return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0))
+    return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0), together=blocks)
 
 
 def kept_promise(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Beyond | None:
@@ -153,24 +152,19 @@ def kept_promise(rubric_set: RubricSet, labelled: Sequence[Conversation], scores
     return beyond(rubric_set.guaranteed.window, *scored_and_labelled(labelled, scores))
 
 
-def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score]) -> tuple[Floats, Bools]:
-    """NetSAT and label of those conversations that have a score, each `[conversation]`."""
-    pairs = [
-        (s.netsat, c.label is Label.POSITIVE) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None
-    ]
-    return np.array([n for n, _ in pairs], float), np.array([p for _, p in pairs], bool)
+def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score]) -> tuple[Floats, Bools, Ints]:
+    """NetSAT, label and block of those conversations that have a score, each `[conversation]`."""
+    pairs = [(s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None]
+    scored = [c for _, c in pairs]
+    return np.array([netsat for netsat, _ in pairs], float), positives(scored), together(scored)
 
 
 def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
     """How true the probabilities are of those conversations that have one."""
-    pairs = [
-        (s.probability, c.label is Label.POSITIVE)
-        for s, c in zip(scores, labelled, strict=True)
-        if s.probability is not None
-    ]
-    probability, positive = np.array([p for p, _ in pairs], float), np.array([up for _, up in pairs], bool)
-    share = rubric_set.training.positives / rubric_set.training.n
-    return probability_figures(probability, positive, share, np.random.default_rng(0), smooth=True)
+    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
+    probability, scored = np.array([p for p, _ in pairs], float), [c for _, c in pairs]
+    share, rng = rubric_set.training.positives / rubric_set.training.n, np.random.default_rng(0)
+    return probability_figures(probability, positives(scored), share, rng, together(scored), smooth=True)
 
 
 def show_promise(opened: Session, rubric_set: RubricSet, found: Beyond | None) -> None:

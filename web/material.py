@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.graphs.results import LabelledScore
-from pollex.selection.losses import Bools, Floats
+from pollex.selection.losses import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,13 @@ class Scores:
         netsat: `[conversation]`.
         positive: Labels `[conversation]`.
         probability: P(positive) by a model that did not see it `[conversation]`; NaN where there is none.
+        together: Those that go together bear one number `[conversation]`.
     """
 
     netsat: Floats
     positive: Bools
     probability: Floats
+    together: Ints
 
     @classmethod
     def of(cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]) -> Scores:
@@ -58,6 +60,7 @@ class Scores:
             netsat=np.array([row.netsat for row in rows], float),
             positive=np.array([row.positive for row in rows], bool),
             probability=np.array([math.nan if row.probability is None else row.probability for row in rows], float),
+            together=np.array([-place if row.block is None else row.block for place, row in enumerate(rows, 1)], int),
         )
 
     @property

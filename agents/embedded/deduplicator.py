@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Deduplication
@@ -62,6 +61,8 @@ def components(
     Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals are never
     linked: what they measure differs by design, while their sentences differ in a word (“at length”, “briefly”).
     """
+    from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
+
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
     signals = np.array([source if source.startswith("signal:") else "" for source in sources or [""] * len(kinds)])

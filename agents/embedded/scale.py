@@ -51,7 +51,21 @@ class Scale:
 
     @classmethod
     def from_json(cls, stored: Any) -> Scale:
-        return cls(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+        """The scale that `to_json` gave.
+
+        Raises:
+            ValueError: It has another form; answers on it would be none.
+        """
+        try:
+            found = cls(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise ValueError("middle, spread and weight are not lists of numbers") from None
+        columns = (found.middle, found.spread, found.weight)
+        if any(column.shape != (len(MEASURES),) or not np.isfinite(column).all() for column in columns):
+            raise ValueError(f"middle, spread and weight are not {len(MEASURES)} numbers each")
+        if not (found.spread > 0).all():
+            raise ValueError("a spread is not above 0")
+        return found
 
 
 def rounded(values: Floats) -> Floats:

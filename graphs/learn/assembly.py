@@ -11,11 +11,12 @@ import numpy as np
 
 from pollex.agents.baseline import tfidf_scores
 from pollex.conversations.model import Conversation, Label
-from pollex.graphs.calibrating import compared, stored
+from pollex.conversations.splits import together
+from pollex.graphs.calibrating import compared, stored, uncompared
 from pollex.graphs.figures import figure, figures, probability_figures
 from pollex.graphs.guarantees import GuaranteeRecord
 from pollex.graphs.learn.caveats import caveats, refusals
-from pollex.graphs.learn.choice import candidates, judged_conversations
+from pollex.graphs.learn.choice import candidates, wholly_judged
 from pollex.graphs.learn.provenance import dropped_rubrics, reasons_of
 from pollex.graphs.learn.state import LearnContext, positives
 from pollex.graphs.rubric_records import (
@@ -31,7 +32,7 @@ from pollex.graphs.rubric_records import (
 )
 from pollex.graphs.rubric_set import RubricSet, digest_of
 from pollex.selection.conformal import guaranteed_window
-from pollex.selection.losses import Bools, Floats, theta_c
+from pollex.selection.losses import Bools, Floats, Ints, theta_c
 from pollex.selection.metrics import assess, auc_difference
 from pollex.selection.probability import fit_calibration
 from pollex.selection.threshold import Window, fit_window
@@ -41,6 +42,8 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     """Which model gives probabilities, and what it says of training conversations that it did not see."""
     work, settings = context.work, context.settings
     pool = candidates(context)
+    if any(c.text_hash[:16] in work.learnt_from for c in pool.conversations):
+        return uncompared(work.model) | {"conversations": [c.id for c in pool.conversations]}
     found = compared(
         pool.values,
         work.probabilities(pool.conversations, pool.rubrics),
@@ -59,7 +62,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     """θ, window and probability from training scores alone, then the figures of both sides."""
     work, settings = context.work, context.settings
     training = candidates(context).conversations
-    held_out = judged_conversations(context, context.held_out, work.chosen)
+    held_out = wholly_judged(context, context.held_out, work.chosen)
     # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
     scores, tested = (work.matrix(side, work.chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
     positive, truth = positives(training), positives(held_out)
@@ -67,7 +70,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     window = fit_window(scores, positive, theta)
     honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
     calibration = fit_calibration(honest, positive)
-    rng = np.random.default_rng([settings.seed, 2])
+    rng, blocks = np.random.default_rng([settings.seed, 2]), together(held_out)
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
     rubric_set = RubricSet(
@@ -83,15 +86,15 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         ),
         theta=theta,
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
-        guaranteed=guarantee(selection, positive, theta, tested, truth),
+        guaranteed=guarantee(selection, positive, theta, tested, truth, blocks),
         calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
         policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
         judge=judge_record(context),
         data=data_record(context, training, held_out),
-        training=figures(assess(scores, positive, theta, window, rng)),
-        held_out=figures(assess(tested, truth, theta, window, rng)) if held_out else None,
+        training=figures(assess(scores, positive, theta, window, rng, together=together(training))),
+        held_out=figures(assess(tested, truth, theta, window, rng, together=blocks)) if held_out else None,
         baselines=tuple(baselines(training, positive, held_out, truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(context, selection)),
@@ -110,12 +113,13 @@ def guarantee(
     theta: float,
     tested: Floats,
     truth: Bools,
+    blocks: Ints,
 ) -> GuaranteeRecord | None:
     """The window with a guarantee, which only scores by rubrics chosen without the conversation can give."""
     if selection["held_out_scores"] is None:
         return None
     found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
-    return GuaranteeRecord.of(found, theta, tested, truth)
+    return GuaranteeRecord.of(found, theta, tested, truth, blocks)
 
 
 def calibrator_record(
@@ -138,8 +142,8 @@ def calibrator_record(
         chosen=comparison["chosen"],
         compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
         labels=len(training),
-        training=probability_figures(np.array(seen), positive, share, rng) if seen else None,
-        held_out=probability_figures(unseen, truth, share, rng) if held_out else None,
+        training=probability_figures(np.array(seen), positive, share, rng, together(training)) if seen else None,
+        held_out=probability_figures(unseen, truth, share, rng, together(held_out)) if held_out else None,
         rubrics=model.rubrics,
         facts={name: value for name, value in pack.facts.items() if name != "questionnaire"},
     )
@@ -189,7 +193,7 @@ def baselines(
     rng: np.random.Generator,
 ) -> list[Baseline]:
     """TF-IDF with logistic regression, and the constant that says what most training conversations are."""
-    nothing = Window(None, None)
+    nothing, blocks = Window(None, None), together(held_out)
     constant = 1.0 if positive.mean() >= 0.5 else -1.0
     simple = {
         "TF-IDF + logistic regression": tfidf_scores(training, positive, held_out),
@@ -198,9 +202,9 @@ def baselines(
     return [
         Baseline(
             name=name,
-            training=figures(assess(seen, positive, 0.0, nothing, rng)),
-            held_out=figures(assess(unseen, truth, 0.0, nothing, rng)) if held_out else None,
-            advantage=figure(auc_difference(tested, unseen, truth, rng)) if held_out else None,
+            training=figures(assess(seen, positive, 0.0, nothing, rng, together=together(training))),
+            held_out=figures(assess(unseen, truth, 0.0, nothing, rng, together=blocks)) if held_out else None,
+            advantage=figure(auc_difference(tested, unseen, truth, rng, together=blocks)) if held_out else None,
         )
         for name, (seen, unseen) in simple.items()
     ]

@@ -89,6 +89,14 @@ def judged_conversations(
     return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
 
 
+def wholly_judged(
+    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> list[Conversation]:
+    """Those with an answer to every one of the rubrics: a new conversation has no score without."""
+    _, answered = context.work.matrix(conversations, rubrics)
+    return [c for c, row in zip(conversations, answered, strict=True) if row.all()]
+
+
 def choose(context: LearnContext) -> dict[str, Any]:
     """Chooses rubrics on training conversations; all that `assemble` must know of it, as JSON values."""
     pool, settings = candidates(context), context.settings

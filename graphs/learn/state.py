@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,9 @@ class Item(TypedDict):
     conversation_id: str
 
 
+Method = Literal["rubicon", "spur"]
+
+
 @dataclass(frozen=True)
 class LearnSettings:
     """What a user may set.
@@ -65,7 +68,7 @@ class LearnSettings:
     test_fraction: float = 0.5
     budget: tuple[int, int] = (10, 10)
     batch: int = 20
-    method: Literal["rubicon", "spur"] = "rubicon"
+    method: Method = "rubicon"
     policy: str = DEFAULT
     alpha: float | None = None
     seed: int = 0
@@ -79,6 +82,8 @@ class LearnSettings:
             WrongUse: Says what, and what to give instead.
         """
         policy_named(self.policy)
+        if self.method not in get_args(Method):
+            raise WrongUse(f"no method is called {self.method!r}", remedy=f"use one of {', '.join(get_args(Method))}")
         if not 0 <= self.test_fraction < 1:
             raise WrongUse(f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1")
         if min(self.budget) < 0 or max(self.budget) < 1:
@@ -100,6 +105,9 @@ class Work:
         thumb_model: What gives probabilities; set by `calibrate`.
         crossfitted: By training conversation, P(thumb up) by a model and rubrics that did not see it.
         failures: First reason why a conversation has no answer to any rubric.
+        learnt_from: Text hashes of what the rubrics were learnt from in an earlier run: on these, models of the thumbs
+            can't be compared, as the choice of rubrics saw them.
+        model: The one that is taken without comparison.
     """
 
     options: int = len(LIKERT)
@@ -115,6 +123,8 @@ class Work:
     thumb_model: ThumbModel | None = None
     crossfitted: dict[str, float] = field(default_factory=dict)
     rubric_set: RubricSet | None = None
+    learnt_from: frozenset[str] = frozenset()
+    model: str | None = None
 
     @property
     def unextracted(self) -> dict[str, Unanswered]:

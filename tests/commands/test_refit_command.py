@@ -76,6 +76,7 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
 ) -> None:
     ended = pollex("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
     assert ended.code == 0
+    assert "not measured" in ended.out  # how often a rubric is chosen again: the column was empty
     before, after = (json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json"))
     assert {one["id"] for one in after["rubrics"]} == {one["id"] for one in before["rubrics"]}
     assert after["data"]["training_hashes"] == before["data"]["training_hashes"]
@@ -87,14 +88,28 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
 def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_learnt_from(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    same = pollex("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "same.json", "--store", store)
+    chosen = RubricSet.load(learnt.rubrics)
+    assert chosen.calibrator is not None
+    other = chosen.calibrator.model_copy(update={"chosen": "weighed NetSAT"})
+    chosen.model_copy(update={"calibrator": other}).save(tmp_path / "other.json")
+    same = pollex("refit", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store)
     assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in same.out
-    assert RubricSet.load("same.json").guaranteed is None
+    flattered = RubricSet.load("same.json")
+    assert (flattered.guaranteed, flattered.alphas) == (None, ())
+    assert "cross-validated" not in same.out
+    assert "training, cross-fitted" not in same.out
+    assert flattered.calibrator is not None
+    assert (flattered.calibrator.training, flattered.calibrator.compared) == (None, ())
+    assert flattered.calibrator.chosen == "weighed NetSAT"  # as the set had it: no fair comparison can be had here
+    assert flattered.calibrator.held_out is not None
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
     pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
     fitted = RubricSet.load("others.json")
     assert fitted.guaranteed is not None
     assert fitted.guaranteed.n == 24
+    assert fitted.calibrator is not None
+    assert fitted.calibrator.training is not None
+    assert fitted.calibrator.training.n == 24
 
 
 @pytest.mark.parametrize(("place", "end"), [("lower", 1.0), ("upper", -1.0)])
@@ -225,10 +240,33 @@ def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
         (lambda text: text[: len(text) // 2], "not valid JSON"),
         (lambda text: text.replace('"format": 2', '"format": 99', 1), "format 99"),
         (lambda text: text.replace('"alpha": ', '"alpha": NaN, "x": ', 1), "NaN is no number"),
+        (lambda text: text.replace('"alpha": ', '"alpha": 1e999, "x": ', 1), "1e999… is too large a number"),
+        (lambda text: text.replace('"seed": ', '"seed": 1' + "0" * 5000, 1), "0… is too large a number"),
+        (lambda text: text.replace('"spread": [', '"spread": [1, ', 1), "are not 4 numbers each"),
+        (lambda text: text.replace('"spread": [', '"spread": [0], "was": [', 1), "are not 4 numbers each"),
+        (lambda text: text.replace('"spread": [', '"spread": [1, 1, 1, 0], "was": [', 1), "a spread is not above 0"),
+        (lambda text: text.replace('"spread": [', '"spread": ["wide", ', 1), "are not lists of numbers"),
+        (lambda text: text.replace('"middle": [', '"muddle": [', 1), "are not lists of numbers"),
         (lambda text: "[" * 100_000, "rubrics.json"),
         (lambda text: "", "not valid JSON"),
     ],
-    ids=["comma", "polarity", "field", "half", "newer", "NaN", "deep", "empty"],
+    ids=[
+        "comma",
+        "polarity",
+        "field",
+        "half",
+        "newer",
+        "NaN",
+        "infinite",
+        "huge",
+        "long",
+        "short",
+        "zero",
+        "words",
+        "missing",
+        "deep",
+        "empty",
+    ],
 )
 def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, edit: Callable[[str], str], message: str
@@ -241,6 +279,7 @@ def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
         assert ended.code == 1
         assert message.format(line=line) in ended.err
         assert str(broken) in ended.err
+        assert " → " in ended.err
         assert "unexpected" not in ended.err
     assert not (tmp_path / "none").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from plain_judges import Answers, PlainJudge, Reply, likert, neutral, raises
@@ -58,6 +59,19 @@ async def test_answers_that_do_not_fit_the_questions_are_none(reply: Reply) -> N
     found = await answered(PlainJudge(reply), CONVERSATION, QUESTIONS)
     assert [(one.question_id, isinstance(one, Unanswered)) for one in found] == [("a", True), ("b", True)]
     assert "Mismatch" in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(None, "NoneType"), ((one for one in ()), "generator"), ([0.5, 0.5], "float"), ("ab", "str")],
+    ids=["nothing", "generator", "numbers", "a word"],
+)
+async def test_what_is_no_answer_at_all_is_none(given: Any, said: str) -> None:
+    found = await answered(PlainJudge(lambda _, __: given), CONVERSATION, QUESTIONS)
+    assert [one.question_id for one in found] == ["a", "b"]
+    for one in found:
+        assert isinstance(one, Unanswered)
+        assert one.detail == f"Malformed: {said} in place of answers"
 
 
 @pytest.mark.parametrize(

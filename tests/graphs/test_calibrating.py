@@ -180,7 +180,9 @@ def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Le
 
 
 def test_figures_of_probabilities_by_hand() -> None:
-    found = probability_figures(np.array([0.8, 0.4]), np.array([True, False]), 0.75, np.random.default_rng(0))
+    found = probability_figures(
+        np.array([0.8, 0.4]), np.array([True, False]), 0.75, np.random.default_rng(0), np.arange(2)
+    )
     assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
     assert found.brier.value == pytest.approx((0.2**2 + 0.4**2) / 2)
     assert found.share_log_loss.value == pytest.approx(-(math.log(0.75) + math.log(0.25)) / 2)
@@ -189,8 +191,19 @@ def test_figures_of_probabilities_by_hand() -> None:
     assert found.smece is None
 
 
+def test_probabilities_of_conversations_that_go_together_are_measured_together() -> None:
+    rng, copied = np.random.default_rng(1), np.repeat(np.arange(30), 3)
+    probability, positive = rng.random(30), rng.random(30) < 0.5
+    one = probability_figures(probability, positive, 0.5, np.random.default_rng(0), np.arange(30))
+    three = probability_figures(probability[copied], positive[copied], 0.5, np.random.default_rng(0), copied)
+    assert (three.n, three.log_loss.n) == (90, 90)
+    assert (three.gain.low, three.gain.high) == pytest.approx((one.gain.low, one.gain.high))
+
+
 def test_a_thumb_that_had_probability_0_leaves_the_log_loss_undefined() -> None:
-    found = probability_figures(np.array([0.0, 0.4]), np.array([True, False]), 0.5, np.random.default_rng(0))
+    found = probability_figures(
+        np.array([0.0, 0.4]), np.array([True, False]), 0.5, np.random.default_rng(0), np.arange(2)
+    )
     assert found.log_loss.value is None
     assert found.log_loss.undefined == "1 given thumbs had probability 0"
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from pollex.graphs.guarantees import GuaranteeRecord, SideRecord, in_words, prom
 from pollex.selection.conformal import guaranteed_window
 
 
-def record(lower: SideRecord, upper: SideRecord, **held_out: int) -> GuaranteeRecord:
+def record(lower: SideRecord, upper: SideRecord, **held_out: Any) -> GuaranteeRecord:
     return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **held_out)
 
 
@@ -64,6 +66,13 @@ def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
     assert "right." not in words
 
 
+def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
+    side = SideRecord(threshold=9, confident=57, wrong=1)
+    words = in_words(record(side, side, held_out=40, outside=20, right=20, blocks=(10, 5)))
+    assert "20 of 40 (50 %, 95 % interval 19 % to 81 %) outside" in words  # as 5 of 10
+    assert "20 of 20 (100 %, 95 % interval 48 % to 100 %) right" in words  # as 5 of 5
+
+
 @pytest.mark.parametrize("flipped", [False, True])
 def test_the_record_counts_held_out_scores_outside_and_those_labelled_right(flipped: bool) -> None:
     # θ = 99.5 keeps both promises: 100 on either side, all right. Of four held-out scores all are outside, one wrong.
@@ -75,7 +84,7 @@ def test_the_record_counts_held_out_scores_outside_and_those_labelled_right(flip
     )
     theta = sign * 99.5
     tested, truth = np.array([150.0, 120, 50, 20]), np.array([True, False, False, False])
-    kept = GuaranteeRecord.of(found, theta, sign * tested, ~truth if flipped else truth)
-    assert (kept.held_out, kept.outside, kept.right) == (4, 4, 3)
+    kept = GuaranteeRecord.of(found, theta, sign * tested, ~truth if flipped else truth, np.array([0, 1, 2, 2]))
+    assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)
     assert GuaranteeRecord.model_validate(kept.model_dump()) == kept

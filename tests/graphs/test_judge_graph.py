@@ -14,9 +14,10 @@ from pollex.agents.recorded import Recorded
 from pollex.agents.verdicts import Rule
 from pollex.conversations.model import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.judge import JudgeState, Work
+from pollex.graphs.judge import JudgeState
 from pollex.graphs.judging import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
 from pollex.graphs.running import Setting
+from pollex.graphs.tallies import Work
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
 

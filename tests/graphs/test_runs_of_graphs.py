@@ -28,6 +28,7 @@ from pollex.graphs.rubric_records import JudgeRecord
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.running import Setting
 from pollex.graphs.runtime import WAVE, Roles
+from pollex.graphs.score import graph as score_graph
 from pollex.prompts.profile import DomainProfile
 from pollex.store.resume import find_run
 from pollex.store.rows import answer_rows
@@ -278,6 +279,57 @@ async def test_a_rubric_that_most_conversations_have_no_answer_to_is_dropped_wit
     assert all(int(reason.split("only ")[1].split("%")[0]) < 50 for reason in reasons)
 
 
+async def test_figures_are_of_held_out_conversations_that_have_a_score_and_the_rest_is_counted(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    shy = {c.id for c in split(logs.learnable, 0.5, 0).test[:3]}
+
+    def silent_once(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
+        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
+        if conversation.id in shy:
+            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
+        return answers
+
+    learned = await learn(logs, staff(embedder, PlainJudge(silent_once)), kept, embedded_record(embedder))
+    scored = {one.conversation_id for one in learned.scores if one.side == "held_out" and one.netsat is not None}
+    figures, calibrator = learned.rubric_set.held_out, learned.rubric_set.calibrator
+    assert figures is not None
+    assert calibrator is not None
+    assert calibrator.held_out is not None
+    assert (figures.n, calibrator.held_out.n, learned.rubric_set.data.held_out) == (21, 21, 21) == (len(scored),) * 3
+    assert any(note.startswith("Left out of all figures: 3 of 24 held-out") for note in learned.rubric_set.notes)
+
+
+async def test_where_no_held_out_conversation_has_a_score_that_is_said(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    held_out = {c.id for c in split(logs.learnable, 0.5, 0).test}
+
+    def silent(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
+        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
+        if conversation.id in held_out:
+            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
+        return answers
+
+    found = (await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))).rubric_set
+    assert found.held_out is None
+    assert any(note.startswith("Left out of all figures: 24 of 24 held-out") for note in found.notes)
+    assert not any("Nothing was held out" in note for note in found.notes)
+
+
+async def test_held_out_conversations_that_go_together_are_known_as_such(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    pairs = [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(logs)]
+    learned = await learn(logs_of(pairs), staff(embedder, PlainJudge()), kept, embedded_record(embedder))
+    held_out = [score for score in learned.scores if score.side == "held_out"]
+    assert (len(held_out), len({score.block for score in held_out})) == (24, 12)
+    record = learned.rubric_set.guaranteed
+    assert record is not None
+    assert record.blocks is not None
+    assert (record.held_out, record.blocks[0]) == (24, 12)
+
+
 async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord) -> LearnContext:
     """What `runs.learn` gives its graph."""
     sides = split(logs.learnable, 0.5, 0)
@@ -324,7 +376,7 @@ async def test_state_and_tasks_hold_ids_and_nothing_else(logs: Logs, kept: Store
 async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
     learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder))
     scored = await score(logs, learned.rubric_set, PlainJudge(), kept)
-    nodes = {"learn": set(learn_graph.nodes), "score": set(runs.score_graph.graph.nodes)}
+    nodes = {"learn": set(learn_graph.nodes), "score": set(score_graph.nodes)}
     for command, run in (("learn", learned.run), ("score", scored.run)):
         (graph,) = run_tree(kept, run)
         assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__"}
