@@ -188,8 +188,6 @@ def material_of(
                 given.answer,
                 given.row,
                 scale.values,
-                bench.rng,
-                resamples=bench.effort.resamples // 4,
                 smece_resamples=0,  # these intervals are in the figures
             )
         ),

@@ -5,22 +5,28 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibrating import exit_code, faults_json, say, tell_tables
-from pollex.calibration.intervals import Measured
+from pollex.calibration.intervals import FEWEST, Measured
 from pollex.calibration.kept import JSON_NAME, load
 from pollex.calibration.measures import Assessment
-from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, material_of
+from pollex.calibration.tables.answers import AnswerTable
+from pollex.calibration.tables.judged import JudgmentTable
+from pollex.conversations.files import find_files
 from pollex.export import draft_of, require_writable
 from pollex.terminal.printing import cell, print_json, table
 from pollex.terminal.progress import Bars
-from pollex.training_record import TRAINING, training_of
+from pollex.terminal.show import told
+from pollex.training_record import TRAINING, TrainingRecord, training_of
 from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_page import render_calibration
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 
 def report_command(
@@ -29,19 +35,13 @@ def report_command(
     """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
     console = Console(stderr=as_json)
     require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING)
+    find_files([answers, judgments])
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     tell_tables(console, table, judged)
-    training = training_of(folder)
-    with Bars(Console(stderr=True)) as bars:
-        made, groups, unlike = as_fitted(model, training.shift, table, judged)
-        bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
-        material = replace(
-            material_of(model, made, bench, table, judged, training.seen(table)),
-            unlike=unlike,
-            facts={"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments},
-        )
+    facts = {"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments}
+    material = replace(_measured_beside_others(model, training_of(folder), table, judged, seed, quick), facts=facts)
     out.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(out) as draft:
         draft.write_text(render_calibration(material), encoding="utf-8", errors="replace")
@@ -52,10 +52,20 @@ def report_command(
     return exit_code(material.faults)
 
 
+def _measured_beside_others(
+    model: JudgedEstimator, training: TrainingRecord, table: AnswerTable, judged: JudgmentTable, seed: int, quick: bool
+) -> CalibrationMaterial:
+    """All that the page shows, but for where it is from."""
+    from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, material_of  # scikit-learn, as above
+
+    with Bars(Console(stderr=True)) as bars:
+        made, groups, unlike = as_fitted(model, training.shift, table, judged)
+        bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
+        return replace(material_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike)
+
+
 def tell(console: Console, material: CalibrationMaterial) -> None:
     """The comparison in a table."""
-    from pollex.terminal.show import told  # a second to import, for people alone
-
     made = table(f"held out, {material.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
     for model in material.compared:
         if model.assessment is None:
@@ -67,6 +77,8 @@ def tell(console: Console, material: CalibrationMaterial) -> None:
         shown = [*map(told, figures), told(error) if resampled or error.value is None else f"{error.value:.3f}"]
         made.add_row(*map(cell, [model.title, *shown]))
     console.print(made)
+    if material.texts < FEWEST:
+        say(console, f"No interval: fewer than {FEWEST} texts stand behind the figures.")
     say(console, f"{material.title}: {material.support}")
 
 

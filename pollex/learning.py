@@ -20,6 +20,7 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.results import Learned
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import learn, refit
+from pollex.planning import plan_learning, plan_refit
 from pollex.prompts.profile import DomainProfile, profile_at
 from pollex.rehiring import judging
 from pollex.selection.policies import DEFAULT
@@ -41,6 +42,7 @@ from pollex.terminal.show import (
     usage_json,
 )
 from pollex.web.material import MeanAnswer, Skipped
+from pollex.web.page import file_of
 from pollex.web.report import render_report
 from pollex.workers import ModelOptions, Workers, workers
 
@@ -75,8 +77,6 @@ def learn_command(
     logs = logs_from(sources, reading)
     check_learnable(logs, settings.minimum)
     if run.dry_run:
-        from pollex.planning import plan_learning  # the client behind it takes a second to import
-
         return plan_learning(logs, settings, profile, run, model, given)
     with session(run) as opened:
         show_logs(opened, logs)
@@ -92,9 +92,18 @@ def require_places(out: Path, *read: Source) -> None:
         WrongUse: Says which.
     """
     require_writable(out, *read)
-    report = out.with_name(REPORT)
+    report = report_of(out)
     require_apart(out, report)
     require_writable(report, *read)
+
+
+def report_of(out: Path) -> Path:
+    """Where a rubric set's report is written: beside it, under a name of its own where another set's has the usual."""
+    usual = out.with_name(REPORT)
+    owner = file_of(usual)
+    if owner in (None, out.name) or not (out.parent / owner).is_file():
+        return usual
+    return out.with_name(f"{out.stem}-{REPORT}")
 
 
 async def _learn(
@@ -163,8 +172,6 @@ def refit_command(
     )
     check_learnable(logs, settings.minimum)
     if run.dry_run:
-        from pollex.planning import plan_refit  # as above
-
         return plan_refit(logs, rubric_set, run, model, settings.seed)
     with session(run) as opened:
         show_logs(opened, logs)
@@ -205,7 +212,7 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
     rubrics.save(out)
     means = {id_: MeanAnswer(*mean) for id_, mean in learned.means.items()}
     page = render_report(rubrics, learned.scores, left_out, means=means, path=str(out), store=str(opened.options.store))
-    report = out.with_name(REPORT)
+    report = report_of(out)
     with draft_of(report) as draft:
         draft.write_text(page, encoding="utf-8")
     show_rubrics(opened, rubrics)

@@ -39,7 +39,7 @@ def reliability_chart(title: str, diagram: Reliability) -> Markup:
 
 
 def _band(frame: Frame, diagram: Reliability, within: slice) -> Markup | None:
-    if diagram.low is None or diagram.high is None or not len(diagram.mesh[within]):
+    if not len(diagram.mesh[within]):
         return None
     there, back = diagram.mesh[within], diagram.mesh[within][::-1]
     return _area(
@@ -110,7 +110,7 @@ def learning_chart(title: str, points: Sequence[LearningPoint]) -> Markup:
 
 def _draws(frame: Frame, point: LearningPoint, loss: float) -> Markup:
     x, spread = frame.x(point.labels), point.deviation or 0.0
-    said = f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {point.draws} draws"
+    said = f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}"
     whisker = line(x, frame.y(loss - spread), x, frame.y(loss + spread), "whisker ink") if spread else None
     return tag("g", tag("title", said), whisker, disc(x, frame.y(loss), "ink"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pollex.calibration.intervals import Measured
+from pollex.calibration.intervals import FEWEST, Measured
 from pollex.calibration.measures import Assessment
 from pollex.conversations.display import printable
 from pollex.web.calibration_charts import learning_chart, reliability_chart, response_chart
@@ -22,8 +22,7 @@ from pollex.web.calibration_tables import (
     subgroups_table,
 )
 from pollex.web.markup import Markup, escape, join, tag
-from pollex.web.page import whole_page
-from pollex.web.report import Section
+from pollex.web.page import Section, section, whole_page
 from pollex.web.words import count, known, number
 
 SHORT = 8
@@ -35,6 +34,14 @@ GLOSSARY = [
     (
         "Cross-fitted",
         "Every text is predicted by a model that was fitted without it. The figures are of such predictions.",
+    ),
+    (
+        LEVEL,
+        "Where the figure would mostly lie with other texts of the same kind, each with all its judgments. Each "
+        "interval holds by itself: of twenty one misses on average, so of many questions, judges or groups some stand "
+        "out by chance. How much the models would differ with other labels is not in it, and among few judgments a "
+        f"rare surprise may not have been seen yet. It is left out where fewer than {FEWEST} texts stand behind the "
+        "figure.",
     ),
     (
         "Log-loss",
@@ -61,7 +68,7 @@ def render_calibration(material: CalibrationMaterial) -> str:
     parts = list(_sections(material))
     contents = tag("nav", tag("ul", [tag("li", tag("a", part.title, href=f"#{part.id}")) for part in parts]),
                    aria_label="On this page")  # fmt: skip
-    main = tag("main", [_section(part) for part in parts], class_="calibration")
+    main = tag("main", [section(part) for part in parts], class_="calibration")
     body = [headline(material), contents, main, _colophon(material)]
     return whole_page("pollex: what the answers mean", body, "calibration.css")
 
@@ -91,13 +98,13 @@ def _verdict(material: CalibrationMaterial) -> str:
     where = f"On {count(material.labels, 'label')} of {count(material.texts, 'text')}, held out in turn"
     if not known(loss.value):
         return f"{where}, the log-loss of the predictions is undefined: {loss.undefined}."
-    return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({LEVEL} {interval(loss)})."
+    return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({interval_in_words(loss)})."
 
 
 def _about(material: CalibrationMaterial) -> str:
     alpha = material.agreement
     agree = (
-        f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {LEVEL} {interval(alpha, 2)}; "
+        f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {interval_in_words(alpha, 2)}; "
         f"{count(alpha.n, 'label')} of {count(alpha.texts, 'text')}); 1 is full agreement, 0 chance."
         if known(alpha.value)
         else f"How far judges agree can't be measured: {alpha.undefined}."
@@ -133,12 +140,18 @@ def _cautions(material: CalibrationMaterial) -> Iterator[str]:
         yield f"{seen}; the figures are of models fitted anew, with the same settings, without the texts they predict."
 
 
+def interval_in_words(figure: Measured, digits: int = 3) -> str:
+    """`95 % interval 0.44 to 0.51`, or that there is none."""
+    bounds = interval(figure, digits)
+    return f"{LEVEL} {bounds}" if known(figure.low) else bounds
+
+
 def _tiles(material: CalibrationMaterial) -> Markup:
     own = material.own
     figures = [("log-loss", own.log_loss, 3), ("Pearson", own.pearson, 2), ("smECE", own.smece, 3)]
     tiles = [
         tag("div", tag("dt", name), tag("dd", number(figure.value, digits), class_="value"),
-            tag("dd", f"{LEVEL} {interval(figure, digits)}", class_="bounds"))
+            tag("dd", interval_in_words(figure, digits), class_="bounds"))
         if known(figure.value)
         else tag("div", tag("dt", name), tag("dd", figure.undefined, class_="undefined"))
         for name, figure, digits in figures
@@ -193,7 +206,10 @@ def _sections(material: CalibrationMaterial) -> Iterator[Section]:
     yield Section(
         "chosen",
         "What was chosen",
-        "" if material.choice is None else f"When the kept calibrator was fitted: {material.choice.sentence()}.",
+        ""
+        if material.choice is None
+        else f"When the kept calibrator was fitted: {material.choice.sentence()}. These figures helped to choose, "
+        "which flatters the best; how good it is stands further up.",
         choice_table(material),
     )
     yield Section("left-out", "What was left out", "", faults_list(material.faults))
@@ -237,7 +253,7 @@ def _reliability(material: CalibrationMaterial) -> Markup:
         [
             ("positive", "smoothed"),
             ("band", f"its {LEVEL}"),
-            ("bins", f"in bins of about as many judgments; {LEVEL}, where there are enough texts for one"),
+            ("bins", f"in bins of about as many judgments; {LEVEL}"),
             ("reference", "where it would come true"),
         ]
     )
@@ -247,7 +263,7 @@ def _reliability(material: CalibrationMaterial) -> Markup:
 def _error(smece: Measured) -> str:
     if not known(smece.value):
         return f"smECE undefined: {smece.undefined}"
-    return f"smECE {number(smece.value, 3)} ({LEVEL} {interval(smece)})"
+    return f"smECE {number(smece.value, 3)} ({interval_in_words(smece)})"
 
 
 def _leverage(material: CalibrationMaterial) -> Markup:
@@ -294,11 +310,6 @@ def _key(entries: list[tuple[str, str]]) -> Markup:
 
 def _wide(content: Markup) -> Markup:
     return tag("div", content, class_="wide")
-
-
-def _section(part: Section) -> Markup:
-    lead = tag("p", part.lead, class_="lead") if part.lead else None
-    return tag("section", tag("h2", part.title), lead, part.content, id=part.id)
 
 
 def _colophon(material: CalibrationMaterial) -> Markup:

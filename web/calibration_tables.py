@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pollex.calibration.intervals import Measured
 from pollex.calibration.leverage import Leverage
@@ -12,7 +12,7 @@ from pollex.calibration.trials import names_of
 from pollex.conversations.display import printable
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
-from pollex.web.markup import Child, Markup, escape, join, tag
+from pollex.web.markup import Child, Markup, escape, join, table_head, tag
 from pollex.web.plots import Scale
 from pollex.web.words import count, known, listed, number
 
@@ -80,11 +80,6 @@ def interval(figure: Measured | Leverage, digits: int = 3) -> str:
     if not (known(figure.low) and known(figure.high)):
         return "no interval"
     return f"{number(figure.low, digits)} to {number(figure.high, digits)}"
-
-
-def table_head(names: Iterable[Child]) -> Markup:
-    """The first row."""
-    return tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
 
 
 def subgroups_table(column: str, groups: Mapping[str, Assessment]) -> Markup:

@@ -9,6 +9,7 @@ from pollex.conversations.display import printable
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_records import DataRecord
 from pollex.graphs.rubric_set import RubricSet
+from pollex.selection.resampling import FEWEST
 from pollex.store.place import kept_in
 from pollex.web.markup import Markup, escape, tag
 from pollex.web.material import Skipped, has_score
@@ -45,7 +46,10 @@ GLOSSARY = [
     ("Held out", "Conversations kept aside while learning. Only their figures say how new conversations will fare."),
     (
         "95\N{NO-BREAK SPACE}% interval",
-        "Where the figure would mostly lie with other conversations of the same kind (bootstrap; exact at 0 and 1).",
+        "Where the figure would mostly lie with other conversations of the same kind (bootstrap; exact at 0 and 1). "
+        "Each holds by itself: of twenty intervals one misses on average. It is left out where fewer than "
+        f"{FEWEST} conversations, in all or of a class, stand behind the figure; those of one group or with one text "
+        "count as one.",
     ),
     ("Turn", "A message of a conversation, whoever's it is; numbered from 0."),
     (

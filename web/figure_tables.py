@@ -6,7 +6,7 @@ from pollex.graphs.rubric_records import Figure, Figures
 from pollex.graphs.rubric_set import RubricSet
 from pollex.web.charts import spark_axis, whiskers
 from pollex.web.headline import CHANCE
-from pollex.web.markup import Child, Markup, join, tag
+from pollex.web.markup import Child, Markup, join, table_head, tag
 from pollex.web.words import interval, known, number
 
 METRICS = [
@@ -30,7 +30,7 @@ def figures_table(rubrics: RubricSet) -> Markup:
     return tag(
         "table",
         tag("caption", _key(bool(held_out))),
-        _head(["Figure", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
+        table_head(["Figure", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
         tag("tbody", rows, gap),
         class_="figures",
     )
@@ -42,10 +42,6 @@ def _key(held_out: bool) -> Markup:
     if not held_out:
         return join([ring, " training; ", lines])
     return join([ring, " training, ", disc, " held out; ", lines, " Optimism is training less held out."])
-
-
-def _head(names: list[Child]) -> Markup:
-    return tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
 
 
 def _metric_row(rubrics: RubricSet, field: str, name: str, meaning: str, chance: float | None) -> Markup:
@@ -105,7 +101,7 @@ def baselines_table(rubrics: RubricSet) -> Markup:
             "caption",
             "AUC; the dotted line is chance, which a constant reaches. An advantage whose interval includes 0 is open.",
         ),
-        _head(["Ranked by", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
+        table_head(["Ranked by", tag("span", "Side by side", spark_axis(), class_="stack"), *columns]),
         tag("tbody", rows),
         class_="figures",
     )

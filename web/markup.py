@@ -44,6 +44,11 @@ def tag(name: str, *children: Child, **attributes: Attribute) -> Markup:
     return Markup(f"<{name}{opening}>{join(children)}</{name}>")
 
 
+def table_head(names: Iterable[Child]) -> Markup:
+    """A table's first row."""
+    return tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
+
+
 def join(children: Iterable[Child], separator: str = "") -> Markup:
     """Children one after another; None is left out, an iterable is joined in turn."""
     return Markup(escape(separator).join(_inside(child) for child in children if child is not None))

@@ -8,6 +8,7 @@ import numpy as np
 
 from pollex.graphs.rubric_records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
 from pollex.graphs.rubric_set import RubricSet
+from pollex.selection.losses import Bools, Floats, Ints
 from pollex.web.charts import ends, probability_points, reliability, score_edges
 from pollex.web.markup import Markup, tag
 from pollex.web.material import Scores
@@ -41,10 +42,10 @@ def said_of(rubrics: RubricSet) -> str:
 
 def _reliability(side: str, scores: Scores, rubrics: RubricSet) -> Markup:
     name = f"Do the probabilities come true? ({side.lower()})"
-    predicted, positive = known_probabilities(scores)
+    predicted, positive, together = known_probabilities(scores)
     if (n := len(predicted)) < TOO_FEW:
         return panel(name, f"{count(n, 'conversation')} with a probability: too few to say.")
-    bins = bins_of(predicted, positive)
+    bins = bins_of(predicted, positive, together)
     of = f"{count(n, 'conversation')} in {count(len(bins), 'bin')} of about {round(n / len(bins))}"
     note = f"{of}, with 95{SPACE}% intervals."
     if not rubrics.support.enough:
@@ -65,10 +66,10 @@ def _against_netsat(side: str, scores: Scores, rubrics: RubricSet, sides: Mappin
     )
 
 
-def known_probabilities(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities and labels of the conversations that have one, both `[conversation]`."""
+def known_probabilities(scores: Scores) -> tuple[Floats, Bools, Ints]:
+    """Probabilities, labels and blocks of the conversations that have a probability, each `[conversation]`."""
     has = ~np.isnan(scores.probability)
-    return scores.probability[has], scores.positive[has]
+    return scores.probability[has], scores.positive[has], scores.together[has]
 
 
 def _truth(record: CalibratorRecord) -> Markup:
@@ -80,7 +81,7 @@ def _truth(record: CalibratorRecord) -> Markup:
         "training conversations were positive. An advantage whose interval includes 0 is open."
     )
     if not rows:
-        return tag("p", "Nothing was held out and there was too little to cross-fit: how true they are is not known.")
+        return tag("p", "No conversation is left that had no part in them: how true they are is not known.")
     return _table("How true they are", caption, ["", *MEASURES], rows, "figures")
 
 
@@ -101,7 +102,8 @@ def _cell(column: str, figure: Figure, *, signed: bool) -> Markup:
 def _compared(record: CalibratorRecord) -> Markup:
     """What was compared on training conversations, and by how much the chosen one did better."""
     if not record.compared:
-        return tag("p", f"There were too few conversations to compare models on: {record.chosen} was taken.")
+        why = "there were too few conversations that neither a model nor the choice of rubrics has seen"
+        return tag("p", f"Models were not compared, as {why}: {record.chosen} was taken.")
     caption = (
         "Mean log-loss on training conversations that neither the model nor the choice of rubrics saw (5 folds, "
         "rubrics chosen anew without each). A difference within two standard errors is noise."

@@ -132,7 +132,10 @@ def _areas(areas: Mapping[str, Measured]) -> Markup | None:
     rows = [_area_row(name, figure) for name, figure in areas.items()]
     if not rows:
         return None
-    caption = "Area between a judge's distribution and people's, in grades; 0 where they are the same."
+    caption = (
+        "Area between a judge's distribution and people's, in grades; 0 where they are the same. On few answers a "
+        "difference between judges is told too small."
+    )
     head = tag("tr", [tag("th", name, scope="col") for name in ("", "Area", "95 % interval", "n", "")])
     return tag("table", tag("caption", caption), tag("thead", head), tag("tbody", rows), class_="plain")
 
@@ -158,7 +161,10 @@ def _means(found: Summary) -> Markup:
         )
         for category in found.categories
     ]
-    caption = "Mean grade, its 95 % bootstrap interval over questions, and how many grades it rests on."
+    caption = (
+        "Mean grade, its 95 % bootstrap interval over questions, and how many grades it rests on. Each interval holds "
+        "by itself: of many means some stand out by chance."
+    )
     made = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", rows))
     return tag("div", made, class_="wide")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
 
 from pollex.graphs.results import LabelledScore
 from pollex.graphs.rubric_set import RubricSet
@@ -13,23 +13,10 @@ from pollex.web.figure_tables import baselines_table, figures_table
 from pollex.web.headline import headline
 from pollex.web.markup import Markup, tag
 from pollex.web.material import MeanAnswer, Scores, Skipped
-from pollex.web.page import whole_page
+from pollex.web.page import Section, section, whole_page
 from pollex.web.probability_section import probability_section
 from pollex.web.rubric_list import dropped_list, rubric_lists
 from pollex.web.score_plots import alphas_table, distributions, precisions
-
-
-class Section(NamedTuple):
-    """A part of the page.
-
-    Attributes:
-        lead: What is to be seen, in a sentence or two.
-    """
-
-    id: str
-    title: str
-    lead: str
-    content: Markup
 
 
 def render_report(
@@ -58,13 +45,8 @@ def render_report(
         *_scored(rubrics, scores),
         *_told(rubrics, scores, skipped, path, store),
     ]
-    body = [headline(rubrics), _contents(parts), tag("main", [_section(part) for part in parts]), colophon(rubrics)]
-    return whole_page("pollex: what makes a conversation good", body)
-
-
-def _section(part: Section) -> Markup:
-    lead = tag("p", part.lead, class_="lead") if part.lead else None
-    return tag("section", tag("h2", part.title), lead, part.content, id=part.id)
+    body = [headline(rubrics), _contents(parts), tag("main", [section(part) for part in parts]), colophon(rubrics)]
+    return whole_page("pollex: what makes a conversation good", body, file=Path(path).name)
 
 
 def _contents(parts: Sequence[Section]) -> Markup:
@@ -101,6 +83,8 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
     sides = {"Training": Scores.of(scores, "training")}
     if rubrics.held_out is not None:
         sides["Held out"] = Scores.of(scores, "held_out")
+    # One row alone is of an α that was given, or that a refit keeps.
+    compared = " It was chosen by cross-validation on training conversations." if len(rubrics.alphas) > 1 else ""
     return [
         Section(
             "scores",
@@ -126,7 +110,7 @@ def _scored(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[Section
             "alpha",
             "How much sharpness weighs",
             f"Rubrics were chosen by {rubrics.policy}. Its α weighs how sharply scores turn from bad to good against "
-            "the distance of the classes; it was chosen by cross-validation on training conversations.",
+            f"the distance of the classes.{compared}",
             _table(alphas_table(rubrics)),
         ),
     ]

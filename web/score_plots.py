@@ -92,7 +92,7 @@ def _reliability_panel(rubrics: RubricSet, sides: Sides, calibration: Calibratio
     if (n := len(scores.netsat)) < TOO_FEW:
         return panel(name, f"{count(n, 'scored conversation')}: too few to say.")
     predicted = calibration.probability(scores.netsat)
-    bins = bins_of(predicted, scores.positive)
+    bins = bins_of(predicted, scores.positive, scores.together)
     base = brier(scores.positive.mean().repeat(n), scores.positive)
     note = (
         f"{count(n, 'conversation')} in {count(len(bins), 'bin')} of about {round(n / len(bins))}, with "
@@ -141,8 +141,13 @@ def alphas_table(rubrics: RubricSet) -> Markup:
     if not rubrics.alphas:
         return tag("p", "α was given, or there was nothing to cross-validate on.")
     head = [tag("th", name, scope="col") for name in ("α", "Mean AUC", "Deviation", "Folds", "")]
+    caption = (
+        "These figures flatter: the best is so in part by chance, and rubrics that were learnt here were written from "
+        "all of these conversations."
+    )
     return tag(
         "table",
+        tag("caption", caption),
         tag("thead", tag("tr", head)),
         tag("tbody", [_alpha_row(row, chosen=row.alpha == rubrics.alpha) for row in rubrics.alphas]),
         class_="plain",

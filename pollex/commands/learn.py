@@ -55,7 +55,7 @@ def command(
     """Learn rubrics from conversations with thumbs up and down.
 
     Writes the rubric set and, beside it, report.html: what was learnt, how well it does on conversations that were held
-    out, and why each rubric was kept or dropped.
+    out, and why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
 
     \b
     Examples

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pollex.store.place import STORE
+from pollex.store.place import STORE, VARIABLE
 
 if TYPE_CHECKING:
     from pollex.conversations.options import ReadOptions
@@ -84,7 +84,7 @@ RUN = [
         "--store",
         type=click.Path(path_type=Path, file_okay=False),
         default=Path(STORE),
-        envvar="POLLEX_STORE",
+        envvar=VARIABLE,
         show_default=True,
         help="Folder of all that is kept.",
     ),

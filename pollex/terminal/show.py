@@ -14,6 +14,7 @@ from pollex.gateway.limits import Price
 from pollex.gateway.usage import StageUsage, UsageTable
 from pollex.graphs.rubric_records import CalibratorRecord, Figure, Figures, ProbabilityFigures
 from pollex.graphs.rubric_set import RubricSet
+from pollex.selection.resampling import FEWEST
 from pollex.terminal.printing import cell, table
 from pollex.terminal.session import Session
 from pollex.workers import Workers
@@ -30,6 +31,11 @@ FIGURES = {
 }
 LISTED = 10
 
+WITHOUT_INTERVAL = (
+    f"No interval: fewer than {FEWEST} conversations, in all or of a class, stand behind the figure; those of one "
+    "group or with one text count as one."
+)
+
 
 def told(figure: Figure | None) -> str:
     """A figure with its interval, or why there is none."""
@@ -38,7 +44,7 @@ def told(figure: Figure | None) -> str:
     if figure.value is None:
         return f"undefined: {figure.undefined}"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.3f}  (n = {figure.n}: too few for an interval)"
+        return f"{figure.value:.3f}  (n = {figure.n}, no interval)"
     return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
 
 
@@ -49,6 +55,13 @@ def show_figures(session: Session, sides: Mapping[str, Figures | None]) -> None:
     for key, name in FIGURES.items():
         made.add_row(name, *(told(getattr(figures, key)) for figures in shown.values()))
     session.console.print(made)
+    if any(lacks_interval(getattr(figures, key)) for figures in shown.values() for key in FIGURES):
+        session.say(WITHOUT_INTERVAL)
+
+
+def lacks_interval(figure: Figure) -> bool:
+    """Whether there is a figure, but no interval."""
+    return figure.value is not None and figure.low is None
 
 
 def show_probabilities(session: Session, rubrics: RubricSet) -> None:
@@ -116,7 +129,7 @@ def show_rubrics(session: Session, rubrics: RubricSet) -> None:
     made = table("id", "kind", "rubric", "reasons", "chosen in resamples")
     for rubric in rubrics.rubrics:
         stability = rubric.choice.stability if rubric.choice else None
-        share = "" if stability is None else f"{100 * stability:.0f} %"
+        share = "not measured" if stability is None else f"{100 * stability:.0f} %"
         made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
     session.console.print(made)
 

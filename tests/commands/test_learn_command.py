@@ -135,6 +135,20 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert "https://" not in page
 
 
+def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    def learns(name: str) -> str:
+        given = ("--rubrics-from", "generic", "--test-fraction", 0)
+        return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
+
+    assert learns("a.json") == learns("a.json") == "report.html"
+    written = Path("report.html").read_bytes()
+    assert learns("b.json") == learns("b.json") == "b-report.html"
+    assert Path("report.html").read_bytes() == written
+    assert pollex("refit", learnt.log, "--rubrics", "b.json", "--json").last["report"] == "b-report.html"
+    Path("a.json").unlink()
+    assert learns("b.json") == "report.html"
+
+
 def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_last_digit(
     pollex: Pollex, tmp_path: Path, learnt: Learnt
 ) -> None:
@@ -187,3 +201,30 @@ def test_different_conversations_under_one_id_are_refused_by_name(pollex: Pollex
     assert ended.code == 1
     assert "'c000'" in ended.err
     assert "--on-duplicate" in ended.err
+
+
+def test_users_whose_conversations_go_together_are_so_many_and_no_more(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    rows = [one | {"user": f"u{number % 8}"} for number, one in enumerate(small_log())]
+    log, rubrics = write_log(tmp_path / "users.jsonl", rows), tmp_path / "rubrics.json"
+    told = pollex("learn", log, "--out", rubrics, "--group-field", "user", "--store", store, "--json").last
+    # Of 8 users 4 are held out: too few for an interval, however many conversations they have.
+    assert (told["held_out"]["n"], told["training"]["n"]) == (24, 24)
+    assert "delta_netsat" not in told["held_out"]["intervals"]
+    assert any("48 labelled conversations are no more than 8 that don't belong together" in n for n in told["notes"])
+    assert any("there is none of fewer than 5" in note for note in told["notes"])
+    assert told["probabilities"]["held_out"]["intervals"] == {}
+    assert not any("belong together" in note for note in learnt.ended.last["notes"])
+    by_itself, by_user = (
+        pollex("evaluate", log, "--rubrics", rubrics, *by, "--store", store, "--json")
+        for by in ((), ("--group-field", "user"))
+    )
+    alone, grouped = by_itself.last, by_user.last
+    # 48 conversations are not too few: those of a user count as one, and that is said.
+    assert "(n = 48, no interval)" in by_user.said
+    assert "those of one group or with one text count as one" in " ".join(by_user.said.split())
+    assert "no interval" not in by_itself.said.lower()
+    assert alone["delta_netsat"] == grouped["delta_netsat"]
+    assert "delta_netsat" in alone["intervals"].keys() - grouped["intervals"].keys()  # 4 users have thumbs up
+    assert alone["probability"]["intervals"]["gain"] != grouped["probability"]["intervals"]["gain"]

@@ -102,6 +102,8 @@ def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(polle
     missing = pollex("trace", "last", "--conversation", "nobody\x1b[2J", "--store", learnt.store)
     assert missing.code == 2
     assert "\x1b" not in missing.said
+    unnamed = pollex("trace", "last", "--conversation", "caf\udce9", "--store", learnt.store)
+    assert (unnamed.code, "unexpected" in unnamed.err) == (2, False)
 
 
 def test_a_scoring_runs_trace_says_what_was_asked_in_words(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:

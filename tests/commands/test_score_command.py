@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import glob
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,12 +122,16 @@ def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
         (-2.0, -2.0),
         (None, None),
         ("plain - text", "plain - text"),
-        ("'=1", "'=1"),
+        ("'=1", "''=1"),
+        ("''\t=1", "'''\t=1"),
+        ("'-2", "'-2"),
+        ("'plain'", "'plain'"),
+        ("'", "'"),
     ],
 )
 def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not(cell: object, written: object) -> None:
     assert guarded(cell) == written
-    assert guarded(unguarded(written)) == written
+    assert unguarded(written) == cell
 
 
 def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, store: Path) -> None:
@@ -288,3 +294,22 @@ def test_an_evaluation_without_labels_or_scorable_conversations_says_so(
     ended = pollex("evaluate", empty, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert ended.code == 3
     assert (ended.last["n"], ended.last["auc"], ended.last["outcomes"]) == (0, None, {"not_scorable": 2})
+
+
+def test_names_of_files_that_are_no_text_are_written_to_where_that_can_be_and_refused_before_the_work_where_not(
+    pollex: Pollex, learnt: Learnt, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd = os.fsdecode(b"caf\xe9")  # as Latin-1 has it
+    shutil.copy(learnt.log, f"{odd}.jsonl")
+    named = ("--rubrics", learnt.rubrics, "--store")
+    assert pollex("score", f"{odd}.jsonl", "--out", f"{odd}.csv", *named, store).code == 0
+    parquet = pollex("score", f"{odd}.jsonl", "--out", f"{odd}.parquet", *named, "new")
+    elsewhere = pollex("score", f"{odd}.jsonl", "--out", "s.csv", *named, odd)
+    assert (parquet.code, elsewhere.code) == (2, 2)
+    assert "caf\\udce9.parquet: no Parquet file can have a name that is no UTF-8 text → " in parquet.err
+    assert "caf\\udce9: its name is no UTF-8 text → name another folder: --store" in elsewhere.err
+    assert not [file for file in tmp_path.iterdir() if file.name in ("new", odd)]
+    Path(f"{odd}.parquet").write_bytes(b"PAR1")
+    unread = pollex("score", f"{odd}.parquet", "--out", "s.csv", *named, store)
+    assert "caf\\udce9.parquet: no Parquet file can be read whose name or folder is no UTF-8 text" in unread.err

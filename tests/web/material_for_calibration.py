@@ -89,8 +89,6 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationMaterial:
                 seen.answer,
                 seen.text,
                 seen.values,
-                np.random.default_rng(0),
-                resamples=50,
                 smece_resamples=0,
             )
         ),

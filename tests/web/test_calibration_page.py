@@ -14,7 +14,7 @@ from test_report import HOSTILE, Reader
 from pollex.calibration.intervals import Measured
 from pollex.calibration.trials import Trial
 from pollex.web.calibration_charts import span_of, spark_scale
-from pollex.web.calibration_material import ComparedModel
+from pollex.web.calibration_material import ComparedModel, LearningPoint
 from pollex.web.calibration_page import render_calibration
 
 
@@ -89,6 +89,26 @@ def test_all_undefined_figures_are_words() -> None:
     assert "all answers are alike" in words
     assert "Nothing was left out" in words
     assert not re.search(r"\b(nan|None|inf)\b", words)
+
+
+def test_of_too_few_texts_figures_have_no_interval_and_no_word_promises_one() -> None:
+    made, lone = material(), Measured(0.5, None, None, 80, 4)
+    own = replace(made.own, log_loss=lone, pearson=lone, smece=lone, smece_of={1.0: lone})
+    compared = (ComparedModel("it", own), *made.compared[1:])
+    words = Reader(render_calibration(replace(made, compared=compared, agreement=lone))).words
+    assert "the predictions have a log-loss of 0.500 (no interval)" in words
+    assert "Krippendorff's α, no interval" in words
+    assert "smECE 0.500 (no interval)" in words
+    assert "left out where fewer than 5 texts stand behind the figure" in words
+    assert not re.search(r"95\s%\sinterval\s+no interval", words)
+
+
+def test_a_point_of_the_learning_curve_says_over_how_many_draws() -> None:
+    lone, several = (LearningPoint(share, 80 * share, 1.2, None, draws) for share, draws in ((1.0, 1), (0.5, 5)))
+    words = Reader(render_calibration(replace(material(), learning=(several, lone)))).words
+    assert "80 labels: log-loss 1.200 over 1\N{NO-BREAK SPACE}draw" in words
+    assert "over 5\N{NO-BREAK SPACE}draws" in words
+    assert "1\N{NO-BREAK SPACE}draws" not in words
 
 
 def test_the_word_calibrated_needs_fifty_labels() -> None:

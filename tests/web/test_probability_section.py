@@ -69,7 +69,7 @@ def test_an_undefined_figure_is_told_in_words() -> None:
 
 
 def test_nothing_to_compare_on_is_told() -> None:
-    assert "too few conversations to compare models on" in section(judged(compared=()), likely())
+    assert "Models were not compared, as there were too few conversations" in section(judged(compared=()), likely())
     assert "how true they are is not known" in section(judged(training=None, held_out=None), likely())
 
 

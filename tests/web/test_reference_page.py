@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from pollex.agents.answers import Answer, Unanswered
-from pollex.agents.llm.reference_judge import PLAIN, plain_question
+from pollex.agents.llm.reference_judge import PLAIN, plain_question, questions_for
 from pollex.conversations.referenced import Case
 from pollex.graphs.grade_summary import Summary, summary
-from pollex.graphs.reference import questions_for
 from pollex.graphs.referencing import Grading
 from pollex.prompts.referencing.profile import ReferencingProfile
 from pollex.web.reference_plots import cumulative_plot, render_grades, steps
@@ -102,7 +101,7 @@ def test_unequal_numbers_of_grades_are_pointed_out() -> None:
 
 def test_the_grades_in_the_table_are_means_with_their_numbers() -> None:
     page = page_of(added_up([5, 6, 7, 8, 9, None], human=[5, 6, 10]))
-    assert re.search("7.00<small>5.[68]0 to 8.[24]0</small><small>n = 5</small>", page)
+    assert re.search(r"7.00<small>5.[12]\d to 8.[68]\d</small><small>n = 5</small>", page)
     assert "7.00<small>too few</small><small>n = 3</small>" in page
     heads = re.findall(r'<th scope="col">([^<]*)</th>', page.partition("Means by category")[2])
     assert heads[:3] == ["Category", "Overall, by rules", "Overall, people"]

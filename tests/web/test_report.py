@@ -15,7 +15,7 @@ from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, 
 from pollex.agents.rubrics import Quote, Reason
 from pollex.graphs.guarantees import GuaranteeRecord, SideRecord
 from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_records import Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.graphs.rubric_records import AlphaRow, Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
 from pollex.web.closing import GLOSSARY
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
@@ -170,6 +170,7 @@ def test_a_figure_without_an_interval_says_so() -> None:
     lone = Figure(value=0.7, n=2)
     words = Reader(page(held_out=figures(lone, n=2))).words
     assert "too few for an interval" in words
+    assert "fewer than 5 conversations, in all or of a class, stand behind the figure" in words
 
 
 def test_nothing_held_out_is_said_and_leaves_no_held_out_column() -> None:
@@ -227,6 +228,14 @@ def test_one_rubric_of_one_kind_makes_a_page() -> None:
     assert "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in words
     assert "There is none of this kind." in words
     assert "None: every rubric of the pool was chosen." in words
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_only_an_alpha_among_several_was_chosen_by_cross_validation(rows: int) -> None:
+    alphas = tuple(AlphaRow(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)[:rows])
+    words = Reader(page(alphas=alphas)).words
+    assert ("It was chosen by cross-validation" in words) == (rows > 1)
+    assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
 
 
 def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:

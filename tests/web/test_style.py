@@ -1,4 +1,5 @@
-"""The report's colours: text has the contrast that WCAG 2.1 asks for at level AA, in light and in dark."""
+"""The report's colours: text has the contrast that WCAG 2.1 asks for at level AA, in light and in dark. On a telephone
+figures stay whole, and words don't run over one another."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import pytest
 
 import pollex.web
 
-STYLE = (Path(pollex.web.__file__).parent / "report.css").read_text(encoding="utf-8")
+WEB = Path(pollex.web.__file__).parent
+STYLE = (WEB / "report.css").read_text(encoding="utf-8")
+NARROW = STYLE.split("@media (max-width: 46rem) {")[1].split("\n}")[0]
 LIGHT, DARK = (
     dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", STYLE, re.S)[:2]
 )
@@ -45,3 +48,12 @@ def test_marks_can_be_seen_on_the_window(colours: dict[str, str], mark: str) -> 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_commands_can_be_read_in_their_box(colours: dict[str, str]) -> None:
     assert contrast(colours["ink"], colours["code"]) >= 4.5
+
+
+def test_on_a_telephone_what_stands_below_a_figure_wraps_and_the_figure_does_not() -> None:
+    # Three columns of 360 pixels take no "too few for an interval" in one line; it ran into the next column.
+    assert re.search(r"\.figures td small \{ white-space: normal; \}", NARROW)
+    assert "nowrap" not in (WEB / "calibration.css").read_text(encoding="utf-8")
+    # 1.043 became 1.04 and, in the next line, 3.
+    assert re.search(r"\.tiles \.value \{[^}]*white-space: nowrap", NARROW)
+    assert re.search(r"\.tiles div \{[^}]*max-content", NARROW)
