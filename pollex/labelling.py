@@ -1,59 +1,41 @@
-"""What `pollex label next` does: predict, pick the labels worth most, list them."""
+"""What `pollex label next --rubrics` does: predict, pick the labels worth most, list them."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from pollex.agents.answers import Answer
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
-from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibrating import exit_code as exit_code_of_tables
-from pollex.calibrating import faults_json, say, tell_faults
-from pollex.calibration.active import Picked, doubt_of, most_telling, vectors_of
-from pollex.calibration.estimator import JudgedEstimator, entropy
-from pollex.calibration.intervals import support
-from pollex.calibration.judgments import Judgments
-from pollex.calibration.kept import load
-from pollex.calibration.questionnaire import Bools, Floats, Questionnaire
-from pollex.conversations.cells import guarded
+from pollex.calibration.active import most_telling, vectors_of
+from pollex.calibration.decoding import entropy
+from pollex.calibration.questionnaire import Bools, Floats
 from pollex.conversations.counts import count
-from pollex.conversations.display import printable
 from pollex.conversations.logs import Logs
 from pollex.conversations.model import Conversation, Label
 from pollex.conversations.options import ReadOptions
-from pollex.errors import WrongUse
-from pollex.export import Source, draft_of, require_writable
 from pollex.graphs.calibrating import judges_wanted
 from pollex.graphs.netsat import Score
 from pollex.graphs.results import Scored, scores_of
 from pollex.graphs.rubric_set import RubricSet
 from pollex.graphs.runs import score
-from pollex.prediction_files import expected_of
+from pollex.label_rows import LOGGED, Row, show_rows, writer_for
+from pollex.planning import plan_scoring
 from pollex.rehiring import judging
-from pollex.scoring import DONE, exit_code, support_json
+from pollex.scoring import exit_code, support_json
 from pollex.terminal.idle_options import refuse_for
 from pollex.terminal.options import RunOptions
-from pollex.terminal.printing import cell, print_json, table
+from pollex.terminal.printing import print_json
 from pollex.terminal.reading import logs_from
 from pollex.terminal.session import Session, session
 from pollex.terminal.show import show_logs, show_outcomes, show_usage, usage_json
-from pollex.training_record import training_of
 from pollex.verdict_files import messages_of
 from pollex.workers import ModelOptions, Workers
-
-Row = dict[str, Any]
-
-LOGGED = "logged"
-"""Where a row to be written has its conversation, as the log has it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +80,11 @@ def next_conversations(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge, embeds=True)
-    write, wanted = writer_for(out, rubrics, *sources), judges_wanted(rubric_set.thumb_model, judges)
+    write = writer_for(out, rubrics, *sources)
+    wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     logs = logs_from(sources, reading)
     asked = to_score(logs, rubric_set)
     if run.dry_run:
-        from pollex.planning import plan_scoring  # the client behind it takes a second to import
-
         return plan_scoring(asked.conversations, rubric_set, run, model)
     with session(run) as opened:
         show_logs(opened, logs)
@@ -133,6 +114,8 @@ def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
 def counted(listed: int, conversations: Sequence[Conversation]) -> str:
     """How many are listed of how many without a label."""
     left = sum(c.label is Label.NONE for c in conversations)
+    if not left:
+        return "Every conversation has a label: there is none to ask people for."
     return f"{listed} of {count(left, 'conversation')} without a label, those first whose labels would make all surest"
 
 
@@ -220,143 +203,3 @@ def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOption
     if "judge" in row:
         found[reading.judge_field or "judge"] = row["judge"]
     return found | {reading.messages_field or "messages": messages_of(one), label_field or "thumbs": None}
-
-
-def next_texts(
-    folder: Path,
-    answers: str,
-    judgments: str | None,
-    *,
-    count: int,
-    judges: Sequence[str],
-    out: Path | None,
-    as_json: bool,
-) -> int:
-    """The same for answers of one's own and a calibrator: which text, and whom to ask; the exit code."""
-    console = Console(stderr=as_json)
-    write, model = writer_for(out, answers, judgments), load(folder)
-    if strangers := sorted(set(judges) - set(model.judges_)):
-        known = ", ".join(model.judges_) or "none"
-        raise WrongUse(f"the calibrator doesn't know judge {strangers[0]!r}", remedy=f"it knows {known}")
-    answered = read_answers(answers, scales=model.questionnaire_.asked)
-    faults = answered.faults
-    given = None
-    if judgments is not None:
-        judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
-        given, faults = judged.judgments, (*faults, *judged.faults)
-    tell_faults(console, faults)
-    names = tuple(judges) or model.judges_
-    rows = text_rows(model, answered.texts, answered.X, given, names, count)
-    show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
-    labels = training_of(folder).labels
-    say(console, f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
-    if labels is not None:
-        say(console, f"Predictions: {support(labels)}")
-    if out is not None:
-        write(rows)
-        say(console, f"Wrote {out}")
-    if as_json:
-        print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))
-    return exit_code_of_tables(faults) if faults else DONE
-
-
-def text_rows(
-    model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
-) -> list[Row]:
-    """The labels to ask for next, a row each: a judgment without its answer, and what the model expects of it."""
-    sheet = model.questionnaire_
-    who: list[str | None] = [*judges] or [None]
-    proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
-    known = known_labels(given, sheet, len(X), judges)
-    picked: Picked = most_telling(vectors_of(columns_of(sheet, X)), doubt_of(proba, sheet), known, count)
-    rows = []
-    for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
-        p = proba[row, judge]
-        asked = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
-        (expected,) = expected_of(p[None], sheet.scale())
-        figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
-        rows.append({"text_id": texts[row]} | asked | figures)
-    return rows
-
-
-def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]) -> Bools:
-    """Which labels of the main question there are `[row, judge]`; of anybody where no judges are told apart."""
-    known = np.zeros((rows, max(1, len(judges))), dtype=bool)
-    if given is None:
-        return known
-    main = given.of_question(sheet.index())
-    if not judges:
-        known[main.row, 0] = True
-        return known
-    coded = main.coded(judges)
-    mine = coded.judge >= 0
-    known[coded.row[mine], coded.judge[mine]] = True
-    return known
-
-
-def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
-    """What predictions rest on `[row, column]`: expected answers, and the options' shares where these have no order."""
-    expected = sheet.expected(X)
-    parts = [
-        expected[:, [place]] if scale.ordinal else X[:, block][:, :-1]
-        for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True))
-    ]
-    return np.concatenate(parts, axis=1) if parts else np.zeros((len(X), 0))
-
-
-def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """A table of those columns that the rows have."""
-    if not rows:
-        return
-    shown = [name for name in columns if rows[0].get(name) is not None]
-    made = table(*shown)
-    for row in rows:
-        made.add_row(*(cell(f"{v:.3f}" if isinstance(v := row[name], float) else str(v), 80) for name in shown))
-    console.print(made)
-
-
-def writer_for(out: Path | None, *read: Source) -> Callable[[Sequence[Row]], None]:
-    """What writes the format that the name ends in; nothing where there is no name.
-
-    Args:
-        read: What the command reads.
-
-    Raises:
-        WrongUse: It ends in none that is known, or can't or may not be written there.
-    """
-    if out is None:
-        return lambda _rows: None
-    writers: dict[str, Callable[[Path, Sequence[Row]], None]] = {".jsonl": _write_jsonl, ".csv": _write_csv}
-    if out.suffix not in writers:
-        raise WrongUse(
-            f"no format ends in {out.suffix or 'nothing'!r}", where=str(out), remedy=f"use {', '.join(writers)}"
-        )
-    require_writable(out, *read)
-
-    def written(rows: Sequence[Row]) -> None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with draft_of(out) as draft:
-            writers[out.suffix](draft, rows)
-
-    return written
-
-
-def _write_jsonl(draft: Path, rows: Sequence[Row]) -> None:
-    """Conversations whole and with an empty thumb: filled in, the file can be learnt from."""
-    with draft.open("w", encoding="utf-8", errors="replace") as file:
-        for row in rows:  # a log's own fields may hold NaN, figures may not
-            file.write(json.dumps(row.get(LOGGED, row), ensure_ascii=False, allow_nan=LOGGED in row) + "\n")
-
-
-def _write_csv(draft: Path, rows: Sequence[Row]) -> None:
-    """Without the conversations; cells that a spreadsheet would run are guarded by an apostrophe."""
-    names = [name for name in rows[0] if name not in (LOGGED, "probabilities")] if rows else ["id"]
-    with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        writer.writerows([guarded(_shown(name, row[name])) for name in names] for row in rows)
-
-
-def _shown(name: str, value: Any) -> Any:
-    """What a conversation says is for the eye; ids and judges stay as they are, or nothing would join them again."""
-    return printable(value) if name == "begins" else value

@@ -66,9 +66,8 @@ def next_(
     """
     if (rubrics is None) == (calibrator is None):
         raise click.UsageError("give either --rubrics or --calibrator")
-    # What predicts takes a second to import, and --help needs none of it.
     if rubrics is not None:
-        from pollex.labelling import next_conversations
+        from pollex.labelling import next_conversations  # what predicts is not needed for --help
 
         return next_conversations(
             files, rubrics, count=count, judges=judges, out=out, reading=reading, run=run, model=model
@@ -77,7 +76,7 @@ def next_(
         raise click.UsageError(f"{', '.join(strange)} and --calibrator don't go together")
     if len(files) > 2:
         raise click.UsageError("--calibrator takes ANSWERS and, if there are any, JUDGMENTS")
-    from pollex.labelling import next_texts
+    from pollex.label_texts import next_texts
 
     assert calibrator is not None, "one of the two was given"
     chosen = () if judges == ("all",) else judges
