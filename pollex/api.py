@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.agents.rubric_lists import read_rubrics
 from pollex.agents.rubrics import Rubric
+from pollex.completing import complete, running_loop
 from pollex.conversations import logs as reading
 from pollex.conversations.logs import Logs, logs_of
 from pollex.conversations.model import Conversation
@@ -36,8 +39,6 @@ if TYPE_CHECKING:
 
     from pollex.gateway.chat_models import ChatModel
     from pollex.gateway.gateway import Gateway
-
-T = TypeVar("T")
 
 SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
 
@@ -90,10 +91,11 @@ def learn(
 
     Raises:
         BadLabels: One class is missing or too small.
-        WrongUse: There is no such policy, something that takes a model is asked for without one, or rubrics are given
-            and to be learnt.
+        WrongUse: There is no such policy or method, something that takes a model is asked for without one, or rubrics
+            are given and to be learnt.
     """
     tracing_off()
+    _require_heeded(model, base_url, options)
     read = logs if isinstance(logs, Logs) else logs_of(logs)
     profile = domain if isinstance(domain, DomainProfile) else profile_at(Path(domain) if domain else None)
     settings = LearnSettings(
@@ -121,6 +123,15 @@ def learn(
         return complete(work(opened))
 
 
+def _require_heeded(model: str | BaseChatModel | None, base_url: str | None, options: Mapping[str, Any]) -> None:
+    """Refuses what nobody would heed, as on the command line."""
+    idle = [*options, *(["base_url"] if base_url is not None else [])]
+    if model is None and idle:
+        raise WrongUse(f"{', '.join(idle)} without a model", remedy="name one: model=…, or leave them out")
+    if base_url is not None and not isinstance(model, str):
+        raise WrongUse("base_url beside a chat model, which has its own", remedy="leave it out")
+
+
 def _given(rubrics: str | Path | None, method: str) -> tuple[Rubric, ...]:
     if rubrics is None:
         return ()
@@ -137,7 +148,8 @@ class Scorer:
     """Scores conversations with a rubric set, one by one or many.
 
     A model's answers are kept in the store, so that none is paid for twice; the embedded judge keeps nothing. With a
-    model, `close` the scorer in the end, or use it in a `with`.
+    model, `close` the scorer in the end, or use it in a `with`: until then nobody else can open its store. Any number
+    of threads and event loops may ask one scorer.
 
     Args:
         rubrics: The rubric set.
@@ -146,6 +158,10 @@ class Scorer:
         base_url: Where the set's model is served, if not at OpenAI.
         embedding_model: What the set's embedded judge embeds with, where it isn't the bundled model.
         store: Folder of a model's answers.
+
+    Raises:
+        BadRubrics: The rubrics were edited after θ was fitted.
+        WrongUse: No rubric set is given, or a model that nobody would ask.
     """
 
     def __init__(
@@ -158,14 +174,22 @@ class Scorer:
         embedding_model: str = DEFAULT_MODEL,
         store: str | Path = DEFAULT,
     ) -> None:
+        if not isinstance(rubrics, RubricSet):
+            raise WrongUse(
+                f"not a rubric set, but {type(rubrics).__name__}", remedy="read its file: pollex.Scorer.load(PATH)"
+            )
         rubrics.require_unedited()
         self.rubrics = rubrics
         embedded = rubrics.judge.kind == "embedded"
+        if (judge or embedded) and (model is not None or base_url is not None):
+            who = "the judge that is given" if judge else "the embedded judge, whose answers θ was fitted to,"
+            raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
         self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
         self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
-        self._store: Store | None = None
         self._gateway: Gateway | None = None
-        self._hiring: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._close_store: weakref.finalize[[], Scorer] | None = None
+        self._door = threading.Lock()
+        self._hirer: asyncio.AbstractEventLoop | None = None
         self._questions = rubrics.questions
         self._netsat = rubrics.scorer_of()
 
@@ -182,21 +206,31 @@ class Scorer:
                 all.
 
         Raises:
-            WrongUse: One of the judges is not known.
+            WrongUse: It is no conversation, one of the judges is not known; see `score_many`, too.
         """
-        return self.score_many([conversation], judges)[0]
+        return self.score_many([conversation_from(conversation)], judges)[0]
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
-        """`score`, to be awaited."""
+        """`score`, to be awaited.
+
+        A model's connections last as long as the event loop: ask from one, not from an `asyncio.run` a conversation.
+        """
         known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
         return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
 
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
-        """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none."""
+        """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none.
+
+        Raises:
+            WrongUse: One of them is no conversation, one of the judges not known, or a task of the running event loop,
+                which would have to wait for this, is about to make the first call.
+        """
         asked = judges_wanted(self._netsat.thumb_model, judges)
+        if self._hirer is not None and self._hirer is running_loop():
+            raise WrongUse("this event loop is finding out what the model can do", remedy="here, await ascore")
 
         async def every() -> list[Score]:
-            known = [conversation_from(conversation) for conversation in conversations]
+            known = list(_numbered(conversations))
             try:
                 await (await self._hired()).prepare(known)
                 return await asyncio.gather(*(self.ascore(conversation, asked) for conversation in known))
@@ -208,9 +242,9 @@ class Scorer:
 
     def close(self) -> None:
         """Closes the store; a scorer with the embedded judge has none."""
-        if self._store is not None:
-            self._store.close()
-            self._store = self._judge = self._gateway = None
+        if self._close_store is not None:
+            self._close_store()
+            self._close_store = self._judge = self._gateway = None
 
     def __enter__(self) -> Self:
         return self
@@ -219,21 +253,46 @@ class Scorer:
         self.close()
 
     async def _hired(self) -> Judge:
-        """The judge; a model is probed when it is first asked."""
-        async with self._hiring.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            if self._judge is None:
-                tracing_off()
-                self._store = Store.open(self._folder)
-                chat = None if self._chat is None else chat_model(self._chat)
-                staff = await hire_judge(self._options, self.rubrics, self._store, chat)
-                self._judge, self._gateway = staff.roles.judge, staff.gateway
+        """The judge; a model is probed when it is first asked, by one caller, of whatever event loop."""
+        while self._judge is None:
+            if not self._door.acquire(blocking=False):  # a lock of asyncio's holds in one event loop alone
+                await asyncio.sleep(0.01)
+                continue
+            try:
+                self._hirer = asyncio.get_running_loop()
+                if self._judge is None:
+                    await self._hire()
+            finally:
+                self._hirer = None
+                self._door.release()
         return self._judge
+
+    async def _hire(self) -> None:
+        tracing_off()
+        with ExitStack() as opened:
+            store = opened.enter_context(Store.open(self._folder))
+            chat = None if self._chat is None else chat_model(self._chat)
+            staff = await hire_judge(self._options, self.rubrics, store, chat)
+            opened.pop_all()
+        # A scorer that nobody closed and nobody holds any more must not keep its store from others.
+        self._close_store = weakref.finalize(self, store.close)
+        self._gateway, self._judge = staff.gateway, staff.roles.judge
 
 
 def chat_model(model: BaseChatModel) -> ChatModel:
-    """A user's model as the gateway takes it."""
-    from pollex.gateway.chat_models import ChatModel  # LangChain's client takes a second to import
+    """A user's model as the gateway takes it.
 
+    Raises:
+        WrongUse: It is no chat model of LangChain's.
+    """
+    from langchain_core.language_models import BaseChatModel  # LangChain takes a second to import
+
+    from pollex.gateway.chat_models import ChatModel
+
+    if not isinstance(model, BaseChatModel):
+        raise WrongUse(
+            f"not a model, but {type(model).__name__}", remedy="give a model's name, or a LangChain chat model"
+        )
     return ChatModel(model)
 
 
@@ -258,11 +317,11 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
 
 
-def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end, also where an event loop is running already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
+def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
+    """Conversations of a collection; one that is none is named by its number."""
+    for number, one in enumerate(given, 1):
+        try:
+            yield conversation_from(one)
+        except WrongUse as error:
+            where = ", ".join(filter(None, [f"item {number}", error.where]))
+            raise WrongUse(error.what, where=where, remedy=error.remedy) from error

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from pollex.agents.answers import MENDABLE, Outcome, ScaleName
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
@@ -27,9 +27,9 @@ from pollex.salt import salt_of
 
 if TYPE_CHECKING:
     from pollex.agents.llm.options import LlmOptions
+    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.chat_models import ChatModel
     from pollex.gateway.gateway import Gateway
-    from pollex.gateway.probe import Capabilities
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
 
@@ -65,6 +65,17 @@ class ModelOptions:
     retry_refused: bool = False
     value: Literal["auto", "expected", "mode"] = "auto"
     embedding_model: str = DEFAULT_MODEL
+
+    def __post_init__(self) -> None:
+        """Refuses words that nobody would heed.
+
+        Raises:
+            WrongUse: Says which, and those that are known.
+        """
+        for name, hint in get_type_hints(ModelOptions).items():
+            words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
+            if words and (given := getattr(self, name)) is not None and given not in words:
+                raise WrongUse(f"{name} is {given!r}", remedy=f"use one of {', '.join(words)}")
 
     def endpoint(self) -> Endpoint:
         """Where to ask. The key comes from the environment alone, so that it stands in no shell history.
@@ -212,7 +223,7 @@ def llm_workers(
     from pollex.agents.llm.roles import build_llm_roles
 
     roles = Roles(
-        *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store.folder), seed), embedder)
+        *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store), seed), embedder)
     )
     record = JudgeRecord(
         kind="llm",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,6 +81,13 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"test_fraction": 1.0}, WrongUse),
         ({"domain": "none.toml"}, WrongUse),
         ({"policy": "best"}, WrongUse),
+        ({"method": "rubikon"}, WrongUse),
+        ({"model": "m", "elicitation": "batches"}, WrongUse),
+        ({"model": "m", "require": "logprob"}, WrongUse),
+        ({"model": 5}, WrongUse),
+        ({"base_url": "http://localhost:1/v1"}, WrongUse),
+        ({"samples": 5}, WrongUse),
+        ({"model": 5, "base_url": "http://localhost:1/v1"}, WrongUse),
         ({"without": frozenset({"ds"})}, WrongUse),
         ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
         ({"logs": []}, BadLabels),
@@ -134,7 +144,7 @@ def test_a_conversation_may_come_in_any_usual_shape(learnt: Learnt) -> None:
     ids=str,
 )  # fmt: skip
 def test_what_is_no_conversation_is_refused_with_the_shapes_that_are(learnt: Learnt, given: Any) -> None:
-    with pytest.raises(WrongUse, match="give a Conversation"):
+    with pytest.raises(WrongUse, match=r"^(turn 0: )?not a conversation.* → give a Conversation"):
         pollex.Scorer.load(learnt.rubrics).score(given)
 
 
@@ -157,6 +167,28 @@ def test_a_judge_of_ones_own_is_asked_a_kind_at_a_time_and_its_exception_is_an_o
     assert (failed.conversation_id, failed.outcome) == ("c001", "error")
     assert {len(set(call)) for call in judge.calls} == {1}
     assert len(judge.calls) == 2 * 47
+
+
+def test_what_is_no_conversation_among_many_is_named_by_its_number(learnt: Learnt) -> None:
+    with pytest.raises(WrongUse, match="item 2: not a conversation, but int"):
+        pollex.Scorer.load(learnt.rubrics).score_many([small_log()[0], 5])
+
+
+def test_one_judges_name_is_no_list_of_judges(learnt: Learnt) -> None:
+    with pytest.raises(WrongUse, match="one name, 'all', for a set of judges"):
+        pollex.Scorer.load(learnt.rubrics).score(small_log()[0], "all")
+
+
+def test_a_path_is_no_rubric_set(learnt: Learnt) -> None:
+    with pytest.raises(WrongUse, match=r"not a rubric set, but PosixPath → .*Scorer.load"):
+        pollex.Scorer(learnt.rubrics)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("named", [{"base_url": "http://localhost:1/v1"}, {"model": 5}], ids=str)
+@pytest.mark.parametrize("judge", [None, Agreeable()], ids=["embedded", "given"])
+def test_a_model_that_nobody_would_ask_is_refused(learnt: Learnt, judge: Agreeable | None, named: Any) -> None:
+    with pytest.raises(WrongUse, match="would not be asked → leave out model and base_url"):
+        pollex.Scorer(pollex.RubricSet.load(learnt.rubrics), judge, **named)
 
 
 def test_an_edited_set_is_refused_with_what_to_do(learnt: Learnt, tmp_path: Path) -> None:
@@ -193,6 +225,37 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
 
 
 ANSWERED = {"role": "assistant", "content": "Here it is."}
+
+
+def test_an_interrupt_ends_what_was_begun_inside_a_running_event_loop(learnt: Learnt) -> None:
+    begun, cancelled = threading.Event(), []
+
+    class Slow(Agreeable):
+        async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+            begun.set()
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                cancelled.append(conversation.id)
+                raise
+            return []
+
+    async def cell() -> None:
+        pollex.Scorer(pollex.RubricSet.load(learnt.rubrics), Slow()).score(small_log()[3])
+
+    def interrupt() -> None:
+        begun.wait()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    notebook, user = asyncio.new_event_loop(), threading.Thread(target=interrupt)
+    user.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            notebook.run_until_complete(cell())
+    finally:
+        user.join()
+        notebook.close()
+    assert set(cancelled) == {small_log()[3]["id"]}
 
 
 async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:

@@ -1,0 +1,54 @@
+"""Runs what is asynchronous for callers that are not, wherever they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end, also where an event loop is running already, as in a notebook.
+
+    An interrupt cancels it, there too: what is out is still awaited, and nothing more is begun.
+    """
+    if running_loop() is None:
+        return asyncio.run(work)
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    stopped = threading.Event()
+
+    async def stoppable() -> T:
+        task = asyncio.current_task()
+        assert task is not None, "asyncio.run makes one"
+        begun.append((task.get_loop(), task))
+        if stopped.is_set():  # between the interrupt and here
+            work.close()
+            raise asyncio.CancelledError
+        return await work
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        try:
+            # A thread that is interrupted while it starts is not awaited at the end: let it start with nothing to do.
+            thread.submit(int).result()
+            return thread.submit(asyncio.run, stoppable()).result()
+        except KeyboardInterrupt:
+            stopped.set()
+            if not begun:
+                work.close()
+            for loop, task in begun:
+                with suppress(RuntimeError):  # it has ended meanwhile, and its loop is closed
+                    loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of this thread; None where none runs."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,122 @@
+"""A scorer on a model: one store, whoever asks, and let go of again."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from protocol_server import ProtocolServer
+from small_log import small_log
+from small_runs import same_environment
+
+import pollex
+from pollex.errors import ModelUnavailable, StoreBusy, WrongUse
+from pollex.store.store import Store
+
+MESSAGES = small_log()[3]["messages"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer(script=[{"do": "attentive"}]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def rubrics(server: ProtocolServer, tmp_path_factory: pytest.TempPathFactory) -> pollex.RubricSet:
+    log = [pollex.Conversation.model_validate(fields) for fields in labelled()]
+    store = tmp_path_factory.mktemp("learnt") / ".pollex"
+    with same_environment():
+        return pollex.learn(log, model="m", base_url=server.url, rubrics="generic", store=store)
+
+
+def labelled() -> Iterator[dict[str, Any]]:
+    for row in small_log():
+        if row["thumbs"] in {"up", "down"}:
+            label = "positive" if row["thumbs"] == "up" else "negative"
+            yield {"id": row["id"], "turns": row["messages"], "label": label}
+
+
+def test_a_first_call_that_fails_leaves_the_store_to_others(rubrics: pollex.RubricSet, store: Path) -> None:
+    refused = pollex.Scorer(rubrics, store=store)
+    with pytest.raises(WrongUse, match="confirm it: --base-url"):
+        refused.score(MESSAGES)
+    Store.open(store).close()
+
+
+def test_a_set_learnt_with_a_chat_model_of_the_users_asks_for_that(rubrics: pollex.RubricSet, store: Path) -> None:
+    options = rubrics.judge.options | {"place": "langchain:somebody.Chat:0123"}
+    theirs = rubrics.model_copy(update={"judge": rubrics.judge.model_copy(update={"options": options})})
+    with pytest.raises(WrongUse, match=r"answered at langchain:.* → give it in Python: .*model="):
+        pollex.Scorer(theirs, store=store).score(MESSAGES)
+
+
+def test_a_scorer_that_nobody_holds_any_more_leaves_its_store_to_others(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
+) -> None:
+    first = pollex.Scorer(rubrics, base_url=server.url, store=store).score(MESSAGES)
+    assert pollex.Scorer(rubrics, base_url=server.url, store=store).score(MESSAGES) == first
+
+
+def test_who_has_the_store_open_in_this_process_is_told_to_close_it(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
+) -> None:
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer:
+        scorer.score(MESSAGES)
+        with pytest.raises(StoreBusy, match=r"process \d+, which is this one → close .*scorer.close\(\)"):
+            Store.open(store)
+    Store.open(store).close()
+
+
+def test_threads_that_ask_first_share_one_store_and_one_probe(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
+) -> None:
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer, ThreadPoolExecutor(8) as threads:
+        scores = list(threads.map(scorer.score, [row["messages"] for row in small_log()[:8]]))
+        assert {score.outcome for score in scores} == {"scored"}
+        assert scorer.score_many([row["messages"] for row in small_log()[:8]]) == scores
+
+
+async def test_tasks_that_ask_first_share_one_store_and_a_blocking_call_among_them_is_refused(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
+) -> None:
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer:
+        tasks = [asyncio.create_task(scorer.ascore(MESSAGES)) for _ in range(3)]
+        await asyncio.sleep(0)  # the first of them has begun
+        assert scorer._hirer is asyncio.get_running_loop()
+        with pytest.raises(WrongUse, match="here, await ascore"):
+            scorer.score(MESSAGES)
+        one, *others = await asyncio.gather(*tasks)
+        assert others == [one, one]
+        assert scorer.score(MESSAGES) == one
+
+
+def test_event_loops_that_are_gone_keep_no_connections(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer:
+        for row in small_log()[:4]:
+            asyncio.run(scorer.ascore(row["messages"]))
+        assert scorer._gateway is not None
+        assert len(scorer._gateway._sessions) == 1
+    del scorer
+    gc.collect()
+    assert "Unclosed" not in caplog.text
+
+
+def test_a_scorer_asks_again_after_a_first_call_that_failed(
+    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
+) -> None:
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer:
+        server.script([{"do": "status", "code": 500}])
+        try:
+            with pytest.raises(ModelUnavailable):
+                scorer.score(MESSAGES)
+        finally:
+            server.script([{"do": "attentive"}])
+        assert scorer.score(MESSAGES).outcome == "scored"
