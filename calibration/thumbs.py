@@ -16,7 +16,8 @@ import numpy as np
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.weighed_sum import WeighedSum
-from pollex.calibration.questionnaire import Bools, Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire, Scale
+from pollex.calibration.trials import standard_error
 
 THUMB = "thumb"
 LIKERT = 5
@@ -52,7 +53,7 @@ class CandidateScore:
     Attributes:
         log_loss: Mean −log p of what was given, in nats.
         behind: Its log-loss less that of the best.
-        error: Standard error of `behind`, over rows.
+        error: Standard error of `behind`, over what goes together.
     """
 
     name: str
@@ -89,7 +90,11 @@ def candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
 
 
 def contest(
-    folds: Sequence[Fold], positive: Bools, judges: Judges = None, progress: Callable[[], None] = lambda: None
+    folds: Sequence[Fold],
+    positive: Bools,
+    judges: Judges = None,
+    progress: Callable[[], None] = lambda: None,
+    together: Ints | None = None,
 ) -> Contest:
     """Fits every candidate without each fold, and measures it there.
 
@@ -99,6 +104,8 @@ def contest(
         judges: Who gave them `[row]`; None where nobody is known. A fold is predicted for somebody unknown, as a new
             conversation is.
         progress: Told after each fold.
+        together: What goes together, a user's conversations for example, bears one number `[row]`; None: each row is
+            alone.
     """
     proba: dict[str, Floats] = {}
     for fold in folds:
@@ -110,7 +117,8 @@ def contest(
         progress()
     losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
     best = min(losses, key=lambda name: float(losses[name].mean()))
-    scores = tuple(_score(name, loss, losses[best]) for name, loss in losses.items())
+    blocks = np.arange(len(positive)) if together is None else together
+    scores = tuple(_score(name, loss, losses[best], blocks) for name, loss in losses.items())
     return Contest(best, scores, proba[best])
 
 
@@ -153,7 +161,6 @@ def flat(answers: Floats) -> Floats:
     return answers.reshape(len(answers), -1)
 
 
-def _score(name: str, loss: Floats, best: Floats) -> CandidateScore:
+def _score(name: str, loss: Floats, best: Floats, together: Ints) -> CandidateScore:
     behind = loss - best
-    error = float(behind.std(ddof=1) / np.sqrt(len(behind))) if len(behind) > 1 else 0.0
-    return CandidateScore(name, float(loss.mean()), float(behind.mean()), error, len(loss))
+    return CandidateScore(name, float(loss.mean()), float(behind.mean()), standard_error(behind, together), len(loss))

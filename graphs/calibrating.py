@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pollex.agents.answers import LIKERT, Answer, Unanswered
 from pollex.agents.rubrics import Rubric
 from pollex.conversations.model import Conversation, Label
-from pollex.conversations.splits import folds
+from pollex.conversations.splits import folds, together
 from pollex.errors import BadLabels, WrongUse
 from pollex.selection.policies import select
 
@@ -142,7 +142,7 @@ def compared(
         chosen = select(values[~out], positive[~out], sat, ids, budget, alpha, rng, policy)
         places = [step.index for step in chosen.steps]
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
-    return contest(parts, positive, judges_of(training), progress)
+    return contest(parts, positive, judges_of(training), progress, together(training))
 
 
 def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:

@@ -103,7 +103,7 @@ def _held_out(record: GuaranteeRecord) -> str:
 
 def _counted(hits: int, n: int, blocks: int) -> str:
     """A count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
-    low, high = share_interval(hits * blocks / n, blocks)
+    low, high = share_interval(hits, n, units=blocks)
     return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from langgraph.types import Send, interrupt
 from pollex.agents.answers import Question, Unanswered
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.verdicts import Votes
-from pollex.conversations.splits import folds
+from pollex.conversations.splits import folds, together
 from pollex.errors import BadLabels
 from pollex.graphs.runtime import Shelf
 from pollex.graphs.tallies import PERSON, Tally, Work, persons_answer, persons_question, run_question
@@ -113,11 +114,12 @@ def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
     work.fitted = fitted_tau(entropy, mode, truth, precision)
     work.rule = replace(work.rule, tau=work.fitted.tau)
     k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())
-    try:
-        dealt = folds([context.shelf[id_] for id_ in used], k, SEED) if k > 1 else None
-    except BadLabels:  # too few groups of conversations that belong together
-        dealt = None
-    work.unseen = None if dealt is None else crossfitted(entropy, mode, truth, precision, dealt)
+    if k < 2:
+        return
+    labelled = [context.shelf[id_] for id_ in used]
+    with suppress(BadLabels):  # too few groups of conversations that belong together
+        dealt = folds(labelled, k, SEED)
+        work.unseen = crossfitted(entropy, mode, truth, precision, dealt, together(labelled))
 
 
 def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001

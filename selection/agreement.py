@@ -43,11 +43,13 @@ class Side:
         n: How many have a truth.
         right: Those among them whose mode is the truth; a tie is not.
         tied: Those without a mode; they count as −1.
+        units: How many they are if those that go together count as one; None: each is alone.
     """
 
     n: int
     right: int
     tied: int
+    units: int | None = None
 
     @property
     def precision(self) -> float | None:
@@ -57,7 +59,7 @@ class Side:
     @property
     def precision_interval(self) -> tuple[float, float] | None:
         """95 % interval of that share; None where there is nothing."""
-        return share_interval(self.right, self.n) if self.n else None
+        return share_interval(self.right, self.n, units=self.units) if self.n else None
 
     @property
     def score(self) -> float | None:
@@ -73,10 +75,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Filtered:
-    """What τ does to conversations with a truth: those that pass, and those that don't."""
+    """What τ does to conversations with a truth: those that pass, and those that don't; `units` as of a side."""
 
     passed: Side
     left: Side
+    units: int | None = None
 
     @property
     def coverage(self) -> float | None:
@@ -88,7 +91,7 @@ class Filtered:
     def coverage_interval(self) -> tuple[float, float] | None:
         """95 % interval of the coverage."""
         n = self.passed.n + self.left.n
-        return share_interval(self.passed.n, n) if n else None
+        return share_interval(self.passed.n, n, units=self.units) if n else None
 
 
 def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
@@ -106,21 +109,33 @@ def _passing(entropy: Floats, mode: Ints, tau: float) -> Flags:
     return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
 
 
-def _sides(passes: Flags, mode: Ints, truth: Ints) -> Filtered:
-    return Filtered(_side(mode[passes], truth[passes]), _side(mode[~passes], truth[~passes]))
+def _sides(passes: Flags, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+    return Filtered(
+        _side(passes, mode, truth, together),
+        _side(~passes, mode, truth, together),
+        None if together is None else len(np.unique(together)),
+    )
 
 
-def _side(mode: Ints, truth: Ints) -> Side:
-    return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()))
+def _side(on_it: Flags, mode: Ints, truth: Ints, together: Ints | None) -> Side:
+    mode, truth = mode[on_it], truth[on_it]
+    units = None if together is None else len(np.unique(together[on_it]))
+    return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
 
 
-def share_interval(hits: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Clopper–Pearson interval of a share: at least `level` whatever the share is. Hits may be a mean, no whole number.
+def share_interval(hits: float, n: int, level: float = 0.95, *, units: int | None = None) -> tuple[float, float]:
+    """Clopper–Pearson interval of a share: at least `level` whatever the share is.
+
+    Args:
+        units: How many the n are if those that go together count as one, as if they had but one thing to say, which
+            gives the widest interval; None: each is alone.
 
     Source: Clopper, Pearson 1934, 10.1093/biomet/26.4.404.
     """
     from scipy.stats import beta  # a second to import
 
+    if units is not None and n:
+        hits, n = hits * units / n, units
     tail = (1 - level) / 2
     low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
@@ -178,7 +193,9 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float) -> Fi
     return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best)
 
 
-def crossfitted(entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints) -> Filtered:
+def crossfitted(
+    entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
+) -> Filtered:
     """What a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
 
     Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
@@ -187,6 +204,7 @@ def crossfitted(entropy: Floats, mode: Ints, truth: Ints, precision: float, fold
     Args:
         folds: Fold of each conversation [conversation].
         entropy: As for `fitted_tau`; so with the others.
+        together: What goes together bears one number [conversation]; None: each conversation is alone.
     """
     passes = np.zeros(len(truth), dtype=bool)
     for fold in np.unique(folds):
@@ -194,4 +212,4 @@ def crossfitted(entropy: Floats, mode: Ints, truth: Ints, precision: float, fold
         tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
         if tau is not None:
             passes[inside] = _passing(entropy[inside], mode[inside], tau)
-    return _sides(passes, mode, truth)
+    return _sides(passes, mode, truth, together)

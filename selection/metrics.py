@@ -179,8 +179,7 @@ def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Metric:
     hits, n = int(part.sum()), int(whole.sum())
     if not n:
         return Metric(None, None, None, 0, empty)
-    units = len(np.unique(unit[whole]))
-    low, high = share_interval(hits * units / n, units)
+    low, high = share_interval(hits, n, units=len(np.unique(unit[whole])))
     return Metric(hits / n, low, high, n)
 
 

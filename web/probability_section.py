@@ -80,6 +80,8 @@ def _truth(record: CalibratorRecord) -> Markup:
         f"Less is better; 95{SPACE}% intervals. The class share says of every conversation how many of the "
         "training conversations were positive. An advantage whose interval includes 0 is open."
     )
+    if record.training and record.compared:
+        caption += " Those on training conversations chose the model, which flatters it a little."
     if not rows:
         return tag("p", "No conversation is left that had no part in them: how true they are is not known.")
     return _table("How true they are", caption, ["", *MEASURES], rows, "figures")
@@ -106,7 +108,8 @@ def _compared(record: CalibratorRecord) -> Markup:
         return tag("p", f"Models were not compared, as {why}: {record.chosen} was taken.")
     caption = (
         "Mean log-loss on training conversations that neither the model nor the choice of rubrics saw (5 folds, "
-        "rubrics chosen anew without each). A difference within two standard errors is noise."
+        "rubrics chosen anew without each). A difference within two standard errors, which take what goes together "
+        "as one, is noise."
     )
     head = ["Model", "Log-loss", "behind the best", "standard error"]
     ordered = sorted(record.compared, key=lambda row: row.log_loss)

@@ -73,6 +73,18 @@ def test_rubrics_may_differ_from_fold_to_fold() -> None:
     assert len(told) == 5
 
 
+def test_rows_that_go_together_say_less_of_who_is_behind() -> None:
+    answers, positive = drawn()
+    twice, thumbs = answers.repeat(2, axis=0), positive.repeat(2)
+    folds = [Fold(fold.out.repeat(2), SIGNS, twice) for fold in dealt(answers)]
+    alone, paired = contest(folds, thumbs), contest(folds, thumbs, together=np.arange(60).repeat(2))
+    assert paired.held_out == pytest.approx(alone.held_out)
+    for one, both in zip(alone.scores, paired.scores, strict=True):
+        assert both.behind == one.behind
+        assert both.error == pytest.approx(one.error * np.sqrt(2 * (60 / 59) / (120 / 119)))
+    assert any(score.error > 0 for score in paired.scores)
+
+
 def test_the_questionnaire_asks_the_rubrics_and_not_the_thumb() -> None:
     questions = questionnaire(["r1", "r2"])
     assert [scale.question for scale in questions.asked] == ["r1", "r2"]

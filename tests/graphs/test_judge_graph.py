@@ -204,6 +204,7 @@ async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are
     assert (found.fitted.n, found.fitted.passed, found.fitted.right) == (4, 3, 3)
     assert found.unseen is not None
     assert found.unseen.passed.n + found.unseen.left.n == 4
+    assert found.unseen.units == 4
     assert found.rule.tau == pytest.approx(0.59827, abs=1e-5)
     assert found.counts == {"rated": 3, "disagreement": 1, "too_few_runs": 1}
 
@@ -223,7 +224,14 @@ async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resum
     assert found.fitted is not None
     assert found.unseen is not None
     assert found.unseen.passed.n + found.unseen.left.n == found.fitted.n == 24
+    assert found.unseen.units == 24
     assert again.unseen == taken_up.unseen == turned.unseen == found.unseen
+    users = [
+        one.model_copy(update={"group": one.id[-2:].strip("pn")}) for one in log
+    ]  # each has a thumb of either kind
+    grouped = await judged(store, log=users, **changes)
+    assert grouped.unseen is not None
+    assert grouped.unseen.units == 12
 
 
 async def test_with_one_thumb_of_a_kind_nothing_is_told_of_unseen_thumbs(store: Store) -> None:

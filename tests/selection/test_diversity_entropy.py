@@ -117,6 +117,18 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     assert fitted_tau(de, picked, truth, 0.9).precision == 1.0  # on what it was fitted to it looks better
 
 
+def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
+    de, truth = np.array([0.0, 0.0, 0.0, 0.0, 0.6, 0.6, 0.6, 0.6]), np.array([0, 0, 0, 1, 0, 1, 0, 1])
+    folds, picked = np.array([0, 0, 1, 1] * 2), np.zeros(8, dtype=np.int64)
+    alone = crossfitted(de, picked, truth, 0.5, folds)
+    paired = crossfitted(de, picked, truth, 0.5, folds, np.array([0, 0, 1, 1, 2, 2, 2, 2]))
+    assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
+    assert (paired.passed.units, paired.units) == (3, 3)
+    assert paired.passed.precision_interval == pytest.approx(share_interval(5 * 3 / 8, 3))
+    assert paired.coverage_interval == share_interval(3, 3)
+    assert (alone.passed.units, alone.coverage_interval) == (None, share_interval(8, 8))
+
+
 def test_a_fold_passes_nothing_where_the_others_reach_no_precision() -> None:
     de, picked, truth = np.zeros(4), np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
     found = crossfitted(de, picked, truth, 0.9, np.array([0, 0, 1, 1]))
