@@ -15,6 +15,7 @@ from pollex.conversations.model import Conversation, Turn
 from pollex.conversations.referenced import Case
 from pollex.errors import PollexError
 from pollex.graphs.asking import detail_of
+from pollex.graphs.runtime import context_of
 from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.prompts.referencing.profile import ReferencingProfile
 from pollex.store.rows import conversation_rows
@@ -35,8 +36,9 @@ class AnswerContext(WaveContext):
 
 async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
     """The next wave of questions."""
-    with runtime.context.tracer.span("plan_wave", kind="node") as span:
-        planned = runtime.context.next_wave(state)
+    context = context_of(runtime)
+    with context.tracer.span("plan_wave", kind="node") as span:
+        planned = context.next_wave(state)
         span.outputs(planned["wave"])
     return planned
 

@@ -17,7 +17,7 @@ from pollex.agents.ensemble import Ensemble
 from pollex.agents.verdicts import Votes
 from pollex.conversations.splits import folds, together
 from pollex.errors import BadLabels
-from pollex.graphs.runtime import Shelf
+from pollex.graphs.runtime import Shelf, context_of
 from pollex.graphs.tallies import PERSON, Tally, Work, persons_answer, persons_question, run_question
 from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.selection.agreement import crossfitted, entropies, fitted_tau, modes
@@ -58,7 +58,7 @@ class JudgeContext(WaveContext):
 
 async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveState:
     """The next wave of conversations."""
-    context = runtime.context
+    context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
         await context.ensemble.prepare([context.shelf[id_] for id_ in planned["wave"]])

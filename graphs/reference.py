@@ -14,6 +14,7 @@ from pollex.agents.llm.reference_judge import plain_question, questions_for, typ
 from pollex.agents.roles import Judge
 from pollex.conversations.referenced import Case
 from pollex.graphs.asking import ask
+from pollex.graphs.runtime import context_of
 from pollex.graphs.waves import Item, WaveContext, WaveState
 from pollex.prompts.referencing.profile import ReferencingProfile
 
@@ -48,8 +49,9 @@ class ReferenceContext(WaveContext):
 
 async def plan_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
     """The next wave of cases."""
-    with runtime.context.tracer.span("plan_wave", kind="node") as span:
-        planned = runtime.context.next_wave(state)
+    context = context_of(runtime)
+    with context.tracer.span("plan_wave", kind="node") as span:
+        planned = context.next_wave(state)
         span.outputs(planned["wave"])
     return planned
 

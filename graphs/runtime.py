@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic_core.core_schema import CoreSchema, any_schema
 
 from pollex.agents.roles import Agent, Deduplicator, Extractor, Judge, Summarizer, Updater
 from pollex.conversations.model import Conversation
+from pollex.errors import WrongUse
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 WAVE = 1024
 """Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
@@ -113,6 +117,24 @@ class Context:
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
         """Live objects have no schema; LangGraph Studio asks for one, and fails without this answer."""
         return any_schema()
+
+
+C = TypeVar("C", bound=Context)
+
+
+def context_of(runtime: Runtime[C]) -> C:
+    """What a graph's first node works with.
+
+    Raises:
+        WrongUse: The graph was run by itself, as a button of LangGraph Studio does.
+    """
+    if runtime.context is None:
+        raise WrongUse(
+            "the graph was given no store, roles and conversations to work with",
+            remedy="run it by a command (pollex learn --help) or by the functions of graphs/runs.py; what ran, "
+            "`pollex trace last` shows",
+        )
+    return runtime.context
 
 
 def waves_needed(items: int, wave: int) -> int:

@@ -15,7 +15,7 @@ from pollex.agents.rubrics import Polarity
 from pollex.graphs.asking import ask
 from pollex.graphs.netsat import NetSat
 from pollex.graphs.results import score_row
-from pollex.graphs.runtime import Shelf
+from pollex.graphs.runtime import Shelf, context_of
 from pollex.graphs.waves import Item, WaveContext, WaveState
 
 
@@ -36,7 +36,7 @@ class ScoreContext(WaveContext):
 
 async def plan_wave(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
     """The next wave of conversations."""
-    context = runtime.context
+    context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
         await context.judge.prepare([context.shelf[id_] for id_ in planned["wave"]])

@@ -29,6 +29,7 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.netsat import Score
 from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.profile import DomainProfile, profile_at
+from pollex.python_words import python_words
 from pollex.rehiring import embedded_judge, hire_judge
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
 from pollex.store.store import DEFAULT, Store
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
 
 
+@python_words()
 def read_logs(sources: str | Path | Sequence[str | Path], **options: Any) -> Logs:
     """Conversations from JSON lines, JSON, CSV or Parquet files.
 
@@ -56,6 +58,7 @@ def read_logs(sources: str | Path | Sequence[str | Path], **options: Any) -> Log
     return reading.read_logs(sources, options=ReadOptions(**options))
 
 
+@python_words()
 def learn(
     logs: Logs | Iterable[Conversation],
     *,
@@ -164,6 +167,7 @@ class Scorer:
         WrongUse: No rubric set is given, or a model that nobody would ask.
     """
 
+    @python_words()
     def __init__(
         self,
         rubrics: RubricSet,
@@ -215,9 +219,11 @@ class Scorer:
 
         A model's connections last as long as the event loop: ask from one, not from an `asyncio.run` a conversation.
         """
-        known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
-        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
+        with python_words():
+            known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
+            return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
 
+    @python_words()
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
         """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none.
 

@@ -20,6 +20,7 @@ from pollex.graphs.learn.assembly import assemble, compare
 from pollex.graphs.learn.batches import Rubrics, Written, write_rubrics
 from pollex.graphs.learn.choice import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
+from pollex.graphs.runtime import context_of
 from pollex.store.resume import step
 from pollex.store.rows import RubricSetRow, packed, rubric_rows
 
@@ -28,7 +29,7 @@ STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-ou
 
 async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """The extractor learns what separates the classes of the training log."""
-    context = runtime.context
+    context = context_of(runtime)
     if len(context.work.extractions) < len(context.training):
         with context.tracer.span("study_log", kind="node"):
             await context.roles.extractor.study(context.training)
@@ -114,7 +115,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 
 async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """The judge learns its scale for the pool, on training conversations alone."""
-    context = runtime.context
+    context = context_of(runtime)
     with context.tracer.span("study_pool", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
         await context.roles.judge.study(context.training, context.work.kept)
     return {}

@@ -44,7 +44,7 @@ def labelled() -> Iterator[dict[str, Any]]:
 
 def test_a_first_call_that_fails_leaves_the_store_to_others(rubrics: pollex.RubricSet, store: Path) -> None:
     refused = pollex.Scorer(rubrics, store=store)
-    with pytest.raises(WrongUse, match="confirm it: --base-url"):
+    with pytest.raises(WrongUse, match="confirm it: base_url='http"):
         refused.score(MESSAGES)
     Store.open(store).close()
 

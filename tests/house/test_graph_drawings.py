@@ -7,10 +7,13 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from langgraph.graph.state import CompiledStateGraph
 from rooms import ROOT
+
+from pollex.errors import WrongUse
 
 GRAPHS: dict[str, str] = json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"]
 
@@ -67,3 +70,11 @@ def test_every_node_can_be_reached_and_says_what_it_does(name: str, drawings: Mo
 def test_every_graph_of_the_house_is_listed() -> None:
     built = {path for path in (ROOT / "graphs").rglob("*.py") if "\ngraph = build()" in path.read_text("utf-8")}
     assert built == {ROOT / target.partition(":")[0] for target in GRAPHS.values()}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+async def test_a_graph_that_is_run_by_itself_says_how_it_is_run(name: str) -> None:
+    path, variable = GRAPHS[name].split(":")
+    graph: CompiledStateGraph[Any, Any, Any, Any] = getattr(module_at(ROOT / path, f"alone_{name}"), variable)
+    with pytest.raises(WrongUse, match=r"no store, roles and conversations .* → run it by a command"):
+        await graph.ainvoke({})
