@@ -35,7 +35,7 @@ def test_a_call_that_never_ends_ends_at_the_deadline(bench: Bench, rule: dict[st
     bench.server.script(faulty(ONE, **rule))
     began = time.monotonic()
     ended = bench.run(bench.scoring("--deadline", 2))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
     assert ended.code == 3
     assert ended.json["outcomes"] == {"error": 1, "scored": 9}
     assert bench.judged == 20  # it may be being worked on, so it is not sent again

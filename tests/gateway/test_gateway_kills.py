@@ -87,7 +87,7 @@ def test_ctrl_c_stops_at_once_stores_what_is_in_flight_and_repeats_nothing(
     received = server.counts()["received"]
     assert received <= 48 + 16
     assert not (tmp_path / "answers.json").exists()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     server.script([])
     assert finish(server.url, tmp_path, 16) == unbroken
     assert server.counts()["received"] == CALLS
