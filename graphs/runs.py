@@ -134,9 +134,17 @@ async def refit(
         rubric_set.prompts,
         refit_graph.graph,
     )
+    known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learnt_from}
+    return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
+
+
+def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> RubricSet:
+    """The set with what stays of the one before, and without what conversations can't give that it was learnt from.
+
+    Args:
+        known: Ids of those conversations.
+    """
     fitted, notes = learned.rubric_set, []
-    learnt_from = rubric_set.learnt_from
-    known = {c.id for c in logs if c.text_hash[:16] in learnt_from}
     seen = Counter(score.side for score in learned.scores if score.conversation_id in known)
     if seen["held_out"]:
         notes.append(
@@ -150,16 +158,17 @@ async def refit(
             "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
         fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
+    learnt_from = before.learnt_from
     fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
     hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
     kept = {
-        "reasons": rubric_set.reasons,
-        "dropped": rubric_set.dropped,
-        "roles": rubric_set.roles | {"judge": roles.judge.name},
+        "reasons": before.reasons,
+        "dropped": before.dropped,
+        "roles": before.roles | {"judge": fitted.roles["judge"]},
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes),
     }
-    return replace(learned, rubric_set=fitted.model_copy(update=kept))
+    return fitted.model_copy(update=kept)
 
 
 def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
