@@ -111,15 +111,16 @@ def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
     votes = votes.reshape(len(used), len(context.question.options))
     truth = np.array([context.truth[id_] for id_ in used], dtype=np.int64)
     entropy, mode = entropies(votes), modes(votes)
-    work.fitted = fitted_tau(entropy, mode, truth, precision)
+    labelled = [context.shelf[id_] for id_ in used]
+    blocks = together(labelled)
+    work.fitted = fitted_tau(entropy, mode, truth, precision, blocks)
     work.rule = replace(work.rule, tau=work.fitted.tau)
     k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())
     if k < 2:
         return
-    labelled = [context.shelf[id_] for id_ in used]
     with suppress(BadLabels):  # too few groups of conversations that belong together
         dealt = folds(labelled, k, SEED)
-        work.unseen = crossfitted(entropy, mode, truth, precision, dealt, together(labelled))
+        work.unseen = crossfitted(entropy, mode, truth, precision, dealt, blocks)
 
 
 def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001

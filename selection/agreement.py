@@ -152,6 +152,7 @@ class FittedTau:
         passed: Those among them that pass.
         right: Those of these that are right.
         best: The highest precision that any τ has on them; None where none of them has a mode.
+        units: How many those that pass are if those that go together count as one; None: each is alone.
     """
 
     tau: float | None
@@ -159,6 +160,7 @@ class FittedTau:
     passed: int
     right: int
     best: float | None = None
+    units: int | None = None
 
     @property
     def precision(self) -> float | None:
@@ -168,16 +170,17 @@ class FittedTau:
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % interval of that precision."""
-        return share_interval(self.right, self.passed) if self.passed else None
+        return share_interval(self.right, self.passed, units=self.units) if self.passed else None
 
 
-def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float) -> FittedTau:
+def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:
     """The highest τ at which at least `precision` of the ratings that pass are right.
 
     Args:
         entropy: [conversation]; NaN for one without votes.
         mode: [conversation], `TIE` for none.
         truth: [conversation].
+        together: What goes together bears one number [conversation]; None: each conversation is alone.
     """
     rated = (mode != TIE) & ~np.isnan(entropy)
     order = np.argsort(entropy[rated], kind="stable")
@@ -190,7 +193,8 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float) -> Fi
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)
     at = good[-1]
-    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best)
+    units = None if together is None else len(np.unique(together[rated][order][: at + 1]))
+    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units)
 
 
 def crossfitted(
@@ -204,7 +208,6 @@ def crossfitted(
     Args:
         folds: Fold of each conversation [conversation].
         entropy: As for `fitted_tau`; so with the others.
-        together: What goes together bears one number [conversation]; None: each conversation is alone.
     """
     passes = np.zeros(len(truth), dtype=bool)
     for fold in np.unique(folds):

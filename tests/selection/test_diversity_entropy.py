@@ -125,6 +125,9 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units) == (3, 3)
     assert paired.passed.precision_interval == pytest.approx(share_interval(5 * 3 / 8, 3))
+    fitted = fitted_tau(de, picked, truth, 0.7, np.array([0, 0, 1, 1, 2, 2, 2, 2]))
+    assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
+    assert fitted.interval == pytest.approx(share_interval(3 * 2 / 4, 2))
     assert paired.coverage_interval == share_interval(3, 3)
     assert (alone.passed.units, alone.coverage_interval) == (None, share_interval(8, 8))
 
