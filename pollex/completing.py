@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+HEARING = 0.5
+"""Seconds after which an interrupt is heard that came just before a wait: Python wakes nobody for it."""
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
@@ -35,7 +38,10 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         try:
             # A thread that is interrupted while it starts is not awaited at the end: let it start with nothing to do.
             thread.submit(int).result()
-            return thread.submit(asyncio.run, stoppable()).result()
+            ended = thread.submit(asyncio.run, stoppable())
+            while not wait([ended], timeout=HEARING).done:
+                pass
+            return ended.result()
         except KeyboardInterrupt:
             stopped.set()
             if not begun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +13,11 @@ import pytest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """The suite's processes share the cores, and wait for a second thread of NumPy's longer than the work takes. OpenBLAS
 reads this when NumPy is first loaded, which is after this line, also in the commands that tests start."""
+
+for _number in (signal.SIGINT, signal.SIGHUP):
+    # What runs in the background or under nohup ignores these, and so would every command that a test interrupts.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

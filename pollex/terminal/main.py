@@ -54,7 +54,8 @@ def pollex() -> None:
 def main() -> None:
     """Entry point. Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
     try:
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:

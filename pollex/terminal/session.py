@@ -87,7 +87,9 @@ class Session:
             self.bars.stopped = not self.on_stop
             loop.call_soon_threadsafe(stop)
 
-        before = {number: signal.signal(number, heard) for number in STOPS}
+        # What whoever began this has it ignore, nohup the end of the terminal, stays ignored.
+        heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, heard) for number in heeded}
         try:
             return await task
         except asyncio.CancelledError:

@@ -171,6 +171,22 @@ def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_wi
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 
 
+def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Learnt, store: Path) -> None:
+    """As under nohup: what was ignored before stays ignored, at the start and in the run."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
+            signal.signal(signal.SIGHUP, before)
+            process.send_signal(signal.SIGHUP)
+            assert when(process, in_journal(store, '"status":"unfinished"'))
+            process.send_signal(signal.SIGHUP)
+            found = ended(process)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert found.code == 0, found
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+
+
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
 def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Path, twice: bool) -> None:
     rows = small_log(200)
