@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shlex
 import signal
@@ -56,6 +57,8 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal can't show is spelled out, as on standard error
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:

@@ -247,3 +247,12 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     made = {path.name for path in (tmp_path / "my demo").iterdir()}
     (arrays,) = (name for name in made if name.endswith(".safetensors"))
     assert made - {arrays} == {"rubrics.json", "report.html", "scores.jsonl", ".pollex"}
+
+
+@pytest.mark.parametrize("arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len)
+def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(
+    learnt: Learnt, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = run_apart(*arguments, "--store", learnt.store, cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (ended.code, ended.err) == (0, "")
+    assert "\\x" in ended.out
