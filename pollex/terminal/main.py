@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -34,6 +35,16 @@ class Verbs(click.Group):
             return None
         command: click.Command = import_module(f"{VERBS}.{name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], self.list_commands(ctx), n=1):
+                error.message += f" (Did you mean {near[0]!r}?)"
+            raise
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -29,6 +29,7 @@ def test_every_verb_has_help_that_says_how_it_is_used(pollex: Pollex) -> None:
         assert f"pollex {verb}" in ended.out
     assert version("pollex") in pollex("--version").out
     assert pollex("nonsense").code == 2
+    assert "(Did you mean 'learn'?)" in pollex("lern").err
 
 
 @pytest.mark.parametrize("arguments", [["runs"], ["trace", "last"], ["trace", "learn-1", "--conversation", "c000"]])
