@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from pollex.errors import PollexError
 
-# Commands, in backticks, stay as they are. What follows an option is its value if it is quoted, or ends the clause.
-_OPTION = re.compile(r"`[^`]*`|--(?P<name>[a-z][a-z-]*)(?: (?:(?=')|(?P<value>[^\s,'…]+)(?=$|,)))?")
+# Commands, in backticks, stay as they are, and so does what is quoted. What follows an option is its value if that is
+# quoted, or ends the clause.
+_OPTION = re.compile(r"`[^`]*`|(?<![^\s(])--(?P<name>[a-z][a-z-]*)(?: (?:(?=')|(?P<value>[^\s,'…]+)(?=$|,)))?")
 
 
 @contextmanager

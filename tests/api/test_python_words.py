@@ -23,6 +23,7 @@ from pollex.python_words import in_python
         ("choose another, or drop --require logprobs", "choose another, or drop require='logprobs'"),
         ("which --require asks for", "which require asks for"),
         ("try --encoding utf-8 or latin-1", "try encoding utf-8 or latin-1"),
+        ("the label '--none' is not known", "the label '--none' is not known"),
         ("RFC 4180 -- and no option", "RFC 4180 -- and no option"),
         ("", ""),
     ],
