@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-"""The suite's processes share the cores, and wait for a second thread of NumPy's longer than the work takes. OpenBLAS
-reads this when NumPy is first loaded, which is after this line, also in the commands that tests start."""
+for _library in ("OPENBLAS", "OMP"):
+    # The suite's processes share the cores, and wait for a second thread of NumPy's or torch's longer than the work
+    # takes. It is read when these are first loaded, which is after this line, also in the commands that tests start.
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 for _number in (signal.SIGINT, signal.SIGHUP):
     # What runs in the background or under nohup ignores these, and so would every command that a test interrupts.
