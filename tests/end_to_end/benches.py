@@ -137,6 +137,13 @@ class Bench:
         """Runs a command to its end."""
         return self.start(arguments, **environment).end()
 
+    def kill(self, process: Running) -> int:
+        """Kills a command; how many calls the server has got whose answers are not kept."""
+        process.kill()
+        # What it had sent before is on its way a little longer. The one connection is that which asks.
+        until(lambda: self.server.counts()["open"] <= 1)
+        return self.judged - self.recorded()
+
     def close(self) -> None:
         """Ends the commands that a failed test left behind."""
         for one in self._commands:

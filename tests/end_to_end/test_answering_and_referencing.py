@@ -291,8 +291,7 @@ def test_a_killed_grading_run_goes_on_and_comes_to_the_same(exam: Exam) -> None:
     exam.bench.server.script([{"do": "honest", "latency": 0.05}])
     process = exam.bench.start(exam.judging("--concurrency", 4))
     exam.bench.wait_for_calls(15)
-    process.kill()
-    lost = exam.bench.judged - exam.bench.recorded()
+    lost = exam.bench.kill(process)
     assert exam.judge("--resume").code == 0
     assert exam.bench.judged == 30 + lost
     again = exam.judge(out="again.jsonl").json["usage"]["grade"]

@@ -38,9 +38,8 @@ def test_kills_repeat_no_more_calls_than_were_out_and_change_no_score(
     for moment in moments:
         process = bench.start(bench.scoring("--concurrency", concurrency, *resume))
         bench.wait_for_calls(moment + lost)
-        process.kill()
+        lost = bench.kill(process)
         resume = ["--resume"]
-        lost = bench.judged - bench.recorded()
         assert lost <= concurrency * bench.started
     assert bench.run(bench.scoring("--concurrency", concurrency, *resume)).code == 0
     counts = bench.server.counts()

@@ -24,7 +24,8 @@ tokens.
 `GET /counts`, `POST /script` (rules as JSON) and `POST /reset` are the test's own door.
 
 **Counts**: `received` chat requests; `sent` replies that went out whole, by status in `statuses`; `distinct` bodies;
-`repeated` requests whose body had come before; `connections`; `most_at_once`; `paid`: whole replies with status 200.
+`repeated` requests whose body had come before; `connections`, of them `open` now; `most_at_once`; `paid`: whole replies
+with status 200.
 
 **Rules.** The first rule that applies to a request decides. `match`: text in the request's body (default: any).
 `after`, `count`: skip so many matching requests, then apply so often; `each: true` counts for every distinct body by

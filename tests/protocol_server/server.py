@@ -24,6 +24,7 @@ class State:
     def __init__(self, latency: float, script: Sequence[Rule]) -> None:
         self.latency = latency
         self.script = list(script)
+        self.open = 0
         self.forget()
 
     def forget(self) -> None:
@@ -45,6 +46,7 @@ class State:
             "distinct": len(self.bodies),
             "repeated": self.received - len(self.bodies),
             "connections": self.connections,
+            "open": self.open,
             "most_at_once": self.most_at_once,
         }
 
@@ -96,9 +98,11 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
         self._state.connections += 1
+        self._state.open += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = True
+        self._state.open -= 1
         if self._busy:
             self._state.at_once -= 1
 
