@@ -42,9 +42,9 @@ class Verbs(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if near := get_close_matches(args[0], self.list_commands(ctx), n=1):
-                error.message += f" (Did you mean {near[0]!r}?)"
-            raise
+            if not (near := get_close_matches(args[0], self.list_commands(ctx), n=1)):
+                raise
+            raise click.UsageError(f"{error.message} (Did you mean {near[0]!r}?)", ctx) from error
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
