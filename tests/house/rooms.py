@@ -11,8 +11,13 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-FOLDERS: dict[str, str] = PROJECT["tool"]["setuptools"]["package-dir"]
-"""Package to folder: `pollex.selection` to `selection`."""
+HOUSE = ROOT / "pollex"
+FOLDERS: dict[str, str] = {"pollex": "pollex"} | {
+    f"pollex.{folder.name}": str(folder.resolve().relative_to(ROOT))
+    for folder in sorted(HOUSE.iterdir())
+    if folder.is_dir() and folder.name != "__pycache__"
+}
+"""Package to folder: `pollex.selection` to `selection`, `pollex.store` to `pollex/store`."""
 
 FRONT_DOOR = "the front door"
 ERRORS = "errors"
@@ -28,7 +33,8 @@ class Import:
 
 def files(package: str) -> list[Path]:
     """All files in a package's folder and below, compiled and hidden ones left out."""
-    found = (ROOT / FOLDERS[package]).rglob("*")
+    top = ROOT / FOLDERS[package]
+    found = top.glob("*") if package == "pollex" else top.rglob("*")
     return [path for path in sorted(found) if path.is_file() and path.suffix != ".pyc" and path.name[0] != "."]
 
 
