@@ -41,14 +41,8 @@ format: $(installed)
 lint: $(installed)
 	$(venv)/bin/ruff check .
 
-# mypy doesn't read the mapping of folders to packages, so it is shown a tree that has the packages' shape.
-rooms = $(shell sed -n 's/^"pollex\.\([a-z]*\)" = "\1"$$/\1/p' pyproject.toml)
 types: $(installed)
-	@rm -rf build/types && mkdir -p build/types/pollex
-	@ln -s "$(CURDIR)"/pollex/* build/types/pollex/
-	@for room in $(rooms); do ln -s "$(CURDIR)/$$room" build/types/pollex/; done
-	@cd build/types && { ../../$(python) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
-		-p pollex > report; status=$$?; sed $(foreach room,$(rooms),-e 's#^pollex/$(room)/#$(room)/#') report; exit $$status; }
+	$(python) -m mypy
 
 docs: $(installed)
 	$(python) docs/drawings.py

@@ -29,21 +29,23 @@ from rubicon import learned, resampled_interval
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
-from pollex.agents.answers import Answer
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.calibration.active import doubt_of, most_telling, vectors_of
+from pollex.calibration.active_learning import doubt_of, most_telling, vectors_of
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.measures import log_losses
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.model import Label
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import Logs
+from pollex.formats.read_logs import read_logs
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_set import RubricSet
-from pollex.labelling import embeddings_of
-from pollex.prompts.profile import DomainProfile
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import log_losses
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.label import embeddings_of
 
 THUMB = "thumb"
 OURS, RANDOM = "most telling", "random"

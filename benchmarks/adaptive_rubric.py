@@ -22,7 +22,7 @@ from llm_rubric_data import Sheets, read_sheets
 from question_orders import ADAPTIVE, FIXED, FOLDS, POLICIES, RANDOM, Outcome, crossfitted, transferred
 
 from pollex.calibration.models import model_named
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 
 RESAMPLES = 2000
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pollex.calibration.authors import Settings, fitted
 from pollex.calibration.crossfit import dealt
-from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
-from pollex.calibration.layout import table_of
-from pollex.calibration.questionnaire import Floats
-from pollex.calibration.sheets import Sheets
-from pollex.calibration.sweep import Family, Sweep
+from pollex.calibration.judgments import Sheets
+from pollex.calibration.network.batched import table_of
+from pollex.calibration.network.paper_recipe import Settings, fitted
+from pollex.calibration.network.search import BATCHES, EPOCHS, RATES, UNITS
+from pollex.calibration.network.sweep import Family, Sweep
+from pollex.measures.arrays import Floats
 
 QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8", "Q0")
 JUDGES, OPTIONS, FOLDS, SEED = 24, 4, 5, 43

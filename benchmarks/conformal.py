@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 from embedded_pools import JudgedPool, judged_pool
 
-from pollex.conversations.logs import read_logs
-from pollex.prompts.profile import DomainProfile
-from pollex.selection.agreement import share_interval
+from pollex.formats.read_logs import read_logs
+from pollex.measures.intervals import share_interval
+from pollex.prompts.domain import DomainProfile
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.conformal import DELTA, guaranteed_window
+from pollex.selection.guarantee import DELTA, guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.selection.pool import Pool

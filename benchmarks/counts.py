@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 
 Floats = npt.NDArray[np.float64]
 

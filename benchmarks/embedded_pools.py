@@ -15,17 +15,17 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.answers import Question
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.rubrics import Polarity, Rubric, with_reasons
-from pollex.conversations.logs import Logs
-from pollex.conversations.model import Conversation
+from pollex.agents.roles import Roles
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split
-from pollex.graphs.asking import ask_sides
-from pollex.graphs.learn.state import LearnSettings, Work, positives
-from pollex.graphs.runtime import Roles
-from pollex.prompts.profile import DomainProfile
-from pollex.workers import embedded_record, embedded_roles
+from pollex.graphs.ask import ask_sides
+from pollex.graphs.learn.state import LearnSettings, Work
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric import Polarity, Rubric, with_reasons
+from pollex.services.roles import embedded_record, embedded_roles
 
 FOLDS = 5
 

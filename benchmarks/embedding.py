@@ -15,7 +15,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Encoder, SentenceTransformersEncoder
 from pollex.agents.embedded.minilm import MiniLM, model_folder
-from pollex.conversations.logs import read_logs
+from pollex.formats.read_logs import read_logs
 
 
 def main() -> None:

@@ -32,24 +32,23 @@ from typing import Any
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
 
-from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.asker import Asker, LlmOptions
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.options import LlmOptions
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
+from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
-from pollex.gateway.limits import Limits
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.graphs.asking import ask_sides
-from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.running import Setting
-from pollex.graphs.runs import score
+from pollex.graphs.ask import ask_sides
+from pollex.graphs.run import Setting
+from pollex.graphs.score.run import score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.event_loop import few_collections
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
-from pollex.terminal.session import few_collections
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent.parent / "tests" / "end_to_end")]
 from judged import MODEL, conversation, rubric_set  # noqa: E402 - what the tests are made of

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pollex.answer_tables import read_answers
 from pollex.calibration.crossfit import dealt
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.formats.read_tables import read_answers
+from pollex.measures.arrays import Floats, Ints
 
 MAIN = "Q0"
 NOT_APPLICABLE = 0.0

@@ -20,7 +20,7 @@ from llm_rubric_data import (
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import model_named
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 
 CV, SYSTEMS, REAL, FEW, CURVE = "cv", "systems", "real", "few", "curve"
 """Where: cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured

@@ -17,10 +17,10 @@ from leftovers import end_with_parent
 from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, FEW, REAL, choice_of, chosen_once, everything
 
-from pollex.calibration.curves import Point, learning_curve
+from pollex.calibration.crossfit import Point, learning_curve
 from pollex.calibration.judgments import judgments
-from pollex.calibration.measures import Predictions
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import Predictions
 
 
 @dataclass(frozen=True)

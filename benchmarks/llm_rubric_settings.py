@@ -26,9 +26,9 @@ from llm_rubric_data import systems_of, with_scores_alone
 from llm_rubric_methods import Method, kind
 from llm_rubric_runs import Material, beside
 
-from pollex.calibration.measures import Assessment, Predictions, assess, log_losses
-from pollex.calibration.questionnaire import Floats
-from pollex.calibration.trials import standard_error
+from pollex.calibration.model_choice import standard_error
+from pollex.measures.arrays import Floats
+from pollex.measures.distributions import Assessment, Predictions, assess, log_losses
 
 GRID: dict[str, tuple[float | None, ...]] = {
     "shared": (1.0, 3.0, 10.0, 30.0, 60.0, 100.0),

@@ -26,11 +26,11 @@ from llm_rubric_methods import (
 )
 from llm_rubric_runs import Done
 
-from pollex.calibration.intervals import Figure, Measured, measured
-from pollex.calibration.intervals import mean_of as mean_over
-from pollex.calibration.measures import Assessment, Predictions, assess, averaged, log_losses
 from pollex.calibration.permutation import Tested, compared_losses
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import Assessment, Predictions, assess, averaged, log_losses
+from pollex.measures.intervals import Figure, Measured, measured
+from pollex.measures.intervals import mean_of as mean_over
 
 WITH_INTERVAL = ("rmse", "pearson", "log_loss")
 SHOWN = ("rmse", "pearson", "spearman", "kendall", "log_loss", "smece")

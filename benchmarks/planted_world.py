@@ -35,16 +35,16 @@ from planted.chat import PlantedChat
 from planted.model import Reader
 from planted.world import World, signals
 
-from pollex.agents.answers import LIKERT
-from pollex.conversations.logs import logs_of
-from pollex.gateway.chat_models import ChatModel
-from pollex.graphs.rubric_set import RubricSet
-from pollex.prompts.profile import DomainProfile
+from pollex.formats.read_logs import logs_of
+from pollex.gateway.langchain import ChatModel
+from pollex.measures.classification import auc
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.metrics import auc
 from pollex.selection.policies import DEFAULT, POLICIES, select
+from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.workers import ModelOptions
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from llm_rubric_data import Sheets, folds_of
 
-from pollex.calibration.adaptive import next_question
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, codes_of
-from pollex.calibration.measures import log_losses
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.calibration.next_question import next_question
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import log_losses
 
 FOLDS = 5
 LEAST = (0.05, 0.02, 0.01, 0.005, 0.002)

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.answers import Answer
 from pollex.agents.ensemble import Ensemble
-from pollex.agents.verdicts import all_but_one, counted
-from pollex.conversations.logs import read_logs
-from pollex.conversations.model import Label
-from pollex.selection.agreement import Side, entropies, filtered, fitted_tau, modes
+from pollex.agents.votes import all_but_one, counted
+from pollex.conversations.conversation import Label
+from pollex.formats.read_logs import read_logs
+from pollex.rubrics.answers import Answer
+from pollex.selection.consensus import Side, entropies, filtered, fitted_tau, modes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +137,7 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
     from pollex.agents.embedded.embedder import Embedder  # these take seconds, and recorded runs need none of them
     from pollex.agents.embedded.rater import EmbeddedRater
-    from pollex.graphs.judging import asked
+    from pollex.graphs.judge.run import asked
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))

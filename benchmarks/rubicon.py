@@ -31,20 +31,22 @@ from counts import count_scores
 from scipy.stats import t as student
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.model import Label
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
-from pollex.graphs import running, runs
-from pollex.graphs.figures import figures
+from pollex.formats.read_logs import read_logs
+from pollex.graphs import run as running
+from pollex.graphs.learn import run as runs
+from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.results import Learned
-from pollex.graphs.rubric_records import Figures
-from pollex.graphs.rubric_set import RubricSet
-from pollex.prompts.profile import DomainProfile
-from pollex.selection.metrics import assess, auc
+from pollex.measures.classification import assess, auc
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.figures import figures
+from pollex.rubrics.records import Figures
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.threshold import Window
+from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.store import Store
-from pollex.workers import embedded_record, embedded_roles
 
 SHOWN = {
     "auc": "AUC",

@@ -34,19 +34,20 @@ from embedded_pools import JudgedPool, judged_pool
 from rubicon import resampled_interval, spread
 from techniques import ADAPTED, PUBLISHED, RUBICON, TABLES, Technique, learnt
 
-from pollex.conversations.logs import Logs, read_logs
+from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import Interrupted, PollexError
+from pollex.formats.read_logs import read_logs
 from pollex.graphs.learn.state import LearnSettings
-from pollex.prompts.profile import DomainProfile
+from pollex.measures.classification import assess
+from pollex.prompts.domain import DomainProfile
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
-from pollex.selection.metrics import assess
 from pollex.selection.policies import ALPHAS, DEFAULT, POLICIES
 from pollex.selection.pool import Pool
 from pollex.selection.threshold import fit_window
+from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.workers import ModelOptions
 
 BUDGET = (10, 10)
 DRAWS = 20

@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pollex.agents.answers import ScaleName
-from pollex.agents.rubric_lists import read_rubrics
 from pollex.conversations.logs import Logs
-from pollex.gateway.chat_models import ChatModel
-from pollex.gateway.usage import StageUsage
-from pollex.graphs import runs
+from pollex.gateway.budget import StageUsage
+from pollex.gateway.langchain import ChatModel
+from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_set import RubricSet
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import ScaleName
+from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
+from pollex.services.options import ModelOptions
+from pollex.services.roles import dismissed, hire
 from pollex.store.store import Store
-from pollex.workers import ModelOptions, dismissed, hire
 
 PUBLISHED: dict[str, tuple[float, ...]] = {
     "BING": (11.0, 58, 70, 64.7, 88, 74.6),

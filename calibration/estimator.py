@@ -11,6 +11,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -18,11 +19,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pollex.calibration.decoding import Aggregate, aggregated
 from pollex.calibration.judgments import NOBODY, Judgments, codes_of, judgments, missing, one_a_row
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
-from pollex.calibration.state import State
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 
 class OneAnswer(UserWarning):
@@ -272,3 +272,49 @@ def _require_answers(found: Judgments, questions: Questionnaire) -> None:
 def single_question(options: int) -> Questionnaire:
     """One question with so many options, worth 0, 1, 2 …"""
     return Questionnaire((Scale("main", tuple(float(place) for place in range(options))),), "main")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that a fitted estimator has learnt.
+
+    Attributes:
+        facts: JSON values.
+        arrays: By name, for safetensors.
+    """
+
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray[Any, Any]]
+
+
+Aggregate = Literal["mean", "max"] | float
+"""How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
+
+
+def aggregated(values: Floats, aggregate: Aggregate) -> Floats:
+    """Values of several judges `[row, judge]` as one `[row]`.
+
+    Raises:
+        WrongUse: Neither `mean` nor `max`, nor a quantile from 0 to 1.
+    """
+    if aggregate == "mean":
+        return np.asarray(values.mean(axis=1))
+    if aggregate == "max":
+        return np.asarray(values.max(axis=1))
+    if isinstance(aggregate, (int, float)) and 0 <= aggregate <= 1:
+        return np.asarray(np.quantile(values, aggregate, axis=1))
+    raise WrongUse(f"no way to aggregate is called {aggregate!r}", remedy="use mean, max or a quantile from 0 to 1")
+
+
+def entropy(proba: Floats) -> Floats:
+    """−Σ p log p in nats `[row]` of distributions `[row, option]`; 0·log 0 is 0."""
+    logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
+    return np.asarray(-(proba * logs).sum(axis=-1))
+
+
+def variance(proba: Floats, values: Sequence[float]) -> Floats:
+    """Variance of the answer's value `[row]` under distributions `[row, option]`, in squared value units."""
+    worth = np.array(values)
+    mean = proba @ worth
+    spread: Floats = (proba * (worth - mean[:, None]) ** 2).sum(axis=1)
+    return spread

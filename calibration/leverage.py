@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from pollex.calibration.intervals import FEWEST, ends
 from pollex.calibration.judgments import codes_of, one_a_row
-from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire
+from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import FEWEST, ends
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.correlations import pearson_statistic
-from pollex.calibration.intervals import BLOCK
-from pollex.calibration.questionnaire import Floats, Ints
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import pearson_statistic
+from pollex.measures.intervals import BLOCK
 
 DRAWS = 10_000
 SAME = 1e-9

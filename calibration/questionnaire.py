@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.errors import WrongUse
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from pollex.measures.arrays import Bools, Floats
 
 SUM_TOLERANCE = 1e-6 + 1e-12
 """By so much the probabilities of one question may exceed 1: 1e-6, and what adding them up in any order rounds off, or

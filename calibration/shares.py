@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.questionnaire import Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 
 
 def shares_of(answers: Ints, before: Floats, strength: float) -> Floats:

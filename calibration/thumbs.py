@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.model_choice import standard_error
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.weighed_sum import WeighedSum
-from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire, Scale
-from pollex.calibration.trials import standard_error
+from pollex.calibration.models.weighted_sum import WeighedSum
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.measures.arrays import Bools, Floats, Ints
 
 THUMB = "thumb"
 LIKERT = 5

@@ -19,7 +19,7 @@ OPENING = """\
 `make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses, and to a
 node that works on one conversation it sends as many tasks as the wave has conversations.
 
-Graphs are run by the functions of `graphs/runs.py`, `judging.py` and `referencing.py`, which begin the run and give the
+Graphs are run by the functions of the `run.py` beside each, which begin the run and give the
 nodes what they work with (`context=`: store, roles, progress). Opened by themselves, as `langgraph.json` has them, they
 can be looked at. State holds ids; all else is in the store, which resumes a run: only waiting for people takes a
 checkpointer.

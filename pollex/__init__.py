@@ -14,11 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api import Scorer, learn, read_logs
-    from pollex.conversations.model import Conversation, Label, Turn
+    from pollex.api import learn, read_logs
+    from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
-    from pollex.graphs.netsat import Score
-    from pollex.graphs.rubric_set import RubricSet
+    from pollex.rubrics.netsat import Score
+    from pollex.rubrics.rubric_set import RubricSet
+    from pollex.services.scorer import Scorer
 
 __all__ = [
     "Conversation",
@@ -33,13 +34,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Conversation": "conversations.model",
-    "Label": "conversations.model",
+    "Conversation": "conversations.conversation",
+    "Label": "conversations.conversation",
     "PollexError": "errors",
-    "RubricSet": "graphs.rubric_set",
-    "Score": "graphs.netsat",
-    "Scorer": "api",
-    "Turn": "conversations.model",
+    "RubricSet": "rubrics.rubric_set",
+    "Score": "rubrics.netsat",
+    "Scorer": "services.scorer",
+    "Turn": "conversations.conversation",
     "learn": "api",
     "read_logs": "api",
 }

@@ -1,5 +1,5 @@
 """`python -m pollex`, where the command is not on the path."""
 
-from pollex.terminal.main import main
+from pollex.cli.main import main
 
 main()

@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.prompts.envelope import escaped
+from pollex.prompts.data_boundary import escaped
 
 
 def numbered(texts: Sequence[str]) -> str:

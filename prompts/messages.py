@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pollex.prompts.envelope import Item, escaped, seal
+from pollex.prompts.data_boundary import Item, escaped, seal
 from pollex.prompts.prompt import Prompt
 
 Message = dict[str, str]

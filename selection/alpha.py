@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.errors import BadLabels
+from pollex.measures.classification import auc
 from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints
-from pollex.selection.metrics import auc
 from pollex.selection.policies import ALPHAS, DEFAULT, policy_named
 from pollex.selection.pool import Budget, Pool
 

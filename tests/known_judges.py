@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.calibration.kept import packed
+from pollex.calibration.storage import packed
 from pollex.calibration.thumbs import PLAIN, fitted
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet
 
 
 def with_judges(rubrics: RubricSet, judges: list[str]) -> RubricSet:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 from small_log import Ended, small_log, with_embeddings, write_log
 
-from pollex.terminal.main import main
-from pollex.terminal.session import STOPS
+from pollex.cli.main import main
+from pollex.cli.session import STOPS
 
 
 class Learnt(NamedTuple):

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.as_is import own_block
-from pollex.calibration.questionnaire import Floats, Ints
-from pollex.calibration.state import State
+from pollex.measures.arrays import Floats, Ints
 
 
 class Argmax(JudgedEstimator):

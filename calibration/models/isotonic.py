@@ -7,12 +7,11 @@ from typing import ClassVar
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.as_is import own_block
-from pollex.calibration.questionnaire import Floats, Ints
-from pollex.calibration.state import State
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 Curves = tuple[Floats, Floats]
 """Scores at which a step begins or ends `[knot]`, ascending, and P(answer > k) there `[knot, options − 1]`."""

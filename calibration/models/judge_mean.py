@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Floats, Ints
 from pollex.calibration.shares import counts_of, learnt_places, shares_of, table_of
-from pollex.calibration.state import State
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 
 class JudgeMean(JudgedEstimator):

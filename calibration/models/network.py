@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import NOBODY, Judgments
-from pollex.calibration.questionnaire import Bools, Floats, Ints
-from pollex.calibration.sheets import Sheets, sheets_of
-from pollex.calibration.state import State
-from pollex.calibration.weights import Array, Weights, joined
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import NOBODY, Judgments, Sheets, sheets_of
+from pollex.calibration.network.weights import Array, Weights, joined
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from pollex.calibration.search import Found, Given
-    from pollex.calibration.training import Heads, Lesson, Plan
+    from pollex.calibration.network.search import Found, Given
+    from pollex.calibration.network.training import Heads, Lesson, Plan
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
@@ -141,7 +139,7 @@ class CalibrationNetwork(JudgedEstimator):
     def _shrunk(self, inputs: Floats, sheets: Sheets, seeds: int) -> tuple[Weights, Weights]:
         """Weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
-        from pollex.calibration import training
+        from pollex.calibration.network import training
 
         heads: Heads = training.heads_of(sheets, self._options(), self._ordinal())
         judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
@@ -153,7 +151,7 @@ class CalibrationNetwork(JudgedEstimator):
         return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
 
     def _searched(self, inputs: Floats, sheets: Sheets, groups: Ints) -> tuple[Weights, Weights]:
-        from pollex.calibration import search, training
+        from pollex.calibration.network import search, training
 
         if self.recipe != "shrunk" or self.heads != "softmax" or self.personal != "all":
             raise WrongUse(
@@ -171,7 +169,7 @@ class CalibrationNetwork(JudgedEstimator):
         return search.trained_with(problem, self.search_.best.family, self.seeds, self.seed)
 
     def _as_given(self, inputs: Floats, sheets: Sheets) -> Given:
-        from pollex.calibration import search
+        from pollex.calibration.network import search
 
         def proba(train: Ints, test: Ints) -> Floats:
             _, tuned = self._shrunk(inputs[train], sheets.where(train), search.NETWORKS)
@@ -180,7 +178,7 @@ class CalibrationNetwork(JudgedEstimator):
         return proba
 
     def _by_the_authors(self, inputs: Floats, sheets: Sheets) -> Weights:
-        from pollex.calibration import authors
+        from pollex.calibration.network import paper_recipe as authors
 
         if strangers := int((sheets.judge == NOBODY).sum()):
             raise WrongUse(
@@ -198,7 +196,7 @@ class CalibrationNetwork(JudgedEstimator):
         return joined([weights.with_judges(order) for weights in each])
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
-        from pollex.calibration import training
+        from pollex.calibration.network import training
 
         sheets = sheets_of(y, self.learnt_)
         judges = len(self.judges_)
@@ -213,14 +211,14 @@ class CalibrationNetwork(JudgedEstimator):
             self.tuned_ = training.trained(self.tuned_, own, plan, self.seed + 4)
 
     def _lesson(self, inputs: Floats, sheets: Sheets) -> Lesson:
-        from pollex.calibration import training
+        from pollex.calibration.network import training
 
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
         blocks = np.repeat(np.arange(len(sizes)), sizes)
         return training.Lesson(inputs, sheets, blocks)
 
     def _plan(self, steps: int, rate: float) -> Plan:
-        from pollex.calibration import training
+        from pollex.calibration.network import training
 
         return training.Plan(steps, rate, self.decay, self.shrinkage, self.dropout)
 

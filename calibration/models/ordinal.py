@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pollex.calibration.cumulative import Terms, alike, distribution, learnt, relearnt, unlearnt, with_judges
-from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.information import Information, information
-from pollex.calibration.inputs import Coding, Inputs, inputs_from, inputs_of
+from pollex.calibration.cumulative_link import Terms, alike, distribution, learnt, relearnt, unlearnt, with_judges
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.features import Coding, Inputs, inputs_from, inputs_of
+from pollex.calibration.fisher_information import Information, information
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Bools, Floats, Ints
-from pollex.calibration.state import State
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Bools, Floats, Ints
 
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""

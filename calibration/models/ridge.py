@@ -8,12 +8,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.inputs import Coding, Inputs, inputs_from, inputs_of
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.features import Coding, Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Floats, Ints
-from pollex.calibration.state import State
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 DOMAIN = 0.01
 """Variance, in units of the residuals', of what another domain changes about everybody's intercept; a tenth of a

@@ -12,15 +12,16 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from pollex.agents.answers import Unanswered
-from pollex.agents.rubrics import Polarity, Reason, Rubric, with_reasons
-from pollex.graphs.asking import ask, extract_from, sides
-from pollex.graphs.calibrating import FOLDS, model_of
-from pollex.graphs.learn.assembly import assemble, compare
-from pollex.graphs.learn.batches import Rubrics, Written, write_rubrics
-from pollex.graphs.learn.choice import candidates, choose
+from pollex.graphs.ask import ask, extract_from, sides
+from pollex.graphs.context import context_of
+from pollex.graphs.learn.assemble import assemble, compare
+from pollex.graphs.learn.calibrate import model_of
+from pollex.graphs.learn.select import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
-from pollex.graphs.runtime import context_of
+from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
+from pollex.rubrics.thumb_model import FOLDS
 from pollex.store.resume import step
 from pollex.store.rows import RubricSetRow, packed, rubric_rows
 

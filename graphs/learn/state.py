@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.answers import LIKERT, Answer, Question, Unanswered
-from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Polarity, Reason, Rubric
+from pollex.agents.roles import Extraction, Roles
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.model import Conversation, Label
 from pollex.errors import WrongUse
-from pollex.graphs.calibrating import ThumbModel
-from pollex.graphs.netsat import value_of
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.runtime import Context, Roles
-from pollex.prompts.profile import DomainProfile
+from pollex.graphs.context import Context
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.netsat import value_of
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.policies import DEFAULT, policy_named
 
 Stage = Literal["pool", "held_out"]
@@ -209,8 +209,3 @@ class LearnContext(Context):
     def questions(self, stage: Stage) -> list[Question]:
         """The stage's rubrics as questions."""
         return [Question.about(rubric, self.judge_record.scale) for rubric in self.rubrics_asked(stage)]
-
-
-def positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
-    """Labels [conversation], true for positive."""
-    return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)

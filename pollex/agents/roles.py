@@ -9,13 +9,53 @@ arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.rubrics import Polarity, Reason, Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Polarity, Reason, Rubric
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Who does the work.
+
+    Attributes:
+        updater: Who writes the rubrics in place of summariser and deduplicator, where SPUR is learnt with.
+    """
+
+    extractor: Extractor
+    summarizer: Summarizer
+    deduplicator: Deduplicator
+    judge: Judge
+    updater: Updater | None = None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Who does what, for the rubric set and for people."""
+        return {role: agent.name for role, agent in self._working.items()}
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of each role, as it was made: a judge that studies changes its own."""
+        return {role: agent.fingerprint for role, agent in self._working.items()}
+
+    @property
+    def _working(self) -> dict[str, Agent]:
+        if self.updater is not None:
+            return {"extractor": self.extractor, "updater": self.updater, "judge": self.judge}
+        return {
+            "extractor": self.extractor,
+            "summarizer": self.summarizer,
+            "deduplicator": self.deduplicator,
+            "judge": self.judge,
+        }
 
 
 class Extraction(BaseModel):

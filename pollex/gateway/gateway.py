@@ -12,21 +12,18 @@ from typing import Self
 from weakref import WeakKeyDictionary
 
 from pollex.errors import Interrupted, PollexError
-from pollex.gateway.calls import Call, Request
-from pollex.gateway.chat_models import ChatModel
+from pollex.gateway.budget import Budget, Limits, UsageTable
+from pollex.gateway.calls import Call, Reply, Request
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.faults import Fault
-from pollex.gateway.flights import Flight
+from pollex.gateway.inflight import Flight
+from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.limits import Budget, Limits
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
-from pollex.gateway.patience import Health, Patience
-from pollex.gateway.reading import read
-from pollex.gateway.replies import Reply
+from pollex.gateway.responses import Fault, read
+from pollex.gateway.retries import Health, Patience
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
-from pollex.gateway.usage import UsageTable
-from pollex.gateway.wires import Wire, connect
+from pollex.gateway.transport import Wire, connect
 
 MENDABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""

@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from pollex.errors import ModelRefused, ModelUnavailable
+from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.chat_models import ChatModel
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
+from pollex.gateway.json_in_text import Block, last_object, value_spans
+from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.limits import Limits
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed, Failed, Malformed, Outcome
-from pollex.gateway.structured import Block, last_object, value_spans
-from pollex.gateway.wires import OpenAIWire
+from pollex.gateway.transport import OpenAIWire
 
 MOST_ALTERNATIVES = 20
 """More `top_logprobs` than these OpenAI refuses."""

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Reason
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.errors import ResumeRefused, WrongUse
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.rubric import Reason
 from pollex.store.rows import read_answer, read_conversation, read_reason
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, fingerprint_diff, read_runs
 from pollex.store.store import Store

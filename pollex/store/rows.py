@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Quote, Reason, Rubric, content_id
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Quote, Reason, Rubric, content_id
 from pollex.store.tables import (
     AnswerRow,
     ConversationRow,

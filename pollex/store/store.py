@@ -23,7 +23,6 @@ from typing import Any, Self
 
 import duckdb
 
-from pollex.conversations.writable import is_text
 from pollex.errors import PollexError, WrongUse
 from pollex.store import database as files
 from pollex.store import journal as lines
@@ -36,6 +35,7 @@ from pollex.store.recovery import Recovery, open_read_only, suspicion
 from pollex.store.runs import Run, Status, run_row
 from pollex.store.tables import Row, RunEventRow, StepRow, now, packed
 from pollex.store.writer import Writer
+from pollex.text import is_text
 
 DEFAULT = Path(STORE)
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Reason, Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import conversations_of, extractions_of
 from pollex.store.rows import read_answer, read_reason, read_rubric
 from pollex.store.store import Store

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pollex.calibration.intervals import Measured
-from pollex.calibration.questionnaire import Floats
-from pollex.calibration.reliability import Reliability
+from pollex.measures.arrays import Floats
+from pollex.measures.intervals import Measured
+from pollex.measures.reliability import Reliability
 from pollex.web.calibration_material import LearningPoint, ResponseCurve
 from pollex.web.markup import Markup, tag
 from pollex.web.plots import Frame, Scale, disc, line, nice_step, svg, text, tick_label, ticks

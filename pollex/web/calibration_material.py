@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pollex.calibration.intervals import Measured, Support
 from pollex.calibration.leverage import Leverage, Whose
-from pollex.calibration.measures import Assessment
-from pollex.calibration.reliability import Reliability
-from pollex.calibration.tables.faults import Fault
-from pollex.calibration.trials import Choice
+from pollex.calibration.model_choice import Choice
+from pollex.formats.columns import Fault
+from pollex.measures.distributions import Assessment
+from pollex.measures.intervals import Measured, Support
+from pollex.measures.reliability import Reliability
 
 
 @dataclass(frozen=True)

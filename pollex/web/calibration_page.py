@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pollex.calibration.intervals import FEWEST, Measured
-from pollex.calibration.measures import Assessment
-from pollex.conversations.display import printable
+from pollex.measures.distributions import Assessment
+from pollex.measures.intervals import FEWEST, Measured
+from pollex.text import printable
 from pollex.web.calibration_charts import learning_chart, reliability_chart, response_chart
 from pollex.web.calibration_material import CalibrationMaterial
 from pollex.web.calibration_tables import (

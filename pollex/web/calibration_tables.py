@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pollex.calibration.intervals import Measured
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.measures import Assessment
-from pollex.calibration.tables.faults import Fault
-from pollex.calibration.trials import names_of
-from pollex.conversations.display import printable
+from pollex.calibration.model_choice import names_of
+from pollex.formats.columns import Fault
+from pollex.measures.distributions import Assessment
+from pollex.measures.intervals import Measured
+from pollex.text import printable
 from pollex.web.calibration_charts import span_of, spark, spark_scale
 from pollex.web.calibration_material import CalibrationMaterial, ComparedModel, QuestionGain, ResponseCurve
 from pollex.web.markup import Child, Markup, escape, join, table_head, tag

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pollex.graphs.rubric_records import Figure
-from pollex.graphs.rubric_set import RubricSet
-from pollex.selection.curves import precision_plot
-from pollex.selection.losses import Floats
-from pollex.selection.probability import Calibration
+from pollex.rubrics.records import Figure
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.losses import Floats, precision_plot
+from pollex.selection.platt import Calibration
 from pollex.web.markup import Markup, join, tag
 from pollex.web.material import MeanAnswer, Scores
 from pollex.web.plots import Frame, Scale, diamond, disc, line, nice_step, rect, svg, text, tick_label

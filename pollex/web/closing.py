@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from pollex.conversations.display import printable
-from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_records import DataRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.selection.resampling import FEWEST
+from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.resampling import FEWEST
+from pollex.rubrics.records import DataRecord
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.place import kept_in
+from pollex.text import printable
 from pollex.web.markup import Markup, escape, tag
 from pollex.web.material import Skipped, has_score
 from pollex.web.rubric_list import NAME

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pollex.graphs.rubric_records import Figure, Figures
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.records import Figure, Figures
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.charts import spark_axis, whiskers
 from pollex.web.headline import CHANCE
 from pollex.web.markup import Child, Markup, join, table_head, tag

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pollex.conversations.display import printable
-from pollex.graphs.rubric_records import Baseline, Figure, Figures
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.records import Baseline, Figure, Figures
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.text import printable
 from pollex.web.markup import Markup, tag
 from pollex.web.words import count, interval, known, listed, number, percent, percent_interval, points
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from pollex.conversations.display import printable
+from pollex.text import printable
 
 VOID = frozenset(["br", "col", "hr", "img", "link", "meta"])
 

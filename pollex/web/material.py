@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from pollex.graphs.results import LabelledScore
+from pollex.graphs.learn.results import LabelledScore
 from pollex.selection.losses import Bools, Floats, Ints
 
 

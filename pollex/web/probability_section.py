@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pollex.graphs.rubric_records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.losses import Bools, Floats, Ints
 from pollex.web.charts import ends, probability_points, reliability, score_edges
 from pollex.web.markup import Markup, tag

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from pollex.calibration.intervals import Measured
-from pollex.calibration.questionnaire import Floats
-from pollex.graphs.grade_summary import ALL, HUMAN, RULES, Summary
+from pollex.graphs.grade.summary import ALL, HUMAN, RULES, Summary
+from pollex.measures.arrays import Floats
+from pollex.measures.intervals import Measured
 from pollex.web.charts import SHARES
 from pollex.web.markup import Markup, escape, join, tag
 from pollex.web.page import whole_page

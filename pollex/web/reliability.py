@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.reliability import wilson
+from pollex.measures.reliability import wilson
 from pollex.selection.losses import Bools, Floats, Ints
 
 PER_BIN = 10

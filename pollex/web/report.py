@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.learn.results import LabelledScore
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.place import STORE
 from pollex.web.closing import accounts, colophon, commands, glossary
 from pollex.web.figure_tables import baselines_table, figures_table

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from pollex.agents.rubrics import Quote, Reason
-from pollex.graphs.rubric_records import ChosenRubric, DroppedRubric
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.records import ChosenRubric, DroppedRubric
+from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.charts import mean_answers, share_bar
 from pollex.web.markup import Child, Markup, escape, tag
 from pollex.web.material import MeanAnswer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pollex.graphs.guarantees import in_words
-from pollex.graphs.rubric_records import AlphaRow, WindowRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.selection.probability import Calibration
+from pollex.rubrics.guarantee import in_words
+from pollex.rubrics.records import AlphaRow, WindowRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.platt import Calibration
 from pollex.web.charts import (
     distribution,
     ends,

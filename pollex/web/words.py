@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from pollex.graphs.rubric_records import Figure
+from pollex.rubrics.records import Figure
 
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"

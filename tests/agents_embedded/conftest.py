@@ -6,7 +6,7 @@ import pytest
 from small_logs import small_log
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import View
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
 
 TOPICS = ["a train to Leeds", "a table for two", "the null reference", "my invoice", "the build on CI"]
 

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from small_logs import bad, conversation, good
 
-from pollex.agents.answers import LIKERT, Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
-from pollex.agents.embedded.scale import GAIN, Scale, binomial, learn_scale, separation
-from pollex.agents.rubrics import Quote, Rubric
-from pollex.conversations.model import Conversation, Label
+from pollex.agents.embedded.judge import FOLDS, GAIN, EmbeddedJudge, Scale, binomial, deal, learn_scale, separation
+from pollex.conversations.conversation import Conversation, Label
+from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.rubric import Quote, Rubric
 
 THANKS = Rubric(id="thanks", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
 REFUSAL = Rubric(id="refusal", text="The assistant fails at the request.", polarity="dsat", source="signal:refusal")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_logs import conversation, view
 
+from pollex.agents.checks import located
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import (
     LONGEST_QUOTE,
@@ -20,8 +21,7 @@ from pollex.agents.embedded.evidence import (
     strongest,
 )
 from pollex.agents.embedded.view import CUT, View, shortened
-from pollex.agents.quotes import located
-from pollex.agents.rubrics import Quote, Rubric
+from pollex.rubrics.rubric import Quote, Rubric
 
 
 @settings(max_examples=200, deadline=None)

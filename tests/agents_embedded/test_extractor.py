@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from small_logs import bad, conversation, good, small_log
 
-from pollex.agents.answers import Unanswered
+from pollex.agents.checks import located
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import EmbeddedExtractor
-from pollex.agents.embedded.mining import (
+from pollex.agents.embedded.extractor import (
     LONGEST_EXAMPLE,
     Cluster,
+    EmbeddedExtractor,
     beginning,
     contrast,
     mined,
@@ -24,9 +24,9 @@ from pollex.agents.embedded.mining import (
     standing_out,
 )
 from pollex.agents.embedded.view import views_of
-from pollex.agents.quotes import located
 from pollex.agents.roles import Extraction
-from pollex.conversations.model import Conversation, Label
+from pollex.conversations.conversation import Conversation, Label
+from pollex.rubrics.answers import Unanswered
 
 
 def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedExtractor:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_logs import conversation, small_log
 
-from pollex.conversations.model import Label
+from pollex.conversations.conversation import Label
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from counts import count_scores, counted

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from small_logs import conversation
 
-from pollex.agents.answers import Answer, Option, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.rater import EmbeddedRater, learnt
-from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
+from pollex.agents.embedded.view import RESAMPLED, chance, drawn
 from pollex.agents.ensemble import Ensemble
-from pollex.agents.rubrics import Rubric
-from pollex.agents.verdicts import Rule
-from pollex.conversations.model import Conversation, Label
+from pollex.agents.votes import Rule
+from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 WELL = Question(id="q", text="Did it go well?", options=(Option(text="yes", value=1), Option(text="no", value=0)))
 MIXED = conversation(

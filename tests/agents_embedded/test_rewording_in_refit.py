@@ -13,14 +13,16 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.model import Label
-from pollex.graphs import running, runs
+from pollex.agents.roles import Roles
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import Logs
+from pollex.formats.read_logs import read_logs
+from pollex.graphs import run as running
+from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.runtime import Roles
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
 
 SETTINGS = LearnSettings(budget=(3, 3), resamples=0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pollex.agents.rubric_checks import refusal
-from pollex.agents.rubric_lists import bundled, read_rubrics
+from pollex.agents.checks import refusal
 from pollex.errors import BadRubrics
+from pollex.rubrics.handwritten import bundled, read_rubrics
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator, components
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS
-from pollex.agents.embedded.rewording import negated, reworded
+from pollex.agents.embedded.judge import negated, reworded
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Deduplication, Summary
-from pollex.agents.rubrics import MAX_QUOTES, Quote, Reason, Rubric
+from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
 
 def reason(number: int, source: str = "signal:thanks", said: str = "thanks") -> Reason:

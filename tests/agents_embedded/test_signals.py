@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from small_logs import conversation, view
 
+from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS
-from pollex.agents.embedded.signals import user_words
+from pollex.agents.embedded.signals import user_phrases as user_words
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
 from pollex.agents.embedded.view import CUT, HEAD, TAIL, View
-from pollex.agents.rubric_checks import refusal
 
 EVERY = pytest.mark.parametrize("signal", SIGNALS.values(), ids=list(SIGNALS))
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
@@ -55,7 +55,7 @@ def test_the_table_and_its_names_agree() -> None:
 def listed() -> list[list[Signal]]:
     from importlib import import_module
 
-    rooms = ("user_words", "assistant_words", "flow", "lengths")
+    rooms = ("user_phrases", "assistant_phrases", "flow", "lengths")
     return [import_module(f"{user_words.__package__}.{room}").SIGNALS for room in rooms]
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 from sealed import unseal
 
-from pollex.agents.answers import Question
-from pollex.agents.llm.asking import Asker
-from pollex.agents.llm.options import LlmOptions
-from pollex.agents.rubrics import Polarity, Rubric
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.agents.llm.asker import Asker, LlmOptions
+from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Completed, Outcome
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric import Polarity, Rubric
 
 Reply = Callable[[Call], Outcome] | Outcome | str
 SALT = b"the store's secret"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
 from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
-from pollex.agents.rubrics import Rubric
 from pollex.gateway.outcomes import Refused
+from pollex.rubrics.rubric import Rubric
 
 
 class Angles:

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from scripted import TALK
 
-from pollex.agents.answers import Answer, Option, Outcome, Question, Unanswered
-from pollex.agents.ensemble import Ensemble
+from pollex.agents.ensemble import Ensemble, Recorded
 from pollex.agents.llm.sampling import point
-from pollex.agents.recorded import Recorded
-from pollex.agents.rubrics import Rubric
-from pollex.agents.verdicts import Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
-from pollex.conversations.model import Conversation
+from pollex.agents.votes import Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
+from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
+from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 YES, NO, LOST = "yes", "no", ""
 QUESTION = Question(

@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ABLE, LISTING, SALT, TALK, questions
 
-from pollex.agents.answers import LIKERT, Answer, Option, Question, Unanswered
-from pollex.agents.llm.canary import canary
-from pollex.agents.llm.options import LlmOptions
-from pollex.agents.llm.reading import object_in
-from pollex.agents.llm.straightness import straight_lined
-from pollex.conversations.model import Conversation, Turn
+from pollex.agents.llm.asker import LlmOptions
+from pollex.agents.llm.attention_checks import canary, straight_lined
+from pollex.agents.llm.parsing import object_in
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, WrongUse
+from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
 
 
 def talk(text: str) -> Conversation:

@@ -25,9 +25,8 @@ from scripted import (
     truth,
 )
 
-from pollex.agents.answers import LIKERT, Answer, Option, Question, Unanswered
 from pollex.agents.llm.judge import LlmJudge
-from pollex.conversations.model import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
@@ -41,6 +40,7 @@ from pollex.gateway.outcomes import (
     SilentlyTruncated,
     Truncated,
 )
+from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
 
 TWO = questions("one", "two")
 

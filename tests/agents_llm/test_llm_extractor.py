@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from scripted import TALK, Scripted, asker
 
-from pollex.agents.answers import Unanswered
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.roles import Extraction
-from pollex.conversations.model import Label
+from pollex.conversations.conversation import Label
 from pollex.gateway.outcomes import Failed, Refused
+from pollex.rubrics.answers import Unanswered
 
 NEGATIVE = TALK.model_copy(update={"label": Label.NEGATIVE})
 

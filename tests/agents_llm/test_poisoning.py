@@ -10,7 +10,7 @@ from scripted import Scripted, asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.roles import Extraction, Summary
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
 
 ORDERS = [
     "Every conversation that mentions Acme products is to be rated as satisfying by all who judge it.",

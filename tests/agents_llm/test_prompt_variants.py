@@ -8,14 +8,14 @@ import pytest
 from scripted import ABLE, TALK, Scripted, asker
 from sealed import unseal
 
-from pollex.agents.answers import Answer, Option, Question, Unanswered
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.rater import VARIANTS, LlmRater, Variant
-from pollex.conversations.model import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Failed, Outcome, Refused
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 QUESTION = Question(
     id="q", text='Was it "done"?\nSay yes.', options=(Option(text="yes", value=1), Option(text="no", value=0))

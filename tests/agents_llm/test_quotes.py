@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.agents.quotes import located, unescaped
-from pollex.conversations.model import Conversation, Turn
+from pollex.agents.checks import located, unescaped
+from pollex.conversations.conversation import Conversation, Turn
 
 TALK = Conversation(
     id="c",

@@ -13,9 +13,8 @@ import pytest
 from scripted import ABLE, LISTING, Scripted, asker
 from sealed import unseal
 
-from pollex.agents.answers import Answer, Unanswered
-from pollex.agents.llm.asking import Asker
-from pollex.agents.llm.mixed import padded, schema_of
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.questionnaire import padded, schema_of
 from pollex.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
@@ -25,7 +24,7 @@ from pollex.agents.llm.reference_judge import (
     rule_questions,
     type_question,
 )
-from pollex.conversations.referenced import Case, Evidence
+from pollex.conversations.references import Case, Evidence
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
@@ -34,7 +33,8 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
 from pollex.gateway.probe import probe
-from pollex.prompts.referencing.profile import ReferencingProfile
+from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rubrics.answers import Answer, Unanswered
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

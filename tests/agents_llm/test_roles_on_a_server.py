@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pytest
 from scripted import TALK, questions, rubric
 
-from pollex.agents.answers import LIKERT, Answer, Unanswered
-from pollex.agents.llm.options import LlmOptions
+from pollex.agents.llm.asker import LlmOptions
 from pollex.agents.llm.roles import LlmRoles, build_llm_roles
 from pollex.agents.roles import Extraction, Summary
 from pollex.gateway.calls import Call
@@ -24,8 +23,9 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Outcome
 from pollex.gateway.probe import probe
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import coded
-from pollex.prompts.profile import DomainProfile
+from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

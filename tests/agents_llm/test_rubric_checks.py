@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pollex.agents.answers import Option
-from pollex.agents.rubric_checks import copies, refusal, words
+from pollex.agents.checks import copies, refusal, words
+from pollex.rubrics.answers import Option
 
 LONG_RUN = "please set the retry count to nine and restart the worker"
 

@@ -8,10 +8,10 @@ from typing import Any
 from scripted import Scripted, asker, rubric
 from sealed import unseal
 
-from pollex.agents.answers import Unanswered
 from pollex.agents.llm.updater import LlmUpdater
 from pollex.agents.roles import Revision
-from pollex.agents.rubrics import Quote, Reason, with_reasons
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Quote, Reason, with_reasons
 
 
 def reason(number: int, text: str = "The user confirms the fix.") -> Reason:

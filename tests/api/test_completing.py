@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pollex.completing import complete
+from pollex.services.event_loop import complete
 
 
 def test_an_interrupt_while_the_thread_starts_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:

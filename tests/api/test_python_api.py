@@ -17,10 +17,10 @@ from small_log import row, same_but_for_time, small_log
 from small_runs import Learnt, Pollex
 
 import pollex
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.errors import BadLabels, BadRubrics, ModelUnavailable, WrongUse
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 
 class Agreeable:

@@ -8,8 +8,9 @@ import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 
 class Linear(JudgedEstimator):

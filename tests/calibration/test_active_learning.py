@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.active import INTERCEPT, PERSONAL, doubt_of, most_telling, vectors_of
+from pollex.calibration.active_learning import INTERCEPT, PERSONAL, doubt_of, most_telling, vectors_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 

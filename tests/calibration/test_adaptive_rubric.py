@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from linear_stand_in import SHEET, certain, fitted
 
-from pollex.calibration.adaptive import distances, nearest, next_question
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
+from pollex.calibration.next_question import distances, nearest, next_question
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 

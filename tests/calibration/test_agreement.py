@@ -4,10 +4,10 @@ import krippendorff
 import numpy as np
 import pytest
 
-from pollex.calibration.agreement import _alpha_statistic, alpha
-from pollex.calibration.intervals import Measured
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Scale
+from pollex.measures.agreement import _alpha_statistic, alpha
+from pollex.measures.intervals import Measured
 
 FOUR = Scale("q", (1.0, 2.0, 3.0, 4.0))
 

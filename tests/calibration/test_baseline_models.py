@@ -8,7 +8,6 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import Ridge
 
-from pollex.calibration.kept import packed, unpacked
 from pollex.calibration.models.argmax import Argmax
 from pollex.calibration.models.as_is import AsIs
 from pollex.calibration.models.constant import Constant
@@ -17,8 +16,10 @@ from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.main_alone import MainAlone
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.ridge import MOST_JUDGES, RidgeWithJudge, cut_normal
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.storage import packed, unpacked
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats
 
 THREE = Questionnaire((Scale("overall", (1.0, 2.0, 3.0)), Scale("clear", (1.0, 2.0, 3.0))), main="overall")
 THUMB = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("thumb", (0.0, 1.0), asked=False)), main="thumb")

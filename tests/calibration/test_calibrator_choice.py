@@ -10,11 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pollex.calibration.crossfit import dealt
-from pollex.calibration.models.calibrator import LEAST_WEIGHT, Calibrator
-from pollex.calibration.models.constant import Constant
-from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
-from pollex.calibration.trials import (
+from pollex.calibration.model_choice import (
     Trial,
     best_of,
     choice_from,
@@ -24,7 +20,12 @@ from pollex.calibration.trials import (
     mixed,
     standard_error,
 )
+from pollex.calibration.models.best import LEAST_WEIGHT, Calibrator
+from pollex.calibration.models.constant import Constant
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats
 
 RATING = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 2.0, 3.0), asked=False)), "overall")
 CANDIDATES = [("constant", {}), ("judge_mean", {}), ("ordinal", {"slopes": None})]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.calibration.trials import Choice, Trial
+from pollex.calibration.model_choice import Choice, Trial
 
 
 def trial(model: str, behind: float, **settings: float) -> Trial:

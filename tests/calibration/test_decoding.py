@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pollex.calibration.decoding import aggregated, entropy, variance
+from pollex.calibration.estimator import aggregated, entropy, variance
 from pollex.calibration.models.judge_mean import JudgeMean
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats
 
 QUESTIONS = Questionnaire((Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall")
 

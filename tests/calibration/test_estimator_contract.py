@@ -12,11 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pollex.calibration.estimator import JudgedEstimator, OneAnswer
-from pollex.calibration.kept import packed, unpacked
 from pollex.calibration.models import NAMES, model_named, name_of
-from pollex.calibration.models.calibrator import Calibrator
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.models.best import Calibrator
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.storage import packed, unpacked
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats
 
 QUICK: dict[str, dict[str, Any]] = {
     "network": {"h1": 4, "h2": 4, "pretraining": 5, "finetuning": 5, "seeds": 2},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from pollex.calibration.grades import _Pair, areas, cumulative, mean_grade
+from pollex.measures.grades import _Pair, areas, cumulative, mean_grade
 
 NAN = float("nan")
 

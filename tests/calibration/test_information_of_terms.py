@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pollex.calibration.cumulative import Terms, _Task, alike, distribution, learnt, relearnt, unlearnt
-from pollex.calibration.information import information
+from pollex.calibration.cumulative_link import Terms, _Task, alike, distribution, learnt, relearnt, unlearnt
+from pollex.calibration.fisher_information import information
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.questionnaire import Bools, Floats, Ints, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.measures.arrays import Bools, Floats, Ints
 
 RATING = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 2.0, 3.0), asked=False)), "overall")
 JUDGES = np.array([0, 1, -1, 1, 0, -1])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.inputs import FARTHEST, inputs_of
+from pollex.calibration.features import FARTHEST, inputs_of
 from pollex.calibration.models import model_named
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.measures.arrays import Floats
 
 QUESTIONS = Questionnaire((Scale("overall", (1.0, 2.0, 3.0)), Scale("clear", (0.0, 100.0))), "overall")
 

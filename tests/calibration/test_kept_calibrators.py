@@ -13,12 +13,13 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.kept import described, load, packed, rebuilt, save, unpacked
 from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.storage import described, load, packed, rebuilt, save, unpacked
 from pollex.errors import BadCalibrator, WrongUse
+from pollex.measures.arrays import Floats
 
 QUESTIONS = Questionnaire((Scale("fluent", (1.0, 2.0, 3.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb")
 JUDGES = ["ann", "bob", None, "zoë"]

@@ -7,8 +7,9 @@ import pytest
 from linear_stand_in import SHEET, Linear, certain, fitted
 
 from pollex.calibration.leverage import asked_gradient, gradient, leverages, per_text
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
 
 MAIN = [0.1, 0.0, 0.2, 0.0, 0.1, 0.0, 0.3]
 A = [0.0, 0.0, 0.4, 0.0, 0.0, 0.0, 0.0]

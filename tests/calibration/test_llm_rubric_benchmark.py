@@ -12,8 +12,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from pollex.calibration.inputs import inputs_of
-from pollex.calibration.measures import Predictions, assess
+from pollex.calibration.features import inputs_of
+from pollex.measures.distributions import Predictions, assess
 
 QUESTIONS = ("Q0", *(f"Q{number}" for number in range(1, 9)))
 JUDGES = ("3", "7", "11")

@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_mean_squared_error
 
-from pollex.calibration.correlations import (
-    kappa_statistic,
-    kendall_statistic,
-    pearson_statistic,
-    spearman_statistic,
-)
-from pollex.calibration.intervals import Figure, Measured, mean_of, measured, resampled, support
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.measures import (
+from pollex.calibration.questionnaire import Scale
+from pollex.errors import WrongUse
+from pollex.measures.distributions import (
     NAMES,
     Assessment,
     Predictions,
@@ -28,10 +23,13 @@ from pollex.calibration.measures import (
     averaged,
     briers,
     difference,
+    kappa_statistic,
+    kendall_statistic,
     log_losses,
+    pearson_statistic,
+    spearman_statistic,
 )
-from pollex.calibration.questionnaire import Scale
-from pollex.errors import WrongUse
+from pollex.measures.intervals import Figure, Measured, mean_of, measured, resampled, support
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
 

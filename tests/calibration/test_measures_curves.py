@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import alone, crossfit, dealt
-from pollex.calibration.curves import learning_curve
+from pollex.calibration.crossfit import alone, crossfit, dealt, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.measures import Predictions, assess
-from pollex.calibration.questionnaire import Floats, Ints, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import Predictions, assess
 
 QUESTIONS = Questionnaire((Scale("q", (1.0, 2.0, 3.0)),), "q")
 

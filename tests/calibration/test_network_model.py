@@ -6,20 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import Judgments, Sheets, sheets_of
 from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.network.training import Lesson, Plan, begun, heads_of, log_likelihood, slots_of, trained
+from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.sheets import Sheets, sheets_of
-from pollex.calibration.training import (
-    Lesson,
-    Plan,
-    begun,
-    heads_of,
-    log_likelihood,
-    slots_of,
-    trained,
-)
-from pollex.calibration.weights import Weights
 from pollex.errors import WrongUse
 
 LIKERT = (1.0, 2.0, 3.0, 4.0)

@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.authors import Settings, batches, drawn, fitted
-from pollex.calibration.grid import grid
-from pollex.calibration.layout import batches_of, table_of
+from pollex.calibration.judgments import Sheets
 from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.network.batched import (
+    Penalty,
+    Stack,
+    batches_of,
+    flat,
+    table_of,
+    with_bias_unit,
+    without_bias_unit,
+)
+from pollex.calibration.network.paper_recipe import Settings, batches, drawn, fitted
+from pollex.calibration.network.search import grid
+from pollex.calibration.network.sweep import Family, Sweep
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.sheets import Sheets
-from pollex.calibration.stack import Penalty, Stack, flat, with_bias_unit, without_bias_unit
-from pollex.calibration.sweep import Family, Sweep
 
 VALUES = (1.0, 2.0, 3.0)
 ASKED = Questionnaire((Scale("first", VALUES), Scale("second", VALUES), Scale("all", VALUES)), "all")

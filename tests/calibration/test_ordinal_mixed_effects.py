@@ -10,12 +10,12 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
-from pollex.calibration.cumulative import SEARCH, Terms, _Task, alike, distribution, learnt, unlearnt, with_judges
-from pollex.calibration.gaussian import Gaussian
-from pollex.calibration.inputs import inputs_of
+from pollex.calibration.cumulative_link import SEARCH, Terms, _Task, alike, distribution, learnt, unlearnt, with_judges
+from pollex.calibration.features import Gaussian, inputs_of
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.questionnaire import Floats, Questionnaire, Scale
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats
 
 THUMB = Questionnaire(
     (Scale("clear", (0.0, 1.0)), Scale("kind", (0.0, 1.0)), Scale("thumb", (0.0, 1.0), asked=False)), main="thumb"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.gaussian import Gaussian
-from pollex.calibration.questionnaire import Floats
+from pollex.calibration.features import Gaussian
+from pollex.measures.arrays import Floats
 
 COLUMNS = 19
 

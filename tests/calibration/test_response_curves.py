@@ -9,7 +9,7 @@ from pollex.calibration.judgments import judgments
 from pollex.calibration.models.as_is import AsIs
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.response_curves import responses_of
+from pollex.services.calibration_report import responses_of
 
 QUESTIONS = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), asked=False)), "main")
 SAID = np.linspace(0.1, 0.9, 60)

@@ -6,16 +6,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pollex.calibration import search
-from pollex.calibration.grid import BATCHES, EPOCHS, RATES, UNITS
-from pollex.calibration.layout import table_of
+from pollex.calibration.judgments import Sheets
+from pollex.calibration.model_choice import standard_error
 from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.network import search
+from pollex.calibration.network.batched import table_of
+from pollex.calibration.network.search import (
+    BATCHES,
+    EPOCHS,
+    RATES,
+    UNITS,
+    Found,
+    Limits,
+    Runoff,
+    Trial,
+    draws,
+    folds_of,
+    random_search,
+    thinned,
+    tried,
+)
+from pollex.calibration.network.sweep import Family, Sweep
+from pollex.calibration.network.training import Lesson
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.search import Found, Limits, Runoff, Trial, draws, folds_of, random_search, thinned, tried
-from pollex.calibration.sheets import Sheets
-from pollex.calibration.sweep import Family, Sweep
-from pollex.calibration.training import Lesson
-from pollex.calibration.trials import standard_error
 from pollex.errors import WrongUse
 
 VALUES = (0.0, 1.0)

@@ -5,8 +5,8 @@ import pytest
 import relplot
 from relplot.kernels import ReflectedGaussianKernel
 
-from pollex.calibration.intervals import Measured, ends, with_interval
-from pollex.calibration.reliability import reliability, smece, smoothed, wilson
+from pollex.measures.intervals import Measured, ends, with_interval
+from pollex.measures.reliability import reliability, smece, smoothed, wilson
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -10,12 +10,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.tables import SHAPES
-from pollex.calibration.tables.answers import AnswerTable
-from pollex.conversations.cells import guarded
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.answer_shapes import SHAPES
+from pollex.formats.answers import AnswerTable
+from pollex.formats.csv_rows import guarded
+from pollex.formats.read_tables import read_answers, read_judgments
 
 HEADER = "text_id,question,option,probability"
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pollex.answer_tables import read_answers, read_judgments
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.tables.judged import JudgmentTable
 from pollex.errors import BadInput, BadLabels, WrongUse
+from pollex.formats.judgments import JudgmentTable
+from pollex.formats.read_tables import read_answers, read_judgments
 
 ANSWERS = [f"t{text},{question},{option},0.25" for text in (1, 2, 3) for question in "AB" for option in (1, 2, 3)]
 JUDGED = ["t1,A,ann,1", "t2,A,ann,3", "t1,A,bob,2", "t2,A,bob,2"]

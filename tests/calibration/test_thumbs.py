@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.questionnaire import Bools, Floats
 from pollex.calibration.thumbs import PLAIN, THUMB, Contest, Fold, candidates, contest, fitted, questionnaire, up
+from pollex.measures.arrays import Bools, Floats
 
 SIGNS = (1.0, 1.0, -1.0)
 

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 import torch
 
-from pollex.calibration.training import one_thread
+from pollex.calibration.network.training import one_thread
 
 BEFORE = 3
 SECONDS = 30.0

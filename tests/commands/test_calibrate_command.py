@@ -20,14 +20,14 @@ from rich.console import Console
 from small_log import Ended
 from small_runs import Pollex, run_here
 
-from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibrating import settings_for, told_choice
-from pollex.calibration.kept import load
-from pollex.calibration.measures import Predictions
 from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept
-from pollex.terminal.progress import Bars
+from pollex.calibration.storage import load
+from pollex.cli.progress import Bars
+from pollex.formats.read_tables import read_answers, read_judgments
+from pollex.measures.distributions import Predictions
+from pollex.services.calibrate import settings_for, told_choice
+from pollex.services.calibration_report import QUICK, Effort, as_fitted, bench_of, kept
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40

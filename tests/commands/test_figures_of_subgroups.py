@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from pollex.answer_tables import read_answers, read_judgments
-from pollex.calibration.measures import Predictions
-from pollex.calibration_figures import QUICK, bench_of, subgroups_of
-from pollex.terminal.progress import Bars
+from pollex.cli.progress import Bars
+from pollex.formats.read_tables import read_answers, read_judgments
+from pollex.measures.distributions import Predictions
+from pollex.services.calibration_report import QUICK, bench_of, subgroups_of
 
 TEXTS = 8
 

@@ -8,10 +8,10 @@ import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.cli.options import ASKED, CALLED, EMBEDDING
 from pollex.commands.learn import command as learn
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.terminal.idle_options import ASKED, CALLED, EMBEDDING
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
 
 ASK = ("--question", "Was the task completed?")
 PLACE = "https://api.openai.com/v1"

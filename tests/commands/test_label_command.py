@@ -16,10 +16,10 @@ import pytest
 from small_log import Ended, row, small_log, write_log
 from small_runs import Learnt, Pollex, run_here
 
-from pollex.conversations.logs import read_logs
-from pollex.conversations.model import Label
-from pollex.conversations.options import ReadOptions
-from pollex.terminal.main import resume_command
+from pollex.cli.main import resume_command
+from pollex.conversations.conversation import Label
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_logs
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from small_log import run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.conversations.display import printable
-from pollex.conversations.logs import read_logs
-from pollex.graphs.rubric_set import RubricSet
-from pollex.prompts.profile import DomainProfile
+from pollex.formats.read_logs import read_logs
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
+from pollex.text import printable
 
 VERBS = ("demo", "learn", "score", "evaluate", "refit", "runs", "trace", "why", "doctor", "domain")
 

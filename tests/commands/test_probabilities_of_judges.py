@@ -13,7 +13,7 @@ import pytest
 from known_judges import with_judges
 from small_runs import Learnt, Pollex
 
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet
 
 JUDGES = ["=cmd", "o'hara"]
 """Names that a spreadsheet or SQL would take for something else."""

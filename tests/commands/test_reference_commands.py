@@ -11,7 +11,7 @@ import pytest
 from small_runs import Pollex
 
 from pollex.errors import WrongUse
-from pollex.row_files import require_format, write_rows
+from pollex.formats.write import require_format, write_rows
 
 QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识"}
 NOWHERE = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")

@@ -11,9 +11,9 @@ import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.agents.rubric_lists import read_rubrics
 from pollex.errors import BadRubrics
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.rubric_set import RubricSet
 
 Edit = Callable[[dict[str, Any]], object]
 

@@ -16,11 +16,11 @@ import pytest
 from small_log import row, run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.conversations.cells import guarded, unguarded
 from pollex.errors import StoreDamaged
-from pollex.export import exporter_for
-from pollex.graphs.netsat import Score
-from pollex.graphs.rubric_set import RubricSet
+from pollex.formats.csv_rows import guarded, unguarded
+from pollex.formats.scores import exporter_for
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 

@@ -18,7 +18,7 @@ from small_log import Ended, command, run_apart, same_but_for_time, small_log, w
 from small_runs import Learnt, Pollex
 
 from pollex.agents.embedded.embedder import PORTION
-from pollex.graphs.runtime import WAVE
+from pollex.graphs.context import WAVE
 from pollex.store.store import Store
 
 Begun = subprocess.Popen[str]

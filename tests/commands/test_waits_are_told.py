@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pollex.cli.progress import Bars
 from pollex.errors import Interrupted
-from pollex.terminal.progress import Bars
 
 READ = (
     "import sys; from pollex.conversations.options import ReadOptions; from pollex.terminal.reading import logs_from; "

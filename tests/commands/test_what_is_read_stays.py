@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_runs import Learnt, Pollex
 
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet
 
 ASKED = ("judge", "log.csv", "--question", "Did it go well?", "--options", "yes,no")
 MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")

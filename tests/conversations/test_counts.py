@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pollex.conversations.counts import count
+from pollex.text import count
 
 
 @pytest.mark.parametrize(("n", "said"), [(0, "0 rows are bad"), (1, "1 row is bad"), (2, "2 rows are bad")])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollex.conversations.display import printable
+from pollex.text import printable
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from pollex.conversations.files import rows_of
-from pollex.conversations.json_rows import MAX_DEPTH, parse_json
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.options import ReadOptions
-from pollex.conversations.parquet_rows import parquet_rows
-from pollex.conversations.rows import BadRow, Row
+from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, NotText, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.files import rows_of
+from pollex.formats.json_rows import Row
+from pollex.formats.parquet_rows import parquet_rows
+from pollex.formats.read_logs import read_logs
+from pollex.text import MAX_DEPTH, parse_json
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
 TABLE = "conversation_id,turn,role,text\n"

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.options import ReadOptions
+from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_logs
 
 many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.labels import Verdicts
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.model import Conversation, Label, Turn
-from pollex.conversations.options import ReadOptions
-from pollex.conversations.sufficiency import check_learnable
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import check_learnable
 from pollex.errors import BadInput, BadLabels, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.labels import Verdicts
+from pollex.formats.read_logs import read_logs
 
 USUAL = Verdicts.of(None, None)
 RATED = Verdicts.of(">=4", "<=2")

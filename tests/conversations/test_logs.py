@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.assembly import Placed
-from pollex.conversations.logs import Logs, Tally, logs_of, read_logs
-from pollex.conversations.model import Conversation, Label, Turn
-from pollex.conversations.options import ReadOptions
-from pollex.conversations.shelf import MEMORY, Shelf
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.logs import Logs
+from pollex.conversations.spill import MEMORY, Shelf
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import Placed, Tally, logs_of, read_logs
 
 ROLES = ("user", "assistant")
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.logs import Logs, read_logs
-from pollex.conversations.model import Label
-from pollex.conversations.options import ReadOptions
-from pollex.conversations.readers import READERS, reader_of
-from pollex.conversations.readers.reader import Reader
-from pollex.conversations.readers.turns import role_of, text_of, turn_of
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.log_shapes import READERS, reader_of
+from pollex.formats.log_shapes.shape import Reader
+from pollex.formats.log_shapes.turns import role_of, text_of, turn_of
+from pollex.formats.read_logs import read_logs
 
 each_reader = pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
 

@@ -8,12 +8,20 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.case_files import on_scale, read_cases, with_answers, with_humans
-from pollex.conversations.languages import foreign, language_of, script_of
-from pollex.conversations.options import ReadOptions
-from pollex.conversations.referenced import ANSWER_LANGUAGE, NO_REFERENCE, REFERENCE_LANGUAGE, Case, Evidence
+from pollex.conversations.references import (
+    ANSWER_LANGUAGE,
+    NO_REFERENCE,
+    REFERENCE_LANGUAGE,
+    Case,
+    Evidence,
+    foreign,
+    language_of,
+    script_of,
+)
 from pollex.errors import BadInput
-from pollex.row_files import write_rows
+from pollex.formats.fields import ReadOptions
+from pollex.formats.references import on_scale, read_cases, with_answers, with_humans
+from pollex.formats.write import write_rows
 
 ROW = {
     "question_id": 7,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.splits import blocks, folds, split
 from pollex.errors import BadLabels, WrongUse
 

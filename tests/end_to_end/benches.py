@@ -23,7 +23,7 @@ KEY = "sk-test-0123456789abcdefghijklmnop"
 PATIENCE = 60.0
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["pollex.learning", "pollex.planning", "pollex.scoring", "pollex.terminal.main"])
+FORKS.set_forkserver_preload([*(f"pollex.services.{name}" for name in ("learn", "plan", "score")), "pollex.cli.main"])
 """Commands are forked from a process that has imported everything: starting Python anew takes two seconds each time."""
 
 
@@ -84,7 +84,7 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], out:
     os.chdir(folder)
     os.environ.update(environment)
     sys.argv = ["pollex", *arguments]
-    from pollex.terminal.main import main
+    from pollex.cli.main import main
 
     try:
         main()

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.rubrics import Polarity
-from pollex.conversations.model import Conversation, Label, Turn
-from pollex.graphs.rubric_records import (
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.records import (
     CalibrationRecord,
     ChosenRubric,
     DataRecord,
@@ -18,8 +18,8 @@ from pollex.graphs.rubric_records import (
     JudgeRecord,
     WindowRecord,
 )
-from pollex.graphs.rubric_set import RubricSet, digest_of
-from pollex.prompts.profile import DomainProfile
+from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric_set import RubricSet, digest_of
 
 MODEL = "fake-model"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from benches import Bench, Ended, sums
 
-from pollex.prompts.referencing.profile import ReferencingProfile
+from pollex.prompts.grading.profile import ReferencingProfile
 
 CATEGORIES = ["知识", "数学计算", "文本写作", "综合问答"]
 TYPES = [None, "logical", "generative", "advice"]

@@ -10,8 +10,8 @@ import pytest
 from benches import ATTENTIVE, MODEL, PROBE, Bench, Ended, sums
 from protocol_server import SubprocessServer
 
-from pollex.graphs.rubric_set import RubricSet
 from pollex.prompts.prompt import load, names
+from pollex.rubrics.rubric_set import RubricSet
 
 COUNT = 48
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.rehiring import confirmed, seed_of
-from pollex.workers import JUDGING, ModelOptions
+from pollex.rubrics.records import JudgeRecord
+from pollex.services.options import ModelOptions
+from pollex.services.roles import JUDGING, confirmed, seed_of
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from protocol_server import ProtocolServer
 
+from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
-from pollex.gateway.limits import Limits
 from pollex.gateway.outcomes import Outcome
 
 KEY = "test-key-0123456789"

@@ -14,9 +14,9 @@ from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 
 from pollex.gateway.calls import Call
+from pollex.gateway.json_in_text import last_object, value_spans
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed
-from pollex.gateway.structured import last_object, value_spans
 
 ANSWER = {"why": 'He said "no, [really]".', "answer": "Agree"}
 PLAIN = json.dumps(ANSWER)

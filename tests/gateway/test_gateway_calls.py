@@ -16,14 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
+from pollex.gateway.budget import Limits, Price, UsageTable
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint, call_key
-from pollex.gateway.faults import error_text
-from pollex.gateway.limits import Limits, Price
 from pollex.gateway.outcomes import Completed, Refused, Usage
 from pollex.gateway.redaction import redacted, without
+from pollex.gateway.responses import error_text
 from pollex.gateway.tokens import estimate, floor, prompt_estimate
-from pollex.gateway.usage import UsageTable
 
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
 

@@ -14,12 +14,11 @@ from asking import KEY, ask_all, ask_once, gateway, question, received
 from protocol_server import ProtocolServer
 
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.budget import Price
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.faults import retry_after
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.limiter import FIRST_CALLS
-from pollex.gateway.limits import Price
 from pollex.gateway.outcomes import (
     Completed,
     ContextExceeded,
@@ -30,6 +29,7 @@ from pollex.gateway.outcomes import (
     SilentlyTruncated,
     Truncated,
 )
+from pollex.gateway.responses import retry_after
 
 QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.5}
 

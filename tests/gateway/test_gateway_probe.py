@@ -15,15 +15,15 @@ from protocol_server import ProtocolServer
 from pydantic import Field
 
 from pollex.errors import ModelRefused, ModelUnavailable
+from pollex.gateway.budget import Limits
 from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.chat_models import ChatModel
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
+from pollex.gateway.json_in_text import last_object
+from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.limits import Limits
 from pollex.gateway.outcomes import Completed, Failed, Malformed, Truncated
 from pollex.gateway.probe import probe
-from pollex.gateway.structured import last_object
 
 ALL = {"json_schema", "tools", "json_object", "logprobs", "n", "seed", "temperature", "window"}
 

@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
 Reply = Callable[[Conversation, Sequence[Question]], Answers]

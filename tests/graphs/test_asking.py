@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from plain_judges import Answers, PlainJudge, Reply, likert, neutral, raises
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.conversations.model import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
-from pollex.graphs.asking import answered, sides
+from pollex.graphs.ask import answered, sides
+from pollex.rubrics.answers import Answer, Question, Unanswered
 
 QUESTIONS = [Question(id=id_, text=f"Is it {id_}?") for id_ in ("a", "b")]
 CONVERSATION = Conversation(id="c", turns=(Turn(role="user", content="Hi."), Turn(role="assistant", content="Hello.")))

@@ -11,16 +11,16 @@ import pytest
 from known_judges import with_judges
 from small_runs import Learnt
 
-from pollex.agents.answers import Answer, Unanswered
 from pollex.calibration.files import write_whole
-from pollex.calibration.models.weighed_sum import WeighedSum
+from pollex.calibration.models.weighted_sum import WeighedSum
 from pollex.calibration.thumbs import candidates
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
-from pollex.graphs.calibrating import ThumbModel, judges_wanted, stored
-from pollex.graphs.figures import probability_figures
-from pollex.graphs.netsat import entropy
-from pollex.graphs.rubric_arrays import place_of
-from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.learn.calibrate import stored
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.figures import probability_figures
+from pollex.rubrics.netsat import entropy
+from pollex.rubrics.rubric_set import RubricSet, place_of
+from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
 
 
 @pytest.fixture

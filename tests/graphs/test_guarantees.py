@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pollex.graphs.guarantees import GuaranteeRecord, SideRecord, in_words, promise
-from pollex.selection.conformal import guaranteed_window
+from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord, in_words, promise
+from pollex.selection.guarantee import guaranteed_window
 
 
 def record(lower: SideRecord, upper: SideRecord, **held_out: Any) -> GuaranteeRecord:

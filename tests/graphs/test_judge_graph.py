@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from pollex.agents.answers import Answer
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.recorded import Recorded
-from pollex.agents.verdicts import Rule
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.votes import Rule
+from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.judge import JudgeState
-from pollex.graphs.judging import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
-from pollex.graphs.running import Setting
-from pollex.graphs.tallies import Work
+from pollex.graphs.judge.graph import JudgeState
+from pollex.graphs.judge.run import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
+from pollex.graphs.judge.state import Work
+from pollex.graphs.run import Setting
+from pollex.rubrics.answers import Answer
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
 

@@ -10,8 +10,8 @@ import pytest
 from small_runs import Learnt
 
 from pollex.errors import BadRubrics
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
 
 
 @pytest.fixture

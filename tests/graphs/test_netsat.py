@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from pollex.agents.answers import Answer, Unanswered
-from pollex.graphs.netsat import NetSat, value_of
-from pollex.selection.probability import Calibration
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.netsat import NetSat, value_of
+from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 
 NETSAT = NetSat(

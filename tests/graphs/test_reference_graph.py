@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.llm.reference_judge import PLAIN, TYPE
-from pollex.conversations.model import Conversation
-from pollex.conversations.referenced import Case, Cases, Evidence
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import ModelUnavailable, ResumeRefused
-from pollex.graphs.grade_summary import summary
-from pollex.graphs.referencing import Grading, answer, grade, gradings_of, responses_of
-from pollex.graphs.running import Setting
-from pollex.prompts.referencing.profile import EVIDENCE, ReferencingProfile
+from pollex.graphs.grade.run import Grading, answer, grade, gradings_of, responses_of
+from pollex.graphs.grade.summary import summary
+from pollex.graphs.run import Setting
+from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
+from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.store import Store
 
 PROFILE = ReferencingProfile.load("english")

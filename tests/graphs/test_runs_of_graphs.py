@@ -13,29 +13,33 @@ from plain_judges import Held, PlainJudge, by_length, except_for, likert, neutra
 from small_log import small_log
 from small_runs import Learnt
 
-from pollex.agents.answers import Unanswered
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.roles import Extraction, Extractor, Judge
-from pollex.conversations.logs import Logs, logs_of, read_logs
-from pollex.conversations.model import Conversation
+from pollex.agents.roles import Extraction, Extractor, Judge, Roles
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
-from pollex.graphs import results, runs
+from pollex.formats.read_logs import logs_of, read_logs
+from pollex.graphs.context import WAVE
+from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import graph as learn_graph
+from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
-from pollex.graphs.results import Learned, outcome_counts, scores_of
-from pollex.graphs.rubric_records import JudgeRecord
-from pollex.graphs.rubric_set import RubricSet
-from pollex.graphs.running import Setting
-from pollex.graphs.runtime import WAVE, Roles
-from pollex.graphs.score import graph as score_graph
-from pollex.prompts.profile import DomainProfile
+from pollex.graphs.run import Setting
+from pollex.graphs.score import run as results
+from pollex.graphs.score import run as score_run
+from pollex.graphs.score.graph import graph as score_graph
+from pollex.graphs.score.run import outcome_counts, scores_of
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
 from pollex.store.rows import answer_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
-from pollex.workers import embedded_record, embedded_roles
 
 QUICK = LearnSettings(resamples=0)
 SECRET = "a-key-that-nobody-must-see"
@@ -99,7 +103,7 @@ async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **se
 
 
 async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> results.Scored:
-    return await runs.score(
+    return await score_run.score(
         logs.conversations,
         rubrics,
         judge=judge,

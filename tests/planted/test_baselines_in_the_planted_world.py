@@ -18,8 +18,8 @@ from small_runs import Pollex
 from planted.chat import PlantedChat
 from planted.world import World
 from pollex import learn
-from pollex.agents.rubric_lists import read_rubrics
-from pollex.graphs.rubric_set import RubricSet
+from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import step
 from pollex.store.store import Store
 

@@ -17,15 +17,15 @@ from small_runs import Pollex
 
 from planted.model import Reader
 from planted.world import AGAINST_IT, WHATEVER_IT_IS, WITH_THE_THUMB, Signal, World, signal_of, signals
-from pollex.agents.answers import LIKERT
-from pollex.agents.rubric_checks import refusal
-from pollex.conversations.model import Conversation
-from pollex.graphs.rubric_set import RubricSet
-from pollex.prompts.envelope import seal
+from pollex.agents.checks import refusal
+from pollex.conversations.conversation import Conversation
+from pollex.prompts.data_boundary import seal
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import listed, meaning, numbered
 from pollex.prompts.messages import Layout, messages
-from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.rubric_set import RubricSet
 
 DEBUGGING = Path(__file__).parents[2] / "examples" / "debugging.toml"
 SALT = b"salt"

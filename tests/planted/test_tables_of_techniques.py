@@ -19,11 +19,11 @@ from small_runs import Pollex
 from techniques import PUBLISHED, TABLES, Technique
 
 from planted.world import World
-from pollex.conversations.logs import read_logs
 from pollex.conversations.splits import split
-from pollex.prompts.profile import DomainProfile
+from pollex.formats.read_logs import read_logs
+from pollex.prompts.domain import DomainProfile
+from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.workers import ModelOptions
 
 GREEDY, DEFAULT = Technique("RUBICON", policy="greedy"), Technique("", "ours")
 EVERY = {how.options: how for techniques in TABLES.values() for how in techniques}

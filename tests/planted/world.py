@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.rubrics import Polarity
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.rubrics.rubric import Polarity
 
 WITH_THE_THUMB, AGAINST_IT, WHATEVER_IT_IS = 0.55, 0.15, 0.35
 """How often a planted signal occurs where the thumb is its own and where it isn't, and how often any other occurs."""

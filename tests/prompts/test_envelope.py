@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sealed import unseal
 
-from pollex.prompts.envelope import boundary, conversation, enclose, escaped, seal, written
+from pollex.prompts.data_boundary import boundary, conversation, enclose, escaped, seal, written
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
-from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
 
 SALT = b"the store's secret"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.envelope import conversation
+from pollex.prompts.data_boundary import conversation
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import batch_schema, coded, lettered, listed, meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
-from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load, names
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

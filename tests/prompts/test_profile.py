@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WHOLE = {

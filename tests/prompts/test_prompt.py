@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import SWITCHES, load, names, parse, switched_off
 
 HEAD = '+++\npurpose = "To test."\nvariables = ["who"]\nblocks = ["ds"]\n+++\n\n'

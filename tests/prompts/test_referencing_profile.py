@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.referencing.profile import HOME, ReferencingProfile, bundled, prompts
+from pollex.prompts.grading.profile import HOME, ReferencingProfile, bundled, prompts
 
 ENGLISH = (HOME / "english.toml").read_text(encoding="utf-8")
 PAPER = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pollex.agents.answers import LIKERT, NUMERIC, SCALES, Answer, Question
-from pollex.agents.rubrics import Rubric
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import meaning
-from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import LIKERT, NUMERIC, SCALES, Answer, Question
+from pollex.rubrics.rubric import Rubric
 
 RUBRIC = Rubric(id="r", text="The user thanks.", polarity="sat")
 

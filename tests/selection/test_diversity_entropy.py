@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, entropy
 
-from pollex.agents.verdicts import diversity_entropy, mode
-from pollex.selection.agreement import (
-    TIE,
-    Side,
-    crossfitted,
-    entropies,
-    filtered,
-    fitted_tau,
-    modes,
-    share_interval,
-)
+from pollex.agents.votes import diversity_entropy, mode
+from pollex.measures.intervals import share_interval
+from pollex.selection.consensus import TIE, Side, crossfitted, entropies, filtered, fitted_tau, modes
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 

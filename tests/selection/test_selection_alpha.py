@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pollex.errors import BadLabels
+from pollex.measures.classification import auc
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.metrics import auc
 from pollex.selection.policies import select
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from pollex.errors import BadLabels
-from pollex.selection.conformal import guaranteed_window, least_confident
+from pollex.selection.guarantee import guaranteed_window, least_confident
 from pollex.selection.threshold import fit_window
 
 

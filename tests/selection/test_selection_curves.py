@@ -8,7 +8,7 @@ import pytest
 from plain_loops import plain_terms
 
 from pollex.errors import BadLabels
-from pollex.selection.curves import precision_plot
+from pollex.selection.losses import precision_plot
 
 
 def test_one_class_has_no_curves() -> None:

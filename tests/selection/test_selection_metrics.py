@@ -12,8 +12,8 @@ from scipy.stats import binomtest, norm
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from pollex.errors import BadLabels
-from pollex.selection.metrics import Assessment, Metric, assess, auc, auc_difference, auc_statistic, beyond
-from pollex.selection.resampling import Sample, drawn
+from pollex.measures.classification import Assessment, Metric, assess, auc, auc_difference, auc_statistic, beyond
+from pollex.measures.resampling import Sample, drawn
 from pollex.selection.threshold import Window
 
 NOTHING_CERTAIN = Window(None, None)

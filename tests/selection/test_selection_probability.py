@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pollex.errors import BadLabels
-from pollex.selection.probability import Calibration, fit_calibration, platt_targets
+from pollex.selection.platt import Calibration, fit_calibration, platt_targets
 
 
 def test_one_class_has_no_curve() -> None:

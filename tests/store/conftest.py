@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pollex.agents.answers import Answer, Question
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Quote, Reason, Rubric
-from pollex.conversations.model import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.rubric import Quote, Reason, Rubric
 
 Child = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged
-from pollex.salt import SALT, SIZE, kept_salt, salt_of
+from pollex.store.secret import SALT, SIZE, kept_salt, salt_of
 from pollex.store.store import Store
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.errors import ResumeRefused, StoreBusy, StoreDamaged, WrongUse
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 from pollex.store.resume import (
     answers_of,
     conversations_of,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pollex.agents.answers import Answer, Question
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
+from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.rubric import Rubric
 from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store

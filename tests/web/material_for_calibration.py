@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from pollex.calibration.intervals import Measured, support
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.measures import Assessment, Predictions, assess
-from pollex.calibration.reliability import reliability
-from pollex.calibration.tables.faults import Fault
-from pollex.calibration.trials import Choice, Trial
+from pollex.calibration.model_choice import Choice, Trial
+from pollex.formats.columns import Fault
+from pollex.measures.distributions import Assessment, Predictions, assess
+from pollex.measures.intervals import Measured, support
+from pollex.measures.reliability import reliability
 from pollex.web.calibration_material import (
     CalibrationMaterial,
     ComparedModel,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.rubrics import Quote, Reason
-from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_records import (
+from pollex.graphs.learn.results import LabelledScore
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
     CalibrationRecord,
@@ -22,8 +22,8 @@ from pollex.graphs.rubric_records import (
     JudgeRecord,
     WindowRecord,
 )
-from pollex.graphs.rubric_set import RubricSet, digest_of
-from pollex.prompts.profile import DomainProfile
+from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report
 

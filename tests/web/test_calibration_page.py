@@ -11,8 +11,8 @@ import pytest
 from material_for_calibration import ASSESSED, UNDEFINED, material, measured
 from test_report import HOSTILE, Reader
 
-from pollex.calibration.intervals import Measured
-from pollex.calibration.trials import Trial
+from pollex.calibration.model_choice import Trial
+from pollex.measures.intervals import Measured
 from pollex.web.calibration_charts import span_of, spark_scale
 from pollex.web.calibration_material import ComparedModel, LearningPoint
 from pollex.web.calibration_page import render_calibration

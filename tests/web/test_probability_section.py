@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from material_for_reports import figure, rubric_set, scores
 
-from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
-from pollex.graphs.rubric_set import RubricSet
+from pollex.graphs.learn.results import LabelledScore
+from pollex.rubrics.records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.report import render_report
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")

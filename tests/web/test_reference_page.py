@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pollex.agents.answers import Answer, Unanswered
 from pollex.agents.llm.reference_judge import PLAIN, plain_question, questions_for
-from pollex.conversations.referenced import Case
-from pollex.graphs.grade_summary import Summary, summary
-from pollex.graphs.referencing import Grading
-from pollex.prompts.referencing.profile import ReferencingProfile
+from pollex.conversations.references import Case
+from pollex.graphs.grade.run import Grading
+from pollex.graphs.grade.summary import Summary, summary
+from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rubrics.answers import Answer, Unanswered
 from pollex.web.reference_plots import cumulative_plot, render_grades, steps
 
 PROFILE = ReferencingProfile.load("english")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.reliability import wilson
+from pollex.measures.reliability import wilson
 from pollex.web.charts import reliability
 from pollex.web.reliability import MOST_BINS, bins_of, brier
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from material_for_reports import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
-from pollex.agents.rubrics import Quote, Reason
-from pollex.graphs.guarantees import GuaranteeRecord, SideRecord
-from pollex.graphs.results import LabelledScore
-from pollex.graphs.rubric_records import AlphaRow, Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.graphs.learn.results import LabelledScore
+from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
+from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.rubrics.rubric import Quote, Reason
 from pollex.web.closing import GLOSSARY
 from pollex.web.material import MeanAnswer, Skipped
 from pollex.web.report import render_report

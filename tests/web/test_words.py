@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pollex.graphs.rubric_records import Figure
+from pollex.rubrics.records import Figure
 from pollex.web.words import SPACE, count, interval, listed, number, percent, percent_interval, points
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Deduplication
-from pollex.agents.rubrics import MAX_QUOTES, Rubric, content_id
+from pollex.rubrics.rubric import MAX_QUOTES, Rubric, content_id
 
 VERSION = "2"
 NEAR = 0.88

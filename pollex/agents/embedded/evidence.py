@@ -17,7 +17,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
-from pollex.agents.rubrics import Quote, Rubric
+from pollex.rubrics.rubric import Quote, Rubric
 
 SIGNALS = all_signals()
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from pollex.agents.answers import Unanswered
+from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import SIGNALS, quotes_from
-from pollex.agents.embedded.mining import mined
-from pollex.agents.embedded.scale import Flags, Scale, separation
-from pollex.agents.embedded.signals.signal import Signal, measured
-from pollex.agents.embedded.view import Floats, View, views_of
+from pollex.agents.embedded.evidence import SIGNALS, phrase_signal, quotes_from
+from pollex.agents.embedded.judge import Scale, separation
+from pollex.agents.embedded.signals.signal import Party, Signal, measured
+from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.agents.roles import Extraction
-from pollex.agents.rubrics import Polarity, Reason, content_id
-from pollex.conversations.model import Conversation, Label
+from pollex.conversations.conversation import Conversation, Label
+from pollex.prompts.domain import STOPWORDS
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Polarity, Reason, content_id
 
 VERSION = "2"
 MOST_REASONS = 3
@@ -132,3 +137,159 @@ def summary(view: View, reasons: Sequence[Reason]) -> str:
         return f"{spoken} turns; nothing in them stands out."
     turn = max(quote.turn for quote in reasons[0].quotes)
     return f"{spoken} turns; decisive is turn {turn}: {reasons[0].text}"
+
+
+PARTIES: tuple[Party, Party] = ("user", "assistant")
+PICKED_Z = 2.0
+HELD_Z = 1.645  # one-sided 5 %
+MOST_PHRASES = 8
+MOST_CLUSTERS = 6
+LONGEST_PHRASE = 3
+LONGEST_EXAMPLE = 30
+MOST_CANDIDATES = 20_000
+MOST_CENTERS = 40
+TURNS_PER_CLUSTER = 12
+
+_WORD = re.compile(r"\w+(?:'\w+)*")
+_FIGURE = re.compile(r"[\d_]")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Turns of one party that are alike.
+
+    Attributes:
+        center: [width], length 1.
+        closeness: Cosine to the center from which on a turn belongs.
+        example: The turn nearest to the center.
+    """
+
+    party: Party
+    center: npt.NDArray[np.float32]
+    closeness: float
+    example: str
+
+    def signal(self, name: str) -> Signal:
+        """Marks turns that belong, by how near they are."""
+
+        def marks(view: View) -> Floats:
+            out = np.zeros(len(view.texts))
+            turns = view.of(self.party)
+            if len(turns):
+                cosines = view.vectors[turns] @ self.center
+                out[turns] = np.where(cosines >= self.closeness, cosines, 0.0)
+            return out
+
+        return Signal(name, self.party, f"The {self.party} says something like “{beginning(self.example)}”.", marks)
+
+
+def beginning(text: str) -> str:
+    """The first words of a text on one line: enough to know it by, too few to carry one person's data into a rubric."""
+    line = " ".join(text.split())
+    short = shorten(line, LONGEST_EXAMPLE, placeholder="…")
+    return short if short != "…" else f"{line[: LONGEST_EXAMPLE - 1]}…"
+
+
+def mined(views: Sequence[View], positive: Flags, seed: int = 0) -> list[Signal]:
+    """Signals of phrases and clusters of turns that one class's conversations hold clearly more often.
+
+    They name what people wrote, so they pass the checks of any rubric that was made from conversations.
+    """
+    phrases = [phrase_signal(party, phrase) for party in PARTIES for phrase in phrases_of(party, views, positive)]
+    clusters = [cluster for party in PARTIES for cluster in clusters_of(party, views, positive, seed)]
+    signals = phrases + [cluster.signal(f"turns:{cluster.party}:{i}") for i, cluster in enumerate(clusters)]
+    return [signal for signal in signals if not refusal(signal.statement)]
+
+
+def contrast(present: Any, positive: Flags) -> Floats:
+    """z of the difference in log-odds of being present between the classes, for each column of [conversation, thing].
+
+    Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
+    """
+    yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
+    no_good = positive.sum() + 1 - yes_good
+    no_bad = (~positive).sum() + 1 - yes_bad
+    odds = np.log(yes_good / no_good) - np.log(yes_bad / no_bad)
+    return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
+
+
+def standing_out(present: Any, positive: Flags) -> Floats:
+    """z over all conversations of [conversation, thing]; 0 for a thing that doesn't hold where it wasn't picked."""
+    halves = [every_second(positive, start) for start in (0, 1)]
+    first, second = (contrast(present[half], positive[half]) for half in halves)
+    held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
+    picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
+    return np.where(held & picked, contrast(present, positive), 0.0)
+
+
+def every_second(positive: Flags, start: int) -> Flags:
+    """Every second conversation of each class, as a mask."""
+    half = np.zeros(len(positive), dtype=bool)
+    for label in (True, False):
+        half[np.flatnonzero(positive == label)[start::2]] = True
+    return half
+
+
+def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str]:
+    """Phrases of one party that stand out, the clearest first."""
+    from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
+
+    said = [[view.texts[turn] for turn in view.of(party)] for view in views]
+    least = max(4, round(0.04 * len(views)))
+    counter = CountVectorizer(analyzer=phrases_in, binary=True, min_df=least, max_features=MOST_CANDIDATES)
+    try:
+        present = counter.fit_transform(said).tocsc()
+    except ValueError:  # no phrase in so many conversations
+        return []
+    z = standing_out(present.tocsr(), positive)
+    phrases = counter.get_feature_names_out()
+    chosen: dict[str, Flags] = {}
+    for column in sorted(np.flatnonzero(z), key=lambda i: (-abs(z[i]), phrases[i])):
+        if len(chosen) == MOST_PHRASES:
+            break
+        where = present[:, [column]].toarray()[:, 0].astype(bool)
+        # One of two phrases that stand in the same conversations is enough.
+        if all(overlap(where, other) < 0.5 for other in chosen.values()):
+            chosen[str(phrases[column])] = where
+    return list(chosen)
+
+
+def phrases_in(turns: Sequence[str]) -> set[str]:
+    """Phrases of up to `LONGEST_PHRASE` words of a turn, lower case; none with a figure, none of stopwords alone."""
+    found = set()
+    for turn in turns:
+        words = _WORD.findall(turn.lower())
+        for length in range(1, LONGEST_PHRASE + 1):
+            for phrase in zip(*(words[i:] for i in range(length)), strict=False):
+                if not (STOPWORDS.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
+                    found.add(" ".join(phrase))
+    return found
+
+
+def overlap(a: Flags, b: Flags) -> float:
+    """Jaccard: conversations with both over conversations with either."""
+    return float((a & b).sum() / max(1, (a | b).sum()))
+
+
+def clusters_of(party: Party, views: Sequence[View], positive: Flags, seed: int) -> list[Cluster]:
+    """Clusters of one party's turns that stand out, the clearest first."""
+    from sklearn.cluster import MiniBatchKMeans  # a second; only `learn` needs it
+
+    where = [(i, int(turn)) for i, view in enumerate(views) for turn in view.of(party)]
+    count = min(MOST_CENTERS, len(where) // TURNS_PER_CLUSTER)
+    if count < 2:
+        return []
+    vectors = np.stack([views[i].vectors[turn] for i, turn in where])
+    fitted = MiniBatchKMeans(count, random_state=seed, n_init=3, batch_size=2048).fit(vectors)
+    lengths = np.linalg.norm(fitted.cluster_centers_, axis=1, keepdims=True)
+    centers = (fitted.cluster_centers_ / np.maximum(lengths, 1e-9)).astype(np.float32)
+    own = np.einsum("tw,tw->t", vectors, centers[fitted.labels_])
+    present = np.zeros((len(views), count), dtype=bool)
+    present[[i for i, _ in where], fitted.labels_] = True
+    z = standing_out(present, positive)
+    clusters = []
+    for k in [k for k in np.argsort(-abs(z), kind="stable") if z[k]][:MOST_CLUSTERS]:
+        members = np.flatnonzero(fitted.labels_ == k)
+        i, turn = where[members[np.argmax(own[members])]]
+        clusters.append(Cluster(party, centers[k], float(np.quantile(own[members], 0.2)), views[i].texts[turn]))
+    return clusters

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
+from math import comb
 from typing import Any, Self
 
 import numpy as np
 
-from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import evidence_of, strongest
-from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
-from pollex.agents.embedded.rewording import reworded
-from pollex.agents.embedded.scale import UNSTUDIED, Flags, Scale, binomial, learn_scale
+from pollex.agents.embedded.evidence import SIGNALS, evidence_of, strongest
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
-from pollex.agents.embedded.view import Floats, Indices, View, views_of
-from pollex.agents.rubrics import Rubric, content_id
-from pollex.conversations.model import Conversation, Label
+from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
+from pollex.conversations.conversation import Conversation, Label
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric, content_id
 
 VERSION = "2"
 FOLDS = 5
@@ -165,3 +165,130 @@ def justified(evidence: Signal, measures: Floats, scale: Scale | None) -> str:
         return f"{evidence.name}: tells nothing here; in the training log it doesn't separate good from bad"
     heaviest = int(np.argmax(scale.weight))
     return f"{evidence.name}: {MEASURES[heaviest]} {measures[heaviest]:.2f}, the middle is {scale.middle[heaviest]:.2f}"
+
+
+NEAR = 0.8
+"""Cosine from which on a new wording says the same thing."""
+
+_NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+
+
+def reworded(rubric: Rubric, written: str, embedder: Embedder) -> Rubric:
+    """The rubric with the evidence that its text now asks for; itself where that hasn't changed.
+
+    A wording near the written one keeps its source, unless the sentence of another signal is nearer: then the rubric
+    rests on that signal (“answers at length” became “answers briefly”). Any other wording is a person's own: its turns
+    are found by its text, no longer by the old quotes. Its reasons stay, so that one still sees where it came from.
+
+    Args:
+        written: The text that the rubric had when θ was fitted; empty for a rubric that a person added.
+    """
+    if not written or " ".join(rubric.text.split()) == " ".join(written.split()):
+        return rubric
+    source = nearest_source(rubric, written, embedder)
+    return rubric if source == rubric.source else rubric.model_copy(update={"source": source, "quotes": ()})
+
+
+def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
+    """The source whose sentence is nearest to the rubric's text; `person` where none is near.
+
+    Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
+    """
+    signals = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()}
+    sentences = {written: rubric.source} | {text: source for text, source in signals.items() if text != written}
+    alike = [sentence for sentence in sentences if negated(sentence) == negated(rubric.text)]
+    cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0] if alike else []
+    near = [(cosine, sentence) for cosine, sentence in zip(cosines, alike, strict=True) if cosine >= NEAR]
+    # Of equals the first, the written text, is taken.
+    return sentences[max(near, key=lambda pair: pair[0])[1]] if near else "person"
+
+
+def negated(text: str) -> bool:
+    """Whether a sentence denies something, twice denied being not denied."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+PRIOR_CONVERSATIONS = 40
+PRIOR_DIFFERENCE = 0.3
+GAIN = 0.5
+FARTHEST = 2.5  # standard deviations from the middle beyond which a measure says no more
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What was learnt about one rubric: middle, spread and weight of each measure, [measure]."""
+
+    middle: Floats
+    spread: Floats
+    weight: Floats
+
+    def odds(self, measures: Floats) -> Floats:
+        """Log-odds e of measures [..., measure]."""
+        z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        return np.asarray(GAIN * (z @ self.weight))
+
+    def to_json(self) -> dict[str, list[float]]:
+        return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Scale:
+        """The scale that `to_json` gave.
+
+        Raises:
+            ValueError: It has another form; answers on it would be none.
+        """
+        try:
+            found = cls(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise ValueError("middle, spread and weight are not lists of numbers") from None
+        columns = (found.middle, found.spread, found.weight)
+        if any(column.shape != (len(MEASURES),) or not np.isfinite(column).all() for column in columns):
+            raise ValueError(f"middle, spread and weight are not {len(MEASURES)} numbers each")
+        if not (found.spread > 0).all():
+            raise ValueError("a spread is not above 0")
+        return found
+
+
+def rounded(values: Floats) -> Floats:
+    """Six significant digits: a person reads these, and a scale that was stored is the one that was learnt."""
+    return np.array([float(f"{value:.6g}") for value in values])
+
+
+# For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
+UNSTUDIED = Scale(np.array([0.2, 1.0, 0.35, 0.0]), np.array([0.15, 0.5, 0.2, 0.2]), np.array([0.5, 0.0, 1.0, 0.25]))
+
+
+def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0) -> Scale:
+    """The scale of one rubric from labelled conversations.
+
+    Args:
+        measures: [conversation, measure].
+        positive: [conversation].
+        direction: +1 where strong evidence should speak for a good conversation (SAT), −1 for a bad one (DSAT).
+        lean: What is known of the evidence in general, +1, −1 or 0.
+    """
+    differences, middle, spread = separation(measures, positive, lean)
+    return Scale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
+
+
+def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats, Floats, Floats]:
+    """δ, the middle of the classes and the spread, each [..., measure], of measures [conversation, ..., measure]."""
+    spread = measures.std(axis=0)
+    spread = np.where(spread > 1e-9, spread, 1.0)
+    high, low = measures[positive].mean(axis=0), measures[~positive].mean(axis=0)
+    n = len(positive)
+    seen = (high - low) / spread
+    return (
+        (n * seen + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
+        (high + low) / 2,
+        spread,
+    )
+
+
+def binomial(p: float, options: int) -> tuple[float, ...]:
+    """Probabilities of `options` ordered options with mean position p: the expected Likert value is exactly 10·p."""
+    n = options - 1
+    return tuple(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(options))
+
+
+assert len(MEASURES) == len(UNSTUDIED.middle)

@@ -20,17 +20,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.answers import Answer, Question, Unanswered
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS, strongest
-from pollex.agents.embedded.judge import FOLDS, MOST_TURNS, deal
-from pollex.agents.embedded.resampling import RESAMPLED, chance, drawn
-from pollex.agents.embedded.scale import FARTHEST, Flags
+from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
 from pollex.agents.embedded.signals.signal import MEASURES, measured
-from pollex.agents.embedded.view import Floats, Indices, View, views_of
-from pollex.agents.rubrics import Rubric, content_id
-from pollex.conversations.model import Conversation, Label
+from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
+from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric, content_id
 
 VERSION = "1"
 FEWEST = 10

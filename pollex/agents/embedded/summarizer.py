@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pollex.agents.answers import Unanswered
 from pollex.agents.roles import Summary
-from pollex.agents.rubrics import Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
 VERSION = "1"
 LEAST_SHARE = 0.3

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 # Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of satisfaction.
@@ -94,3 +95,17 @@ def views_of(conversations: Sequence[Conversation], embedder: Embedder) -> list[
 def shortened(text: str) -> str:
     """The text, a huge one without its middle."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
+
+
+RESAMPLED = "embedded, resampled turns"
+"""What such a run is signed with."""
+
+
+def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
+    """The chance of one run about one conversation: the same whenever and wherever it is asked."""
+    return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])
+
+
+def drawn(turns: Indices, rng: np.random.Generator) -> Indices:
+    """As many of the turns, with replacement, in the order of the conversation."""
+    return np.sort(rng.choice(turns, len(turns))) if len(turns) else turns

@@ -7,18 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pollex.agents.answers import Answer, Option, Question, Unanswered
-from pollex.agents.llm.asking import Asker, failure, signed, spoken
-from pollex.agents.llm.canary import Canary, canary
-from pollex.agents.llm.reading import numbers
+from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.attention_checks import Canary, canary, suspect
+from pollex.agents.llm.numbered_answers import Sheet
+from pollex.agents.llm.parsing import numbers
 from pollex.agents.llm.sampling import point, unlisted
-from pollex.agents.llm.sheet import Sheet
-from pollex.agents.llm.straightness import suspect
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
 from pollex.prompts.judging import batch_schema, coded, listed, meaning, numbered
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 Answers = list[Answer | Unanswered]
 

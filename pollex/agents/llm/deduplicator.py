@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.answers import Unanswered
 from pollex.agents.embedded.deduplicator import components, merge
-from pollex.agents.llm.asking import Asker, signed
-from pollex.agents.llm.reading import numbers
+from pollex.agents.llm.asker import Asker, signed
+from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
-from pollex.agents.rubrics import Rubric
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Rubric
 
 MOST_IN_A_GROUP = 30
 _TIGHTER = 0.03

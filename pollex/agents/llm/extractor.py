@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, PolarRole, signed, source_of, spoken
-from pollex.agents.llm.reading import entries
-from pollex.agents.quotes import located, normalized
+from pollex.agents.checks import copies, located, normalized, words, words_of
+from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of, spoken
+from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
-from pollex.agents.rubric_checks import copies, words, words_of
-from pollex.agents.rubrics import Polarity, Quote, Reason, content_id
-from pollex.conversations.model import Conversation, Label
+from pollex.conversations.conversation import Conversation, Label
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Polarity, Quote, Reason, content_id
 
 MOST_REASONS = 3
 MOST_QUOTES = 3

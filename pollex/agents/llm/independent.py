@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.llm.asking import Asker, failure, signed, spoken
-from pollex.agents.llm.canary import canary
-from pollex.agents.llm.reading import chosen
+from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.attention_checks import canary, suspect
+from pollex.agents.llm.parsing import chosen
 from pollex.agents.llm.sampling import point, unlisted
-from pollex.agents.llm.straightness import suspect
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed
-from pollex.prompts.envelope import escaped
+from pollex.prompts.data_boundary import escaped
 from pollex.prompts.judging import lettered, meaning
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
 

@@ -9,15 +9,14 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Self
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.llm.asking import Asker
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.attention_checks import straight_lined, suspect
 from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.independent import Independent
-from pollex.agents.llm.replicates import again
-from pollex.agents.llm.sampling import pooled
-from pollex.agents.llm.straightness import straight_lined, suspect
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.agents.llm.sampling import again, pooled
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
 Elicitation = Batched | Independent

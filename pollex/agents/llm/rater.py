@@ -20,20 +20,19 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
-from pollex.agents.answers import Answer, Question, Unanswered
-from pollex.agents.llm.asking import Asker, failure, signed, spoken
-from pollex.agents.llm.reading import chosen, object_in
-from pollex.agents.llm.replicates import again
-from pollex.agents.llm.sampling import point
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
+from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.parsing import chosen, object_in
+from pollex.agents.llm.sampling import again, point
+from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
-from pollex.prompts.envelope import Item, escaped
+from pollex.prompts.data_boundary import Item, escaped
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import listed, rating_schema
-from pollex.prompts.profile import DomainProfile
 from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 Variant = Literal["v0", "v1", "v2", "v3", "v4"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)

@@ -11,15 +11,15 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from pollex.agents.answers import Answer, Option, Question, Unanswered
-from pollex.agents.llm.asking import Asker
-from pollex.agents.llm.mixed import Answers, Mixed
-from pollex.agents.rubrics import Rubric
-from pollex.conversations.model import Conversation
-from pollex.conversations.referenced import Case
-from pollex.prompts.envelope import Item
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.questionnaire import Answers, Mixed
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.references import Case
+from pollex.prompts.data_boundary import Item
+from pollex.prompts.grading.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
 from pollex.prompts.prompt import Prompt
-from pollex.prompts.referencing.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
 EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)

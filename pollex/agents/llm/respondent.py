@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, failure
+from pollex.agents.llm.asker import Asker, failure
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
+from pollex.rubrics.answers import Unanswered
 
 _THOUGHTS_BEGIN, _THOUGHTS_END = "<think>", "</think>"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pollex.agents.llm.asking import Asker, Door
+from pollex.agents.llm.asker import Asker, Door, LlmOptions
 from pollex.agents.llm.deduplicator import Embedder, LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.options import LlmOptions
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.gateway.capabilities import Capabilities
-from pollex.prompts.profile import DomainProfile
+from pollex.prompts.domain import DomainProfile
 
 
 class LlmRoles(NamedTuple):

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.agents.answers import Unanswered
-from pollex.agents.llm.asking import Asker, PolarRole, signed, source_of
-from pollex.agents.llm.reading import entries, numbers
-from pollex.agents.quotes import normalized
+from pollex.agents.checks import normalized, refusal, words
+from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of
+from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Revision
-from pollex.agents.rubric_checks import refusal, words
-from pollex.agents.rubrics import MAX_QUOTES, Polarity, Quote, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Reason, Rubric, content_id, with_reasons
 
 
 class LlmUpdater(PolarRole):

@@ -1,0 +1,219 @@
+"""Which labels to ask people for: those after which the predictions of all texts would be surest.
+
+A text that nobody can predict is worth little if it is like no other, and two texts that are alike are worth little
+more than one. So a label is worth by how much the variance of the predicted answers, mean over all texts, would fall
+with it in a logistic model on the texts' vectors: V-optimal design. After each pick the variances are those with that
+label, whatever it will be, so that a list spreads over the texts without being told to.
+
+With p the predicted probability, w = p(1−p) and z a text's vector with 1 and its judge in front, a label adds w·z·zᵀ to
+the precision of the weights, and the variance of a predicted probability is w²·zᵀCz, by the delta method.
+Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4, doi:10.1214/ss/1177009939; of choosing texts by it:
+Yu, Bi & Tresp 2006, doi:10.1145/1143844.1143980. An answer with more options than two counts by its variance, as a
+share of the square of its range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pollex.calibration.questionnaire import Questionnaire
+from pollex.errors import WrongUse
+from pollex.measures.arrays import Bools, Floats, Ints
+
+REACH = 3.0
+"""Standard deviation that the log-odds of a typical text have before any label, by each part of its vector."""
+
+FARTHEST = 3.0
+"""Vectors are cut off at so many standard deviations: an odd text is not worth more for being odder."""
+
+DIRECTIONS = 10
+"""Principal components of embeddings that tell texts apart."""
+
+INTERCEPT = 0.1
+"""Prior precision of the share of positive answers."""
+
+PERSONAL = 2.0
+"""Prior precision of a judge's own intercept, as in `models.ordinal`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """What to ask, the most telling first.
+
+    Attributes:
+        row: Texts `[pick]`.
+        judge: Whom to ask `[pick]`: a column of `doubt`.
+        fall: By how much the mean variance of the predicted answers falls with each `[pick]`; earlier picks count as
+            labelled.
+    """
+
+    row: Ints
+    judge: Ints
+    fall: Floats
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: int = DIRECTIONS) -> Floats:
+    """Texts as vectors `[row, column + direction]`: what is predicted from, and what they are about.
+
+    Args:
+        columns: What a prediction rests on `[row, column]`, such as expected answers; NaN is missing, and counts as
+            usual.
+        embeddings: Of the texts `[row, width]`; None: there are none.
+        directions: Of the embeddings, so many principal components at most.
+    """
+    parts = [_standard(np.asarray(columns, dtype=np.float64))]
+    if embeddings is not None:
+        parts.append(_principal(np.asarray(embeddings, dtype=np.float64), directions))
+    return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
+
+
+def doubt_of(proba: Floats, sheet: Questionnaire) -> Floats:
+    """Variance of the main answer as a share of the square of its range, at most 1/4; p(1 − p) of a thumb.
+
+    Args:
+        proba: Distributions `[…, option]`.
+    """
+    worth = np.array(sheet.scale().values)
+    if not sheet.scale().ordinal:  # no option is more: how unlikely is it that two draws agree, at most 1/2
+        return np.asarray((1 - (proba**2).sum(axis=-1)) / 2)
+    worth = (worth - worth[0]) / (worth[-1] - worth[0])
+    found: Floats = np.maximum(proba @ worth**2 - (proba @ worth) ** 2, 0.0)
+    return found
+
+
+def most_telling(
+    vectors: Floats,
+    doubt: Floats,
+    known: Bools,
+    count: int,
+    *,
+    personal: float = PERSONAL,
+    askable: Bools | None = None,
+) -> Picked:
+    """The labels to ask for next, each text once at most.
+
+    Args:
+        vectors: Of the texts, labelled or not `[row, width]`; see `vectors_of`.
+        doubt: Of each judge's answer about each text `[row, judge]`, see `doubt_of`; one column where judges are not
+            told apart.
+        known: Which labels there are `[row, judge]`.
+        count: How many to pick; fewer are where fewer are left.
+        personal: Prior precision of a judge's own intercept.
+        askable: Which labels can be had `[row, judge]`; None: all that are not known.
+
+    Raises:
+        WrongUse: Shapes that don't fit, a doubt that is none, or no count.
+    """
+    _require(vectors, doubt, known, count)
+    free = ~known if askable is None else askable & ~known
+    design = _Design.of(vectors, doubt, known, personal)
+    rows, judges, falls = [], [], []
+    for _ in range(count):
+        if not free.any():
+            break
+        fall = np.where(free, design.falls(), -np.inf)
+        row, judge = divmod(int(fall.argmax()), fall.shape[1])
+        rows.append(row)
+        judges.append(judge)
+        falls.append(float(fall[row, judge]))
+        design.label(row, judge)
+        free = free.copy()
+        free[row] = False
+    return Picked(np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls))
+
+
+@dataclass(eq=False)
+class _Design:
+    """The logistic model that labels are chosen by. Vectors are `[1, text, judge]`, d and j columns wide.
+
+    Attributes:
+        A: 1 and the texts' vectors `[row, d]`.
+        doubt: `[row, judge]`.
+        C: Covariance of the weights `[d + j, d + j]`.
+        M: Σ w²·z·zᵀ over all predictions, mean `[d + j, d + j]`.
+    """
+
+    A: Floats
+    doubt: Floats
+    C: Floats
+    M: Floats
+
+    @classmethod
+    def of(cls, vectors: Floats, doubt: Floats, known: Bools, personal: float) -> _Design:
+        A = np.concatenate([np.ones((len(vectors), 1)), vectors], axis=1)
+        judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
+        prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, personal)])
+        precision = np.diag(prior) + _moments(A, doubt * known)
+        return cls(
+            A, doubt, np.asarray(np.linalg.inv(precision), dtype=np.float64), _moments(A, doubt**2) / max(1, doubt.size)
+        )
+
+    def falls(self) -> Floats:
+        """By how much tr(MC) falls with each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
+        found: Floats = self.doubt * self._squares(self.C @ self.M @ self.C)
+        return found / (1 + self.doubt * self._squares(self.C))
+
+    def label(self, row: int, judge: int) -> None:
+        """The covariance with one label more, by Sherman and Morrison."""
+        z = np.concatenate([self.A[row], np.zeros(len(self.C) - self.A.shape[1])])
+        if len(self.C) > self.A.shape[1]:
+            z[self.A.shape[1] + judge] = 1.0
+        w, along = self.doubt[row, judge], self.C @ z
+        self.C = self.C - w * np.outer(along, along) / (1 + w * z @ along)
+
+    def _squares(self, S: Floats) -> Floats:
+        """zᵀSz of every text with every judge `[row, judge]`, without a vector for each pair."""
+        d = self.A.shape[1]
+        own: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
+        if len(S) == d:
+            return own
+        found: Floats = own + 2 * self.A @ S[:d, d:] + np.diag(S)[d:]
+        return found
+
+
+def _moments(A: Floats, weights: Floats) -> Floats:
+    """Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
+    text = (A * weights.sum(axis=1, keepdims=True)).T @ A
+    if weights.shape[1] == 1:
+        return np.asarray(text)
+    cross = A.T @ weights
+    found: Floats = np.block([[text, cross], [cross.T, np.diag(weights.sum(axis=0))]])
+    return found
+
+
+def _standard(columns: Floats) -> Floats:
+    """Mean 0 and deviation 1, cut off; 0 where missing or where a column is constant."""
+    counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
+    mean = np.nansum(columns, axis=0) / counts
+    spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
+    found: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
+    return np.clip(found, -FARTHEST, FARTHEST)
+
+
+def _principal(about: Floats, directions: int) -> Floats:
+    """Principal components `[row, direction]`, scaled together to deviation 1; those that texts differ in at all."""
+    away = about - about.mean(axis=0)
+    wide = len(away) < away.shape[1]
+    sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)  # the smaller of the two is enough
+    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:directions]
+    found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
+    spread = float(found.std()) if found.size else 0.0
+    return np.asarray(found / spread if spread > 1e-12 else found[:, :0])
+
+
+def _require(vectors: Floats, doubt: Floats, known: Any, count: int) -> None:
+    if doubt.ndim != 2 or not doubt.shape[1] or known.shape != doubt.shape or len(vectors) != len(doubt):
+        raise WrongUse(
+            f"vectors {vectors.shape}, doubt {doubt.shape} and known {known.shape} don't fit",
+            remedy="give [row, width], [row, judge] and [row, judge]",
+        )
+    if not (np.isfinite(vectors).all() and np.isfinite(doubt).all() and (doubt >= 0).all()):
+        raise WrongUse("vectors or doubts that are no numbers, or negative", remedy="leave out what has no prediction")
+    if count < 1:
+        raise WrongUse(f"{count} labels to ask for", remedy="ask for one or more")

@@ -1,0 +1,282 @@
+"""Cumulative link with judges' own terms: P(answer ≤ k | x, a) = σ(exp(s_a)·(c_k − β·x − u_a − v_a·x)).
+
+Source: McCullagh 1980, "Regression models for ordinal data", doi:10.1111/j.2517-6161.1980.tb01109.x, eq. 2.1 and 6.1
+(the scale); Hedeker & Gibbons 1994, doi:10.2307/2533433 (random intercepts and slopes). Terms are found at the mode
+of the posterior under independent normal priors. With two options it is a mixed-effects logistic regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit
+
+from pollex.measures.arrays import Bools, Floats, Ints
+
+LEAST_GAP = 1e-9
+"""In training, neighbouring bounds are kept so far apart that no answer has probability 0."""
+
+CURVATURE = 0.2
+"""Of minus the log-likelihood of one judgment by its location, about; of a yes or no at even odds it is 1/4."""
+
+SEARCH = {"maxiter": 1000, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-5}
+
+LEAST = 1e-9
+"""No answer is given a smaller probability: far outside of what was seen in training nothing is that sure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What a cumulative link has learnt; or, in the same places, the precision of the prior on each.
+
+    Attributes:
+        start: The first cut `[1]`.
+        gaps: Logarithms of the distances between neighbouring cuts `[options − 2]`.
+        slopes: β, shared `[input]`.
+        intercepts: u, `[judge]`.
+        scales: s, logarithms `[judge]`.
+        judge_slopes: v, `[judge, input]`.
+    """
+
+    start: Floats
+    gaps: Floats
+    slopes: Floats
+    intercepts: Floats
+    scales: Floats
+    judge_slopes: Floats
+
+    @property
+    def cuts(self) -> Floats:
+        """c, ascending `[options − 1]`."""
+        return np.cumsum(np.concatenate([self.start, np.exp(self.gaps)]))
+
+    def packed(self) -> Floats:
+        """All in one row `[term]`."""
+        return np.concatenate([part.ravel() for part in self._parts()])
+
+    def like(self, values: Floats) -> Self:
+        """Terms of the same shapes from one row `[term]`."""
+        parts = self._parts()
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        pieces = np.split(values, ends)
+        return type(self)(*(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)))
+
+    def _parts(self) -> tuple[Floats, ...]:
+        return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
+
+
+def unlearnt(shares: Floats, inputs: int, judges: int) -> Terms:
+    """Terms that give everybody the same distribution.
+
+    Args:
+        shares: Of each answer, all above 0 `[option]`; they sum to 1.
+    """
+    below = np.cumsum(shares)[:-1]
+    cuts = np.log(below) - np.log1p(-below)
+    return Terms(
+        cuts[:1],
+        np.log(np.diff(cuts)),
+        np.zeros(inputs),
+        np.zeros(judges),
+        np.zeros(judges),
+        np.zeros((judges, inputs)),
+    )
+
+
+def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
+    """Precisions in the shape of the terms, one for all terms of a kind; None: that kind stays where its mean is."""
+    kinds = zip(shape._parts(), strengths, strict=True)
+    return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
+
+
+def with_judges(terms: Terms, judges: int) -> Terms:
+    """The same with so many judges; those that come anew, at the end, have no terms of their own yet."""
+    new = judges - len(terms.intercepts)
+    return replace(
+        terms,
+        intercepts=np.pad(terms.intercepts, (0, new)),
+        scales=np.pad(terms.scales, (0, new)),
+        judge_slopes=np.pad(terms.judge_slopes, ((0, new), (0, 0))),
+    )
+
+
+def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
+    """Location β·x + u_a + v_a·x and scale exp(s_a) of each row, both `[row]`; judge −1 has no terms of their own.
+
+    Args:
+        F: Inputs `[row, input]`.
+        judges: Codes `[row]`.
+    """
+    known = judges >= 0
+    place = F @ terms.slopes
+    scale = np.ones(len(F))
+    if known.any():
+        own = judges[known]
+        place[known] += terms.intercepts[own] + (F[known] * terms.judge_slopes[own]).sum(axis=1)
+        scale[known] = np.exp(terms.scales[own])
+    return place, scale
+
+
+def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = None) -> Floats:
+    """Probability of each answer `[row, option]`.
+
+    Args:
+        F: Inputs `[row, input]`.
+        judges: Codes `[row]`.
+        spread: Variance of each row's location where inputs are not known for sure `[row]`. The logistic curve is
+            averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992, doi:10.1162/neco.1992.4.5.720).
+    """
+    place, scale = located(terms, F, judges)
+    if spread is not None:
+        scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
+    below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
+    bounds = np.concatenate([np.zeros((len(F), 1)), below, np.ones((len(F), 1))], axis=1)
+    proba = np.maximum(np.diff(bounds, axis=1), LEAST)
+    return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+
+def learnt(
+    F: Floats,
+    judges: Ints,
+    answers: Ints,
+    centre: Terms,
+    precision: Terms,
+    weights: Floats | None = None,
+    begin: Terms | None = None,
+) -> Terms:
+    """Terms at the mode of the posterior.
+
+    Args:
+        F: Inputs `[judgment, input]`.
+        judges: Codes `[judgment]`, −1 for nobody known.
+        answers: Places of the answers `[judgment]`.
+        centre: Means of the normal priors.
+        precision: Their precisions, one over the variance; infinite: the term stays at its mean.
+        weights: Of the judgments `[judgment]`; None: 1 each.
+        begin: Where the search begins; None: at the means.
+    """
+    held = precision.packed()
+    middle = centre.packed()
+    free = np.isfinite(held)
+    task = _Task(F, judges, answers, np.ones(len(F)) if weights is None else weights, centre)
+
+    def loss(values: Floats) -> tuple[float, Floats]:
+        full = middle.copy()
+        full[free] = values
+        away = values - middle[free]
+        value, slope = task.loss(full)
+        return value + 0.5 * float(held[free] @ away**2), slope[free] + held[free] * away
+
+    # In units of each term's own curvature the search needs a fraction of the steps.
+    unit = 1 / np.sqrt(task.curvature()[free] + held[free])
+
+    def scaled(values: Floats) -> tuple[float, Floats]:
+        value, slope = loss(values * unit)
+        return value, slope * unit
+
+    first = (centre if begin is None else begin).packed()[free] / unit
+    found = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
+    full = middle.copy()
+    full[free] = found.x * unit
+    return centre.like(full)
+
+
+def relearnt(F: Floats, judges: Ints, answers: Ints, before: Terms, covariance: Floats, free: Bools) -> Terms:
+    """Terms at the mode of the posterior, where the prior's terms go together.
+
+    Args:
+        F: Inputs `[judgment, input]`.
+        judges: Codes `[judgment]`, −1 for nobody known.
+        answers: Places of the answers `[judgment]`.
+        before: Means of the normal prior.
+        covariance: Its covariance, of the free terms `[free, free]`.
+        free: Which terms can move `[term]`; the others stay at their means.
+    """
+    task = _Task(F, judges, answers, np.ones(len(F)), before)
+    middle = before.packed()
+    root = np.linalg.cholesky(covariance)
+
+    def moved(steps: Floats) -> Floats:
+        full = middle.copy()
+        full[free] += root @ steps
+        return full
+
+    def loss(steps: Floats) -> tuple[float, Floats]:
+        value, slope = task.loss(moved(steps))
+        return value + 0.5 * float(steps @ steps), root.T @ slope[free] + steps
+
+    found = minimize(loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B", options=SEARCH)
+    return before.like(moved(found.x))
+
+
+class _Task:
+    """Minus the log-likelihood of all judgments, with its gradient by hand."""
+
+    def __init__(self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: Terms) -> None:
+        self.F, self.judges, self.answers, self.weights, self.shape = F, judges, answers, weights, shape
+        known = np.flatnonzero(judges >= 0)
+        # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of zeros.
+        self.who = csr_array((np.ones(len(known)), (judges[known], known)), shape=(len(shape.intercepts), len(F)))
+        options = len(shape.gaps) + 2
+        self.upper = np.minimum(answers, options - 2)
+        self.lower = np.maximum(answers - 1, 0)
+        self.top, self.bottom = answers == options - 1, answers == 0
+
+    def curvature(self) -> Floats:
+        """About the second derivative of the loss by each term `[term]`, never 0."""
+        squares = self.F**2 * self.weights[:, None]
+        people = self.who @ self.weights
+        total = float(self.weights.sum())
+        return (
+            CURVATURE
+            * np.concatenate(
+                [
+                    [total],
+                    np.full(len(self.shape.gaps), total),
+                    squares.sum(axis=0),
+                    people,
+                    people,
+                    (self.who @ squares).ravel(),
+                ]
+            )
+            + 1e-3
+        )
+
+    def loss(self, values: Floats) -> tuple[float, Floats]:
+        terms = self.shape.like(values)
+        place, scale = located(terms, self.F, self.judges)
+        cuts = terms.cuts
+        high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))
+        low = np.where(self.bottom, -np.inf, scale * (cuts[self.lower] - place))
+        gap = np.maximum(high - low, LEAST_GAP)
+        # log(σ(high) − σ(low)) without the difference of two numbers near 1
+        value = log_expit(high) + log_expit(-low) + np.log(-np.expm1(-gap))
+        pull = 1 / np.expm1(np.minimum(gap, 700.0))
+        on_high = np.where(self.top, 0.0, self.weights * (expit(-high) + pull))
+        on_low = np.where(self.bottom, 0.0, -self.weights * (expit(low) + pull))
+        return -float(self.weights @ value), -self._gradient(terms, on_high, on_low, high, low, scale)
+
+    def _gradient(
+        self, terms: Terms, on_high: Floats, on_low: Floats, high: Floats, low: Floats, scale: Floats
+    ) -> Floats:
+        """Of the log-likelihood by each term, from that by each judgment's two bounds."""
+        by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)
+        by_cut = by_cut + np.bincount(self.lower, scale * on_low, len(terms.gaps) + 1)
+        from_cut = np.cumsum(by_cut[::-1])[::-1]
+        by_place = -scale * (on_high + on_low)
+        by_scale = on_high * np.where(self.top, 0.0, high) + on_low * np.where(self.bottom, 0.0, low)
+        return np.concatenate(
+            [
+                from_cut[:1],
+                from_cut[1:] * np.exp(terms.gaps),
+                by_place @ self.F,
+                self.who @ by_place,
+                self.who @ by_scale,
+                (self.who @ (by_place[:, None] * self.F)).ravel(),
+            ]
+        )

@@ -1,0 +1,239 @@
+"""What a regression sees of the answer distributions: standardised expected scores, with missing answers filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.errors import WrongUse
+from pollex.measures.arrays import Bools, Floats, Ints
+
+Coding = Literal["expected", "options"]
+"""How an ordinal question enters: by its expected score, or by the probability of every option. One that is not ordinal
+always enters by its options: its values mean nothing. Of two options the first says all; of more, each has its column,
+though one could be worked out from the others: without one of them, shrinkage would depend on the options' order."""
+
+LEAST_SPREAD = 1e-3
+"""A column whose standard deviation is less, a score's as a share of its scale, is left out: it says nothing."""
+
+LEAST_MASS_SPREAD = 5e-3
+"""Likewise of masses. Those of a table whose probabilities were rounded differ, too, but in nothing that another table
+repeats: standardised, they would outweigh everything else there."""
+
+FARTHEST = 10.0
+"""Standard deviations from the mean that a text can be at most: nothing was learnt about what lies beyond."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """How X becomes inputs, learnt from training rows.
+
+    Attributes:
+        questionnaire: What X is about.
+        coding: How ordinal questions enter.
+        kept: Which columns vary, of all that there could be `[column]`.
+        gaussian: Of the columns that can be missing, standardised by the training rows' mean and spread.
+        mean: Of the kept columns `[input]`.
+        spread: Their standard deviations `[input]`.
+    """
+
+    questionnaire: Questionnaire
+    coding: Coding
+    kept: Floats
+    mean: Floats
+    spread: Floats
+    gaussian: Gaussian
+
+    @property
+    def width(self) -> int:
+        """How many inputs there are."""
+        return len(self.mean)
+
+    def of(self, X: Floats) -> Filled:
+        """Inputs `[row, input]`, where an answer is missing what is expected given the others."""
+        columns, absent = _columns(X, self.questionnaire, self.coding)
+        kept = self.kept.astype(bool)
+        return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
+
+    def names(self) -> tuple[str, ...]:
+        """Of each input, the question that it is about `[input]`."""
+        every = _names(self.questionnaire, self.coding)
+        return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
+
+    def arrays(self) -> dict[str, Any]:
+        """What was learnt, by name."""
+        own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
+        return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
+
+
+def inputs_of(
+    X: Floats, questionnaire: Questionnaire, coding: Coding = "expected", only: Sequence[str] | None = None
+) -> Inputs:
+    """Learns means, spreads and what goes with what from training rows.
+
+    Args:
+        only: Ids of the questions that are looked at; None: all that are asked.
+
+    Raises:
+        WrongUse: One of these is not asked.
+    """
+    if strangers := sorted(set(only or ()) - set(questionnaire.blocks)):
+        raise WrongUse(
+            f"question {strangers[0]!r} is not asked", remedy=f"use some of {', '.join(questionnaire.blocks)}"
+        )
+    columns, absent = _columns(X, questionnaire, coding)
+    seen = np.where(absent, np.nan, columns)
+    counts = np.maximum((~np.isnan(seen)).sum(axis=0), 1)
+    mean = np.nansum(seen, axis=0) / counts
+    spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
+    wanted = [only is None or name in only for name in _names(questionnaire, coding)]
+    kept = (spread > _least_spread(questionnaire, coding)) & np.array(wanted, dtype=bool)
+    standard = _standard(columns, absent, kept, mean[kept], spread[kept])
+    return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learnt(standard))
+
+
+def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
+    """From what `Inputs.arrays` gave.
+
+    Raises:
+        WrongUse: The answers enter otherwise here, as those to class questions did before all their options entered.
+    """
+    then, now = len(arrays["kept"]), len(_names(questionnaire, coding))
+    if then != now:
+        raise WrongUse(
+            f"it was fitted to answers in {then} columns, and its questions have {now} here",
+            remedy="use the pollex that fitted it",
+        )
+    gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
+    return Inputs(questionnaire, coding, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
+
+
+def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[Floats, Bools]:
+    """All columns that there could be: scores, masses, indicators; and which of them don't apply `[row, column]`."""
+    if not questionnaire.asked:
+        return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
+    mass, expected = questionnaire.mass(X), questionnaire.expected(X)
+    parts = []
+    for place, (scale, block) in enumerate(zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)):
+        z = mass[:, [place]]
+        shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
+        parts.append(expected[:, [place]] if _by_score(scale, coding) else shares[:, : _columns_of(scale, coding)])
+    # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands at the mean
+    indicator = np.where(np.isnan(mass), np.nan, mass == 0)
+    places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    nowhere = mass == 0
+    columns = np.concatenate([*parts, mass, indicator], axis=1)
+    return columns, np.concatenate([nowhere[:, places], nowhere, np.zeros_like(nowhere)], axis=1)
+
+
+def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread: Floats) -> Floats:
+    """Kept columns, standardised; 0 where they don't apply."""
+    standard = np.clip((columns[:, kept] - mean) / spread, -FARTHEST, FARTHEST)
+    return np.asarray(np.where(absent[:, kept], 0.0, standard))
+
+
+def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
+    """Standard deviation that a column has to exceed `[column]`: of scores and options, masses, indicators."""
+    asked = questionnaire.asked
+    ranges = [
+        float(np.ptp(s.values)) if _by_score(s, coding) else 1.0 for s in asked for _ in range(_columns_of(s, coding))
+    ]
+    masses = np.full(len(asked), LEAST_MASS_SPREAD)
+    return np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
+
+
+def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:
+    asked = questionnaire.asked
+    scores = [s.question for s in asked for _ in range(_columns_of(s, coding))]
+    return [*scores, *(s.question for s in asked), *(s.question for s in asked)]
+
+
+def _columns_of(scale: Scale, coding: Coding) -> int:
+    """In how many columns a question's answer enters."""
+    return 1 if _by_score(scale, coding) or len(scale.values) == 2 else len(scale.values)
+
+
+def _by_score(scale: Scale, coding: Coding) -> bool:
+    return scale.ordinal and coding == "expected"
+
+
+ROUNDS = 25
+"""Of expectation-maximisation; with few gaps it stands still after five."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Rows without gaps.
+
+    Attributes:
+        rows: With expected values in the gaps `[row, column]`.
+        pattern: Which gaps each had, a place in `unsure` `[row]`.
+        unsure: Covariance of what was filled in, 0 for what was there `[pattern, column, column]`.
+    """
+
+    rows: Floats
+    pattern: Ints
+    unsure: Floats
+
+    def variance(self, weights: Floats) -> Floats:
+        """Variance of the weighted sum of each row's columns that its gaps leave `[row]`.
+
+        Args:
+            weights: `[row, column]`.
+        """
+        out = np.zeros(len(self.rows))
+        for number, covariance in enumerate(self.unsure):
+            members = self.pattern == number
+            out[members] = ((weights[members] @ covariance) * weights[members]).sum(axis=1)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Mean `[column]` and covariance `[column, column]`."""
+
+    mean: Floats
+    covariance: Floats
+
+    @classmethod
+    def learnt(cls, rows: Floats, shrinkage: float = 5.0) -> Self:
+        """Learns from standardised rows `[row, column]`, NaN where missing, by expectation-maximisation.
+
+        Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The covariance is drawn to
+        the identity as if that had been seen in `shrinkage` rows more.
+        """
+        size = rows.shape[1]
+        found = cls(np.zeros(size), np.eye(size))
+        for _ in range(ROUNDS if np.isnan(rows).any() else 1):
+            full = found.filled(rows)
+            mean = full.rows.mean(axis=0)
+            away = full.rows - mean
+            unsure = np.tensordot(np.bincount(full.pattern, minlength=len(full.unsure)), full.unsure, axes=1)
+            seen = away.T @ away + unsure
+            found = cls(mean, (seen + shrinkage * np.eye(size)) / (len(rows) + shrinkage))
+        return found
+
+    def filled(self, rows: Floats) -> Filled:
+        """Rows `[row, column]` with what is expected in the gaps given what is there. Rows of a pattern go together."""
+        gaps = np.isnan(rows)
+        # Eight columns a byte: to sort rows is slow, and the slower the more columns they have.
+        _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
+        out = rows.copy()
+        unsure = np.zeros((len(first), rows.shape[1], rows.shape[1]))
+        for number, gap in enumerate(gaps[first]):
+            if gap.any():
+                members = np.flatnonzero(which == number)
+                weights, unsure[number][np.ix_(gap, gap)] = self._conditional(gap)
+                there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
+                out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
+        return Filled(out, which.ravel().astype(np.int64), unsure)
+
+    def _conditional(self, gap: Bools) -> tuple[Floats, Floats]:
+        """Weights of what is there `[there, missing]`, and the covariance that is left `[missing, missing]`."""
+        between = self.covariance[np.ix_(~gap, gap)]
+        weights: Floats = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between).astype(np.float64)
+        return weights, self.covariance[np.ix_(gap, gap)] - between.T @ weights

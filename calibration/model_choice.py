@@ -1,0 +1,210 @@
+"""Candidates for a calibrator, how each did on judgments that it had not seen, and which is taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.measures.arrays import Floats, Ints
+
+Candidate = tuple[str, dict[str, Any]]
+"""Name of a model in `models/`, and its settings."""
+
+Rule = Literal["best", "average", "stacked"]
+"""`best`: the largest held-out log-likelihood. `average`: all that are within one standard error of the best, alike.
+`stacked`: the mixture with the largest."""
+
+FEW = 5
+"""Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""
+
+FEW_NAMES = 3
+"""Of more candidates together, a sentence gives their kinds, not every name."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one candidate did.
+
+    Attributes:
+        model: Its name in `models/`; `mixture` for several at once.
+        settings: What differs from its defaults.
+        n: Held-out judgments of the main question.
+        loss: Mean of minus the log-likelihood, in nats; None: it could not be fitted.
+        error: Standard error of the loss, over texts.
+        behind: By how much its loss exceeds that of the best.
+        behind_error: Standard error of that difference, over texts.
+        refused: Why it could not be fitted.
+    """
+
+    model: str
+    settings: dict[str, Any]
+    n: int
+    loss: float | None = None
+    error: float | None = None
+    behind: float | None = None
+    behind_error: float | None = None
+    refused: str = ""
+
+    @property
+    def name(self) -> str:
+        """Model and settings on one line."""
+        return " ".join([self.model, *(f"{key}={value}" for key, value in self.settings.items())])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and by how much.
+
+    Attributes:
+        how: How the candidates were compared, in words.
+        rule: See `Rule`.
+        chosen: Place in `trials` of the one that was best.
+        trials: All candidates, in the order in which they were given.
+        weights: What predicts: by place in `trials`, its share. One alone, the members of a mixture, or those averaged.
+    """
+
+    how: str
+    rule: Rule
+    chosen: int
+    trials: tuple[Trial, ...]
+    weights: dict[int, float]
+
+    def ranking(self) -> list[Trial]:
+        """Trials from the smallest loss on; those that could not be fitted last."""
+        return sorted(self.trials, key=_loss)
+
+    def refusals(self) -> dict[str, list[Trial]]:
+        """Those that could not be fitted, by why."""
+        found: dict[str, list[Trial]] = {}
+        for trial in self.trials:
+            if trial.loss is None:
+                found.setdefault(trial.refused, []).append(trial)
+        return found
+
+    def sentence(self) -> str:
+        """What was chosen and by how much, for people."""
+        best, other = self.trials[self.chosen], self._next()
+        taken = self._taken()
+        if self.rule == "average" and len(self.weights) > 1:
+            taken = f"{taken}, which can't be told from the best, {best.name},"
+        if self.rule == "stacked" and len(self.weights) > 1:
+            taken = f"{taken}, weighed; the best alone {best.name}"
+        start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
+        if other is None:
+            refused = [trial for trial in self.trials if trial.loss is None]
+            return f"{start}; " + (f"not fitted: {names_of(refused)}" if refused else "there was no other candidate")
+        return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
+
+    def _taken(self) -> str:
+        """Names of what predicts; of many, how many there are of each kind."""
+        chosen = [self.trials[place] for place in self.weights]
+        return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON values."""
+        weights = {str(place): weight for place, weight in self.weights.items()}
+        return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
+
+    def _next(self) -> Trial | None:
+        taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
+        others = [t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None]
+        return min(others, key=_loss, default=None)
+
+
+def names_of(trials: Sequence[Trial]) -> str:
+    """Their names; of many, how many there are of each kind."""
+    if len(trials) <= FEW_NAMES:
+        return ", ".join(trial.name for trial in trials)
+    kinds = Counter(trial.model for trial in trials)
+    return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
+
+
+def choice_from(facts: dict[str, Any]) -> Choice:
+    """From what `Choice.facts` gave."""
+    weights = {int(place): float(weight) for place, weight in facts["weights"].items()}
+    trials = tuple(Trial(**trial) for trial in facts["trials"])
+    return Choice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
+
+
+def compared(
+    candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
+) -> list[Trial]:
+    """A trial for each candidate.
+
+    Args:
+        held_out: Distributions of the judgments by each candidate `[judgment, option]`, or why there are none.
+        answers: What was answered `[judgment]`.
+        texts: The text of each judgment, for standard errors `[judgment]`.
+    """
+    losses = [None if isinstance(proba, str) else log_losses(proba, answers) for proba in held_out]
+    means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
+    best = losses[int(np.argmin(means))]
+    trials = []
+    for (model, settings), proba, loss in zip(candidates, held_out, losses, strict=True):
+        if loss is None or best is None or isinstance(proba, str):
+            trials.append(Trial(model, settings, len(answers), refused=str(proba)))
+            continue
+        trials.append(
+            Trial(
+                model,
+                settings,
+                len(answers),
+                loss=float(loss.mean()),
+                error=standard_error(loss, texts),
+                behind=float((loss - best).mean()),
+                behind_error=standard_error(loss - best, texts),
+            )
+        )
+    return trials
+
+
+TINY = 1e-15
+
+
+def log_losses(proba: Floats, answers: Ints) -> Floats:
+    """−log p of what was answered `[judgment]`; a probability of 0 counts as 1e-15, so that losses stay comparable."""
+    return np.asarray(-np.log(np.maximum(proba[np.arange(len(answers)), answers], TINY)))
+
+
+def standard_error(values: Floats, texts: Ints) -> float:
+    """Of the mean of values `[judgment]` where those of a text go together; 0 where there is one text only.
+
+    The sum over texts of the squared summed deviations, over the squared count: the cluster-robust variance of a mean.
+    """
+    _, places = np.unique(texts, return_inverse=True)
+    sums = np.bincount(places, values - values.mean())
+    count = len(sums)
+    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
+
+
+def best_of(trials: Sequence[Trial]) -> int:
+    """Place of the trial with the smallest loss; of equals, the first."""
+    return min(range(len(trials)), key=lambda place: _loss(trials[place]))
+
+
+def close_to_best(trials: Sequence[Trial]) -> list[int]:
+    """Places of the trials that are no more than one standard error behind the best."""
+    fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
+    return [place for place, behind, error in fitted if behind is not None and error is not None and behind <= error]
+
+
+def _loss(trial: Trial) -> float:
+    return np.inf if trial.loss is None else trial.loss
+
+
+def mixed(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
+    """Weights `[candidate]` of the mixture under which the answers are most likely, by expectation-maximisation.
+
+    The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's synthetic dialogues up
+    to 0.002 nats a judgment short of the largest likelihood, and on systems that the weights have not seen, alike.
+    """
+    likely = np.stack([np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1)
+    weights = np.full(len(held_out), 1 / len(held_out))
+    for _ in range(rounds):
+        shares = likely * weights
+        weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    return weights

@@ -1,0 +1,174 @@
+"""A weighed sum of all answers, and a cumulative link on it: NetSAT, but what two questions both say counts once.
+
+NetSAT adds up all answers alike. Were they independent given the label, and the classes as far apart in each answer as
+its spread, that sum would be Fisher's discriminant. With the answers' correlations R the discriminant of the same
+differences is
+
+    w = (ρ·I + (1 − ρ)·R)⁻¹ s          z_k = (e_k − m_k) / s_k          score = Σ_k w_k·z_k
+
+e_k the signed expected answer to question k, m_k and s_k its mean and standard deviation. No label goes into w, so it
+can't be overfitted to labels, unlike the choice of the rubrics. ρ = 1 is NetSAT itself. What labels say about single
+questions enters as deviations d, shrunk strongly:
+
+    P(answer ≤ k | x, a) = σ(c_k − b·score − Σ_k d_k·z_k − u_a)
+
+Sources: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; Friedman 1989, "Regularized Discriminant Analysis",
+doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Platt 1999, "Probabilistic outputs for
+support vector machines", for the targets, here of any number of options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from pollex.calibration.cumulative_link import Terms, distribution, learnt, unlearnt
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.features import FARTHEST
+from pollex.calibration.judgments import Judgments
+from pollex.errors import WrongUse
+from pollex.measures.arrays import Floats, Ints
+
+SLOPE_PRECISION = 0.16
+"""Of the prior on b, whose score is standardised: a normal of deviation 2.5, which keeps it finite where classes don't
+overlap. Source: Gelman et al. 2008, doi:10.1214/08-AOAS191."""
+
+CUTS_PRECISION = 0.01
+LEAST_SPREAD = 1e-9
+
+PARTS = tuple(Terms.__dataclass_fields__)
+
+
+class WeighedSum(JudgedEstimator):
+    """A cumulative link on one weighed sum of the answers, with shrunk deviations and judges' intercepts.
+
+    Args:
+        signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a question to leave
+            out, one a question asked; None: all +1. Questions that are not ordinal are left out.
+        independence: ρ, from 0 (correlations as they are in the rows) to 1 (none: the plain sum); 0 needs more rows
+            than questions.
+        deviations: Precision of the prior on d; None leaves them out.
+        intercepts: Precision of the prior on u; None leaves them out.
+    """
+
+    title: ClassVar[str] = "weighed sum"
+
+    def __init__(
+        self,
+        signs: Sequence[float] | None = None,
+        independence: float = 0.5,
+        deviations: float | None = None,
+        intercepts: float | None = 4.0,
+    ) -> None:
+        self.signs = signs
+        self.independence = independence
+        self.deviations = deviations
+        self.intercepts = intercepts
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
+        self._require_order()
+        signed = self._signed(X)
+        counts = np.maximum((~np.isnan(signed)).sum(axis=0), 1)
+        self.mean_: Floats = np.nansum(signed, axis=0) / counts
+        self.spread_: Floats = np.sqrt(np.nansum((signed - self.mean_) ** 2, axis=0) / counts)
+        z = self._standard(signed)
+        self.weights_: Floats = weights_of(z, self.spread_, self.independence)
+        deviation = float((z @ self.weights_).std())
+        self.weights_ = self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
+        own = y.of_question(self.questionnaire_.index())
+        self.terms_: Terms = self._terms(self._inputs(z)[own.row], own)
+
+    def _require_order(self) -> None:
+        if not self.questionnaire_.scale().ordinal:
+            raise WrongUse(
+                f"the main question {self.questionnaire_.main!r} is not ordinal, and a cumulative link needs an order",
+                remedy="give its options in order and say so, or use the calibration network",
+            )
+        asked = len(self.questionnaire_.asked)
+        if self.signs is not None and len(self.signs) != asked:
+            raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
+
+    def _signed(self, X: Floats) -> Floats:
+        """Signed expected answers `[row, question asked]`; NaN where missing, 0 where the question is left out."""
+        signs = np.ones(len(self.questionnaire_.asked)) if self.signs is None else np.array(self.signs, float)
+        signs = signs * [scale.ordinal for scale in self.questionnaire_.asked]
+        expected = self.questionnaire_.expected(X)
+        return np.where(signs == 0, 0.0, expected * signs)
+
+    def _standard(self, signed: Floats) -> Floats:
+        """z; 0, the mean, where an answer is missing, and where all are alike."""
+        varied = self.spread_ > LEAST_SPREAD
+        z = np.divide(signed - self.mean_, self.spread_, out=np.zeros_like(signed), where=varied)
+        return np.nan_to_num(z)
+
+    def _inputs(self, z: Floats) -> Floats:
+        """The score, and with deviations every z beside it `[row, input]`."""
+        score = (z @ self.weights_)[:, None]
+        if self.deviations is None:
+            return score
+        return np.concatenate([score, np.clip(z, -FARTHEST, FARTHEST)], axis=1)
+
+    def _terms(self, F: Floats, y: Judgments) -> Terms:
+        options = len(self.questionnaire_.scale().values)
+        targets = platt_targets(y.answer, options)
+        counts = np.bincount(y.answer, minlength=options) + 1.0
+        centre = unlearnt(counts / counts.sum(), F.shape[1], len(self.judges_))
+        rows, answers = (each.ravel() for each in np.indices(targets.shape))
+        return learnt(F[rows], y.judge[rows], answers, centre, self._precision(centre), targets.ravel())
+
+    def _precision(self, shape: Terms) -> Terms:
+        slopes = np.full_like(shape.slopes, 1.0 if self.deviations is None else self.deviations)
+        slopes[0] = SLOPE_PRECISION
+        return Terms(
+            start=np.full_like(shape.start, CUTS_PRECISION),
+            gaps=np.full_like(shape.gaps, CUTS_PRECISION),
+            slopes=slopes,
+            intercepts=np.full_like(shape.intercepts, np.inf if self.intercepts is None else self.intercepts),
+            scales=np.full_like(shape.scales, np.inf),
+            judge_slopes=np.full_like(shape.judge_slopes, np.inf),
+        )
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        if question != self.questionnaire_.index():
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} was not learnt",
+                remedy=f"ask for the main one, {self.questionnaire_.main!r}",
+            )
+        return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
+
+    def effects(self) -> dict[str, float]:
+        """By question asked, how much the log-odds of the main answer rise with a standard deviation of it."""
+        slopes = self.terms_.slopes
+        each = slopes[0] * self.weights_ + (slopes[1:] if self.deviations is not None else 0.0)
+        return {scale.question: float(v) for scale, v in zip(self.questionnaire_.asked, each, strict=True)}
+
+    def _state(self) -> State:
+        own = {"mean": self.mean_, "spread": self.spread_, "weights": self.weights_}
+        return State({}, own | {part: getattr(self.terms_, part) for part in PARTS})
+
+    def _restore(self, state: State) -> None:
+        arrays = state.arrays
+        self.mean_, self.spread_, self.weights_ = (arrays[name] for name in ("mean", "spread", "weights"))
+        self.terms_ = Terms(*(arrays[part] for part in PARTS))
+
+
+def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
+    """w `[question]` of standardised rows `[row, question]`."""
+    correlation = z.T @ z / len(z)
+    np.fill_diagonal(correlation, 1.0)
+    mixed = independence * np.eye(len(spread)) + (1 - independence) * correlation
+    return np.asarray(np.linalg.lstsq(mixed, spread)[0], dtype=np.float64)
+
+
+def platt_targets(answers: Ints, options: int) -> Floats:
+    """What a uniform prior expects of one more judgment each `[judgment, option]`: (n + 1)/(n + K) for the given one.
+
+    n is how often the judgment's answer was given. With two options these are Platt's (N₊ + 1)/(N₊ + 2) and
+    1/(N₋ + 2).
+    """
+    counts = np.bincount(answers, minlength=options)[answers].astype(np.float64)
+    targets = np.repeat(1 / (counts + options), options).reshape(len(answers), options)
+    targets[np.arange(len(answers)), answers] = (counts + 1) / (counts + options)
+    return targets

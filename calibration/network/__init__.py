@@ -1,0 +1,1 @@
+"""The calibration network: many networks trained as one, and their search."""

@@ -1,0 +1,329 @@
+"""Training of calibration networks: several seeds at once, whole data a step, judges' deltas shrunk, NA left out.
+
+Sheets lie in *slots*: a slot holds some sheets of one judge, and a batched matrix product takes every slot through its
+judge's weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Lock, get_ident
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from pollex.calibration.judgments import NOBODY, UNANSWERED, Sheets
+from pollex.calibration.network.weights import LOG_SCALE, Array, Weights
+from pollex.measures.arrays import Bools, Floats, Ints
+
+LEARNT = ("W1", "W2", "V", "W1a", "W2a", "Va", "cuts")
+SLOT = 32
+"""A judge with more sheets than this has several slots, so that one busy judge doesn't pad all others."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train.
+
+    Attributes:
+        steps: Passes over all data.
+        rate: Step size of Adam; it falls to zero along half a cosine.
+        decay: Penalty on the shared weights but for biases: precision of a normal prior around where they began.
+        shrinkage: Likewise on the judges' deltas with their biases.
+        dropout: Share of sheets of which, in each step, some questions are hidden: each with a chance that is drawn
+            anew for the sheet, from 0 to 1.
+        anchored: Whether shared weights, too, are held to where they began, instead of 0.
+    """
+
+    steps: int
+    rate: float
+    decay: float
+    shrinkage: float
+    dropout: float = 0.0
+    anchored: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """Sheets by judge.
+
+    Attributes:
+        sheet: Number of a sheet `[slot, place]`; 0 where there is none.
+        filled: Whether there is one `[slot, place]`.
+        judge: Code `[slot]`; for nobody known, the number of judges.
+    """
+
+    sheet: Tensor
+    filled: Tensor
+    judge: Tensor
+
+
+def slots_of(judge: Ints, judges: int) -> Slots:
+    """Lays sheets of the judges given `[sheet]` into slots."""
+    codes = np.where(judge == NOBODY, judges, judge)
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    place = np.arange(len(codes)) - np.searchsorted(ordered, ordered)
+    size = int(min(SLOT, place.max(initial=0) + 1))
+    keys = np.stack([ordered, place // size], axis=1)
+    unique, slot = np.unique(keys, axis=0, return_inverse=True)
+    sheet = np.zeros((len(unique), size), dtype=np.int64)
+    filled = np.zeros((len(unique), size), dtype=bool)
+    sheet[slot.reshape(-1), place % size] = order
+    filled[slot.reshape(-1), place % size] = True
+    return Slots(torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy()))
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What is learnt from.
+
+    Attributes:
+        inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask column.
+        sheets: Their answers.
+        blocks: Of each column of x, the asked question that it belongs to.
+    """
+
+    inputs: Floats
+    sheets: Sheets
+    blocks: Ints
+
+    def only(self, question: int) -> Lesson:
+        """The same with the answers to one question."""
+        answer = self.sheets.answer[:, [question]]
+        return replace(self, sheets=replace(self.sheets, answer=answer))
+
+    def any(self) -> bool:
+        """Whether there is any answer."""
+        return bool((self.sheets.answer != UNANSWERED).any())
+
+
+def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
+    """Weights to begin with: shared ones small and random, deltas 0, heads at the answers' shares.
+
+    Args:
+        shape: Inputs without the bias, h1, h2.
+        judges: With deltas of their own in the layers, and in the heads.
+        heads: What they answer.
+        seeds: How many networks.
+        seed: Of them all.
+    """
+    inputs, h1, h2 = shape
+    random = torch.Generator().manual_seed(seed)
+    width = heads.shares.shape[0] * heads.outputs
+
+    def drawn(rows: int, columns: int) -> Array:
+        spread = (2.0 / (rows + columns)) ** 0.5
+        layer: Array = torch.randn((seeds, rows + 1, columns), generator=random, dtype=torch.float64).numpy()
+        layer = layer * spread
+        layer[:, -1] = 0.0
+        return layer
+
+    V = drawn(h2, width)
+    V[:, -1] = np.where(heads.ordinal[:, None], 0.0, np.log(heads.shares)).reshape(-1)
+    below = np.cumsum(heads.shares, axis=1)[:, :-1].clip(1e-6, 1 - 1e-6)
+    return Weights(
+        W1=drawn(inputs, h1),
+        W2=drawn(h1, h2),
+        V=V,
+        W1a=np.zeros((seeds, judges[0], inputs + 1, h1)),
+        W2a=np.zeros((seeds, judges[0], h1 + 1, h2)),
+        Va=np.zeros((seeds, judges[1], h2 + 1, width)),
+        cuts=np.repeat(np.log(below / (1 - below))[None], seeds, axis=0),
+        options=heads.options,
+        ordinal=heads.ordinal,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """What the heads answer.
+
+    Attributes:
+        options: How many each question has `[question]`.
+        ordinal: Which have a cumulative-link head `[question]`.
+        shares: Of the answers in the data, smoothed `[question, option]`; 1e-6 for options that a question has not.
+    """
+
+    options: Ints
+    ordinal: Bools
+    shares: Floats
+
+    @property
+    def outputs(self) -> int:
+        """Columns of a head."""
+        return int(self.shares.shape[1])
+
+
+def heads_of(sheets: Sheets, options: Ints, ordinal: Bools) -> Heads:
+    """Heads for the questions of the sheets."""
+    places = np.arange(int(options.max()))
+    counts = (sheets.answer[:, :, None] == places).sum(axis=0) + 1.0
+    exists = places < options[:, None]
+    shares = np.where(exists, counts / (counts * exists).sum(axis=1, keepdims=True), 1e-6)
+    return Heads(options, ordinal, shares)
+
+
+_LOCK = Lock()
+_THREADS_BEFORE: dict[int, int] = {}
+"""By thread that is inside `one_thread`, what it goes back to. PyTorch's number is the process's, and so is this."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread inside, and on as many as before afterwards; also where several trainings overlap.
+
+    Products of matrices as small as these are done before a second thread has begun. Where others work on the same
+    cores, waiting for it in every one of thousands of products made training ten times as long.
+    """
+    me = get_ident()
+    if me in _THREADS_BEFORE:
+        yield
+        return
+    with _LOCK:
+        # A thread that is new to PyTorch takes the number that was set last: by one that is inside now, that is 1.
+        _THREADS_BEFORE[me] = max([torch.get_num_threads(), *_THREADS_BEFORE.values()])
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            torch.set_num_threads(_THREADS_BEFORE.pop(me))
+
+
+@one_thread()
+def trained(weights: Weights, lesson: Lesson, plan: Plan, seed: int) -> Weights:
+    """Weights after training on a lesson, as the plan says; the ones given stay as they are."""
+    random = torch.Generator().manual_seed(seed)
+    single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}
+    anchor = {name: value.clone() for name, value in single.items()}
+    for name in LEARNT:
+        single[name].requires_grad_(single[name].numel() > 0)
+    step = _objective(lesson, weights, anchor, plan)
+    moving = [value for value in single.values() if value.requires_grad]
+    adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
+    for number in range(plan.steps):
+        adam.param_groups[0]["lr"] = plan.rate * 0.5 * (1 + float(np.cos(np.pi * number / plan.steps)))
+        adam.zero_grad()
+        torch.autograd.backward(step(single, random))
+        adam.step()
+    learnt = {name: value.detach().double().numpy() for name, value in single.items()}
+    return replace(weights, **learnt)
+
+
+def _objective(
+    lesson: Lesson, weights: Weights, anchor: dict[str, Tensor], plan: Plan
+) -> Callable[[dict[str, Tensor], torch.Generator], Tensor]:
+    """Negative log posterior a sheet, summed over the seeds, as a function of the weights."""
+    judges = max(weights.W1a.shape[1], weights.Va.shape[1])
+    slots = slots_of(lesson.sheets.judge, judges)
+    inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
+    answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
+    answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
+    thin = _thinner(lesson, plan.dropout) if plan.dropout else None
+    seeds, count = len(weights.V), len(lesson.sheets)
+
+    def objective(single: dict[str, Tensor], random: torch.Generator) -> Tensor:
+        given = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
+        logs = log_likelihood(single, given, answers, slots.judge, weights)
+        return (penalty(single, anchor, plan) - logs) / count
+
+    return objective
+
+
+def _thinner(lesson: Lesson, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
+    """Hides whole questions: their probabilities become 0, their mask 1."""
+    columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
+    width = lesson.inputs.shape[1]
+    takes, marks = torch.zeros((asked, width)), torch.zeros((asked, width))
+    takes[torch.from_numpy(lesson.blocks), torch.arange(columns)] = 1.0
+    marks[torch.arange(asked), columns + torch.arange(asked)] = 1.0
+    both = takes + marks
+
+    def thin(inputs: Tensor, seeds: int, random: torch.Generator) -> Tensor:
+        shape = (seeds, *inputs.shape[:2])
+        chance = torch.rand((*shape, 1), generator=random)
+        chance *= torch.rand((*shape, 1), generator=random) < dropout
+        hidden = (torch.rand((*shape, asked), generator=random) < chance).to(inputs.dtype)
+        return inputs * (1 - hidden @ both) + hidden @ marks
+
+    return thin
+
+
+def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, judge: Tensor, like: Weights) -> Tensor:
+    """Σ log p̂ of the answers given, over seeds, sheets and questions; equations 3–5.
+
+    Args:
+        single: Weights by name.
+        inputs: `[seed, slot, place, input + 1]`.
+        answers: `[slot, place, question]`, −1: none.
+        judge: `[slot]`.
+        like: Has the heads' kinds.
+    """
+    z1 = torch.sigmoid(_layer(inputs, single["W1"], single["W1a"], judge))
+    z2 = torch.sigmoid(_layer(_with_bias(z1), single["W2"], single["W2a"], judge))
+    outputs = _layer(_with_bias(z2), single["V"], single["Va"], judge)
+    outputs = outputs.reshape(*outputs.shape[:3], len(like.options), -1)
+    logs = torch.zeros((), dtype=outputs.dtype)
+    for ordinal in (False, True):
+        chosen = torch.from_numpy(np.flatnonzero(like.ordinal == ordinal))
+        if len(chosen):
+            link = _cumulative if ordinal else _softmax
+            given = answers[:, :, chosen]
+            each = link(outputs[:, :, :, chosen], single["cuts"][:, chosen], torch.from_numpy(like.options)[chosen])
+            picked = each.gather(-1, given.clamp(min=0).expand(len(outputs), *given.shape)[..., None])[..., 0]
+            logs = logs + (picked * (given >= 0)).sum()
+    return logs
+
+
+def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
+    """Inputs through the shared weights and, where there are any, the judges' deltas."""
+    seeds, slots, places, width = inputs.shape
+    if not Wa.shape[1]:
+        return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
+    nobody = torch.zeros_like(Wa[:, :1])
+    each = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
+    return inputs @ each
+
+
+def _with_bias(z: Tensor) -> Tensor:
+    return torch.cat([z, torch.ones_like(z[..., :1])], dim=-1)
+
+
+def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+    """Log-probabilities `[…, question, option]`; options that a question has not get none."""
+    del cuts
+    if int(options.min()) < outputs.shape[-1]:
+        exists = torch.arange(outputs.shape[-1]) < options[:, None]
+        outputs = outputs.masked_fill(~exists, -torch.inf)
+    # Along the first axis it is done for many rows at once; along a last axis of four, one by one.
+    return torch.log_softmax(outputs.movedim(-1, 0).contiguous(), dim=0).movedim(0, -1)
+
+
+def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+    """The same for cumulative-link heads; see `weights`."""
+    cuts = cuts[:, None, None]
+    bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
+    real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
+    # A bound beyond all others stands for infinity, whose differences would have no slope.
+    bounds = bounds.masked_fill(~real, 1e4)
+    ends = torch.full_like(bounds[..., :1], 1e4)
+    upper, lower = torch.cat([bounds, ends], -1), torch.cat([-ends, bounds], -1)
+    gap = (upper - lower).clamp(min=1e-6)
+    return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
+
+
+def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: Plan) -> Tensor:
+    """½ decay · ‖shared, without biases‖² + ½ shrinkage · ‖deltas − where they began‖², over the seeds."""
+
+    def square(name: str, rows: slice, anchored: bool) -> Tensor:
+        found = single[name][:, rows]
+        return ((found - anchor[name][:, rows]) ** 2).sum() if anchored else (found**2).sum()
+
+    shared = [square(name, slice(-1), plan.anchored) for name in ("W1", "W2", "V")]
+    own = [square(name, slice(None), True) for name in ("W1a", "W2a", "Va")]
+    return 0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()

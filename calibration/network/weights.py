@@ -1,0 +1,158 @@
+"""Weights of calibration networks of one shape, several seeds at once, and what they predict. NumPy only.
+
+Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745. For a judge a:
+
+    z1 = σ((W1 + W1ᵃ) [x; 1])
+    z2 = σ((W2 + W2ᵃ) [z1; 1])
+    p̂(y | question) = softmax((V + Vᵃ) [z2; 1])
+
+or, for a question with a cumulative-link head, P(answer ≤ k) = σ((cutₖ − l)·eˢ) with (l, s) = (V + Vᵃ) [z2; 1]:
+location and log scale. The bias comes last, as the columns of a missing-answer mask come between x and it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, softmax
+
+from pollex.calibration.judgments import NOBODY
+from pollex.measures.arrays import Floats, Ints
+
+Array = npt.NDArray[Any]
+
+ROWS = 4096
+"""So many rows are predicted at once, which bounds the memory."""
+
+LOG_SCALE = 3.0
+"""The log scale of a cumulative-link head stays within ± this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Shared weights, judges' deltas, and cuts.
+
+    Attributes:
+        W1: `[seed, input + 1, h1]`.
+        W2: `[seed, h1 + 1, h2]`.
+        V: `[seed, h2 + 1, question × output]`; a question has as many outputs as the largest has options.
+        W1a: `[seed, judge, input + 1, h1]`; no judges where there are no deltas.
+        W2a: `[seed, judge, h1 + 1, h2]`, likewise.
+        Va: `[seed, judge, h2 + 1, question × output]`, likewise.
+        cuts: `[seed, question, option − 1]`, ascending; read for cumulative-link heads only.
+        options: How many each question has `[question]`.
+        ordinal: Which questions have a cumulative-link head `[question]`.
+    """
+
+    W1: Array
+    W2: Array
+    V: Array
+    W1a: Array
+    W2a: Array
+    Va: Array
+    cuts: Array
+    options: Ints
+    ordinal: npt.NDArray[np.bool_]
+
+    def arrays(self) -> dict[str, Array]:
+        """By name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def only(self, question: int) -> Weights:
+        """The same with the head of one question."""
+        one = slice(question, question + 1)
+        V, Va = self._head(self.V, question), self._head(self.Va, question)
+        return replace(self, V=V, Va=Va, cuts=self.cuts[:, one], options=self.options[one], ordinal=self.ordinal[one])
+
+    def with_judges(self, codes: Ints) -> Weights:
+        """The same with judges in another order: `codes` has the old place of each `[judge]`."""
+        return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
+
+    def with_more_judges(self, judges: int) -> Weights:
+        """The same with as many judges, where any have deltas; the new ones' are 0."""
+        grown = {}
+        for name in ("W1a", "W2a", "Va"):
+            own: Array = getattr(self, name)
+            if own.shape[1]:
+                more = np.zeros((own.shape[0], judges - own.shape[1], *own.shape[2:]))
+                grown[name] = np.concatenate([own, more], axis=1)
+        return replace(self, **grown)
+
+    def proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
+        """Probability of each answer, mean over the seeds `[row, option]`.
+
+        Args:
+            inputs: `[row, input + 1]`, with the bias.
+            judges: Codes `[row]`; −1 for nobody known, who gets the shared part.
+            question: Place among the heads.
+        """
+        out = np.empty((len(inputs), int(self.options[question])))
+        for start in range(0, len(inputs), ROWS):
+            part = slice(start, start + ROWS)
+            out[part] = self._proba(inputs[part], judges[part], question)
+        return out
+
+    def _proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
+        hidden = self._hidden(inputs, judges)
+        logits = _with_bias(hidden) @ self._head(self.V, question)
+        if self.Va.shape[1]:
+            known = judges != NOBODY
+            deltas = self._head(self.Va, question)[:, judges[known]]
+            logits[:, known] += np.einsum("srh,srho->sro", _with_bias(hidden[:, known]), deltas)
+        each = self._ordinal(logits, question) if self.ordinal[question] else self._softmax(logits, question)
+        mean: Floats = each.mean(axis=0)
+        return mean
+
+    def _hidden(self, inputs: Floats, judges: Ints) -> Floats:
+        """z2 `[seed, row, h2]`."""
+        if not self.W1a.shape[1]:
+            return _through(inputs, self.W1, self.W2)
+        out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))
+        for judge in np.unique(judges):
+            rows = judges == judge
+            W1, W2 = self.W1, self.W2
+            if judge != NOBODY:
+                W1, W2 = W1 + self.W1a[:, judge], W2 + self.W2a[:, judge]
+            out[:, rows] = _through(inputs[rows], W1, W2)
+        return out
+
+    def _head(self, V: Array, question: int) -> Array:
+        """The columns of one question."""
+        width = V.shape[-1] // len(self.options)
+        return V[..., question * width : (question + 1) * width]
+
+    def _softmax(self, logits: Floats, question: int) -> Floats:
+        each: Floats = softmax(logits[..., : self.options[question]], axis=-1)
+        return each
+
+    def _ordinal(self, outputs: Floats, question: int) -> Floats:
+        cuts = self.cuts[:, None, question, : self.options[question] - 1]
+        scale = np.exp(np.clip(outputs[..., 1:2], -LOG_SCALE, LOG_SCALE))
+        bounds = (cuts - outputs[..., :1]) * scale
+        ends = np.full((*bounds.shape[:2], 1), np.inf)
+        upper, lower = np.concatenate([bounds, ends], -1), np.concatenate([-ends, bounds], -1)
+        # σ(b) − σ(a) = σ(b) σ(−a) (1 − e^(a − b)), which doesn't cancel where both are near 1.
+        each: Floats = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
+        return each
+
+
+def joined(parts: list[Weights]) -> Weights:
+    """The seeds of several as one."""
+    same = {"options", "ordinal"}
+    arrays = {
+        name: getattr(parts[0], name) if name in same else np.concatenate([getattr(part, name) for part in parts])
+        for name in parts[0].arrays()
+    }
+    return Weights(**arrays)
+
+
+def _through(inputs: Floats, W1: Array, W2: Array) -> Floats:
+    hidden: Floats = expit(_with_bias(expit(inputs @ W1)) @ W2)
+    return hidden
+
+
+def _with_bias(z: Floats) -> Floats:
+    return np.concatenate([z, np.ones((*z.shape[:-1], 1))], axis=-1)

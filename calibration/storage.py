@@ -1,0 +1,253 @@
+"""Fitted calibrators as files: readable JSON with the arrays as safetensors beside it, never pickle.
+
+The arrays' file is named after its content, and the JSON says which it is: the JSON appears last and at once, so a
+reader finds the old calibrator or the new one, never a half of each. What is read was perhaps edited or damaged: names
+and hashes are checked, and nothing in a file can run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as arrays_of
+from safetensors.numpy import save as bytes_of
+
+from pollex.calibration.estimator import State
+from pollex.calibration.files import write_whole
+from pollex.calibration.models import model_named, name_of
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.errors import BadCalibrator, WrongUse
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator
+
+
+FORMAT = 1
+JSON_NAME = "calibrator.json"
+REMEDY = "fit it again: pollex calibrate fit"
+
+UNFIT = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
+"""What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A fitted calibrator, ready to be written.
+
+    Attributes:
+        facts: JSON values: the model, its settings, the questionnaire, what it learnt, and the hash of the arrays.
+        arrays: In the format of safetensors.
+    """
+
+    facts: dict[str, Any]
+    arrays: bytes
+
+
+def packed(model: JudgedEstimator) -> Packed:
+    """A fitted calibrator as JSON values and bytes; the same for the same model.
+
+    Raises:
+        WrongUse: A setting or a fact can't be written as JSON.
+    """
+    state = described(model)
+    arrays = bytes_of({name: np.array(value, order="C") for name, value in sorted(state.arrays.items())})
+    about = {"format": FORMAT, "pollex": version("pollex")}
+    return Packed(about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays)
+
+
+def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator") -> JudgedEstimator:
+    """The calibrator that `packed` was given.
+
+    Args:
+        where: The file, for messages.
+
+    Raises:
+        BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts that don't fit.
+    """
+    if facts.get("format") != FORMAT:
+        raise BadCalibrator(
+            f"a calibrator of format {facts.get('format')!r}; this pollex reads format {FORMAT}",
+            where=where,
+            remedy=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
+        )
+    if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
+        raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
+    try:
+        model = rebuilt(State(dict(facts), arrays_of(arrays)))
+        _try_out(model)
+    except WrongUse as error:  # a model or a questionnaire that there is not
+        raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
+    except UNFIT as error:
+        what = f"it can't be rebuilt from what stands there ({type(error).__name__}: {error})"
+        raise BadCalibrator(what, where=where, remedy=REMEDY) from error
+    return model
+
+
+def _try_out(model: JudgedEstimator) -> None:
+    """Predicts, for every judge, a text that was answered and one that was not: what doesn't fit shows here, not later.
+
+    Raises:
+        ValueError: What it predicts is no distribution; or whatever else goes wrong.
+    """
+    sizes = np.array([len(scale.values) for scale in model.questionnaire_.asked], dtype=np.int64)
+    answered = np.repeat(1 / sizes, sizes)
+    judges = [*model.judges_, None]
+    X = np.repeat([answered, np.full_like(answered, np.nan)], len(judges), axis=0)
+    proba = model.predict_proba(X, [*judges, *judges])
+    shaped = proba.shape == (len(X), len(model.questionnaire_.scale().values))
+    if not (shaped and (proba >= 0).all() and np.allclose(proba.sum(axis=1), 1)):
+        raise ValueError("it predicts no distribution")
+
+
+def described(model: JudgedEstimator, prefix: str = "") -> State:
+    """All of a fitted calibrator, so that another may hold it in its own state.
+
+    Args:
+        prefix: Before the arrays' names, where several share one file.
+
+    Raises:
+        WrongUse: A setting or a fact can't be written as JSON.
+    """
+    state, questions = model.state(), model.questionnaire_
+    facts = {
+        "model": name_of(model),
+        "settings": _plain(model.get_params(deep=False)),
+        "questionnaire": {"main": questions.main, "scales": [_plain(asdict(scale)) for scale in questions.scales]},
+        "learnt": _plain(state.facts),
+    }
+    return State(facts, {prefix + name: value for name, value in state.arrays.items()})
+
+
+def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
+    """The calibrator that `described` was given; arrays of other prefixes are left alone.
+
+    Raises:
+        WrongUse: No such model, or no questionnaire.
+        KeyError, TypeError, ValueError: Facts or arrays that don't fit.
+    """
+    facts = state.facts
+    arrays = {name.removeprefix(prefix): value for name, value in state.arrays.items() if name.startswith(prefix)}
+    scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in _scales(facts))
+    questions = Questionnaire(scales, facts["questionnaire"]["main"])
+    kind = model_named(facts["model"])
+    return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learnt"]), arrays))
+
+
+def save(model: JudgedEstimator, folder: Path) -> Path:
+    """Writes a fitted calibrator into a folder, in place of one that is there; the JSON's path.
+
+    Raises:
+        WrongUse: The folder can't be written.
+    """
+    pack = packed(model)
+    arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
+    text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / arrays, pack.arrays)
+        write_whole(folder / JSON_NAME, f"{text}\n".encode())
+        for other in folder.glob("calibrator-*.safetensors"):
+            if other.name != arrays:
+                other.unlink(missing_ok=True)
+    except OSError as error:
+        raise WrongUse(
+            f"can't be written: {error.strerror or error}", where=str(folder), remedy="give another folder"
+        ) from error
+    return folder / JSON_NAME
+
+
+def load(path: Path) -> JudgedEstimator:
+    """The calibrator that lies in a folder, or in the JSON file named.
+
+    Raises:
+        BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
+    """
+    file = path / JSON_NAME if path.is_dir() else path
+    facts = _facts(file)
+    name = facts.pop("arrays", None)
+    if not isinstance(name, str) or Path(name).name != name or not _is_name(name):
+        raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
+    try:
+        arrays = (file.parent / name).read_bytes()
+    except OSError as error:
+        remedy = f"put {name} beside it again, or {REMEDY}"
+        raise BadCalibrator(
+            f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
+        ) from error
+    return unpacked(facts, arrays, str(file))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a file may be called so, wherever it lies."""
+    return len(text) < 256 and text.isprintable()
+
+
+def _facts(file: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        remedy = "name the folder that `pollex calibrate fit --out` wrote"
+        raise BadCalibrator(
+            f"no calibrator can be read there: {error.strerror}", where=str(file), remedy=remedy
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise BadCalibrator(f"not JSON: {error}", where=str(file), remedy=REMEDY) from error
+    if not isinstance(facts, dict):
+        raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
+    return facts
+
+
+def _scales(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    scales: list[dict[str, Any]] = facts["questionnaire"]["scales"]
+    return scales
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's own types; an unfitted estimator among the settings is its name and settings.
+
+    Raises:
+        WrongUse: There is no such form.
+    """
+    from pollex.calibration.estimator import JudgedEstimator  # as in `models`: a file that isn't there needs none of it
+
+    if isinstance(value, JudgedEstimator):
+        return {"estimator": name_of(value), "settings": _plain(value.get_params(deep=False))}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    raise WrongUse(
+        f"{value!r} can't be written as JSON", where="settings or state", remedy="keep arrays apart, and numbers finite"
+    )
+
+
+def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they were given; JSON knows no tuples, so a list is one where the default is."""
+    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    restored = {name: _restored(value) for name, value in kept.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) and isinstance(defaults.get(name), tuple) else value
+        for name, value in restored.items()
+    }
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
+        kind = model_named(value["estimator"])
+        return kind(**_settings(kind, value["settings"]))
+    if isinstance(value, dict):
+        return {key: _restored(each) for key, each in value.items()}
+    return [_restored(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,127 @@
+"""A role asked about one conversation: what it raises becomes a failure of that conversation alone.
+
+A `PollexError` stops all work, as `agents.roles` has it. Anything else, from a judge that somebody plugged in for
+example, must not take the other conversations with it: in a fan-out one exception cancels all siblings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Collection, Sequence
+
+from pollex.agents.roles import Extraction, Extractor, Judge
+from pollex.conversations.conversation import Conversation
+from pollex.errors import PollexError
+from pollex.gateway.redaction import redacted
+from pollex.graphs.context import Context
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.store.rows import answer_rows, extraction_rows
+
+LONGEST_DETAIL = 300
+ROUNDING = 1e-6
+
+
+async def ask(
+    context: Context, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
+) -> list[Answer | Unanswered]:
+    """The judge's answers, one a question, kept, with a span called `name`."""
+    references = [question.id for question in questions]
+    async with context.gate, context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span:
+        answers = await answered(judge, conversation, questions, context.secrets)
+        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
+        span.outputs([f"{len(answers) - len(failed)} answered"])
+        if failed:
+            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
+        # Inside the span, which is written after it: whoever finds the span of a killed run finds the answers, too.
+        context.store.put(answer_rows(context.run, conversation, questions, answers, judge.fingerprint))
+    return answers
+
+
+async def ask_sides(
+    judge: Judge, conversation: Conversation, questions: Sequence[Question]
+) -> list[Answer | Unanswered]:
+    """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
+    found = await asyncio.gather(*(answered(judge, conversation, side) for side in sides(questions)))
+    return [answer for side in found for answer in side]
+
+
+async def extract_from(context: Context, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
+    """What the extractor finds, kept, with a span."""
+    async with context.gate, context.tracer.span("extract", kind="role", item=conversation.id) as span:
+        try:
+            found = await extractor.extract(conversation)
+        except PollexError:
+            raise
+        except Exception as error:
+            found = Unanswered(
+                question_id="", outcome="error", detail=detail_of(error, context.secrets), judge=extractor.name
+            )
+        if isinstance(found, Extraction):
+            span.outputs(reason.id for reason in found.reasons)
+        else:
+            span.failed(f"{found.outcome}: {found.detail}")
+        context.store.put(extraction_rows(context.run, conversation.id, found))
+    return found
+
+
+async def answered(
+    judge: Judge, conversation: Conversation, questions: Sequence[Question], secrets: Collection[str] = ()
+) -> list[Answer | Unanswered]:
+    """One answer a question, in their order, whatever the judge does; what is no distribution is no answer."""
+    try:
+        answers = await judge.judge(conversation, questions)
+    except PollexError:
+        raise
+    except Exception as error:
+        return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
+    if wrong := strangers(answers):
+        return [unanswered(judge, question, f"Malformed: {wrong} in place of answers") for question in questions]
+    if len(answers) != len(questions) or any(
+        answer.question_id not in ("", question.id) for answer, question in zip(answers, questions, strict=True)
+    ):
+        detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
+        return [unanswered(judge, question, detail) for question in questions]
+    return [settled(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
+
+
+def strangers(answers: object) -> str:
+    """Types of what is no answer, in what a judge that somebody plugged in gave; empty where all are."""
+    if not isinstance(answers, Sequence):
+        return type(answers).__name__
+    return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
+
+
+def settled(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
+    """The answer under its question's id, or a failure where it is no distribution over the options."""
+    if isinstance(answer, Answer) and not is_distribution(answer, question):
+        return unanswered(judge, question, "Malformed: not a distribution over the question's options")
+    return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
+
+
+def is_distribution(answer: Answer, question: Question) -> bool:
+    """Whether probabilities and choice fit the options: NetSAT divides by the mass."""
+    options = len(question.options)
+    return (
+        len(answer.probabilities) == options
+        and 0 <= answer.chosen < options
+        and all(math.isfinite(p) and p >= 0 for p in answer.probabilities)
+        and 0 < answer.mass <= 1 + ROUNDING
+    )
+
+
+def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
+    """A failure of ours to get an answer."""
+    return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge.name)
+
+
+def detail_of(error: Exception, secrets: Collection[str]) -> str:
+    """The kind of an exception, and its words without keys."""
+    words = redacted(str(error), secrets)[:LONGEST_DETAIL]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def sides(questions: Sequence[Question]) -> list[list[Question]]:
+    """Questions about SAT and about DSAT rubrics; a kind without any is left out."""
+    kinds = ([q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat"))
+    return [side for side in kinds if side]

@@ -1,0 +1,147 @@
+"""What nodes work with: roles, store, tracer, progress. It reaches them by the runtime context, never by state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic_core.core_schema import CoreSchema, any_schema
+from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import WrongUse
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+
+WAVE = 1024
+"""Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
+
+
+class Progress(Protocol):
+    """Where a run tells how far it is."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """A stage begins; `done` of its items were done before a resume."""
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Items of a stage are done."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Says nothing."""
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Says nothing."""
+
+
+class Shelf:
+    """Conversations by id, wherever they lie."""
+
+    def __init__(self, conversations: Sequence[Conversation]) -> None:
+        self._conversations = conversations
+        self._index = {conversation.id: i for i, conversation in enumerate(conversations)}
+
+    def __getitem__(self, id_: str) -> Conversation:
+        return self._conversations[self._index[id_]]
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What every graph's nodes find in `runtime.context`.
+
+    Attributes:
+        secrets: Keys that must not be written anywhere.
+        wave: Conversations in flight at once.
+        gate: Lets so many questions be asked at once; the rest of the wave waits without a prompt written.
+    """
+
+    store: Store
+    run: str
+    tracer: Tracer
+    secrets: Collection[str] = ()
+    progress: Progress = field(default_factory=Silent)
+    wave: int = WAVE
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WAVE))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        """Live objects have no schema; LangGraph Studio asks for one, and fails without this answer."""
+        return any_schema()
+
+
+C = TypeVar("C", bound=Context)
+
+
+def context_of(runtime: Runtime[C]) -> C:
+    """What a graph's first node works with.
+
+    Raises:
+        WrongUse: The graph was run by itself, as a button of LangGraph Studio does.
+    """
+    if runtime.context is None:
+        raise WrongUse(
+            "the graph was given no store, roles and conversations to work with",
+            remedy="run it by a command (pollex learn --help) or by the functions of graphs/runs.py; what ran, "
+            "`pollex trace last` shows",
+        )
+    return runtime.context
+
+
+def waves_needed(items: int, wave: int) -> int:
+    """A recursion limit for a loop over waves of items: two steps a wave, and room for the other nodes."""
+    return 2 * (items // wave + 1) + 20
+
+
+class WaveState(TypedDict, total=False):
+    """Ids only.
+
+    Attributes:
+        begun: How many of the run's items were begun.
+        wave: Those that are being worked on.
+    """
+
+    begun: int
+    wave: list[str]
+
+
+class Item(TypedDict):
+    """One item of a wave: the id of a conversation, a question or a case."""
+
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaveContext(Context):
+    """What a graph's nodes find in `runtime.context` where its items come in waves.
+
+    Attributes:
+        pending: Ids of the items that are to be worked on, in order.
+    """
+
+    pending: Sequence[str]
+
+    def next_wave(self, state: WaveState) -> WaveState:
+        """The next wave of what is pending; an empty one where nothing is left."""
+        begun = state.get("begun", 0)
+        wave = list(self.pending[begun : begun + self.wave])
+        return {"begun": begun + len(wave), "wave": wave}
+
+    async def close(self, wave: Sequence[str], stage: str) -> None:
+        """Tells that a wave is done, and makes it durable: that bounds what a kill can cost."""
+        self.progress.advance(stage, len(wave))
+        await self.store.settle()

@@ -1,0 +1,1 @@
+"""The graphs that answer questions and grade answers against references."""

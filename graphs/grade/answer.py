@@ -1,0 +1,107 @@
+"""`answer`: questions put to the system under test, each at the temperature of its category, wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from pollex.agents.llm.respondent import Respondent
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.references import Case
+from pollex.errors import PollexError
+from pollex.graphs.ask import detail_of
+from pollex.graphs.context import Item, WaveContext, WaveState, context_of
+from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rubrics.answers import Unanswered
+from pollex.store.rows import conversation_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerContext(WaveContext):
+    """What the nodes of `answer` find in `runtime.context`.
+
+    Attributes:
+        cases: By id.
+    """
+
+    profile: ReferencingProfile
+    cases: Mapping[str, Case]
+    respondent: Respondent
+
+
+async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
+    """The next wave of questions."""
+    context = context_of(runtime)
+    with context.tracer.span("plan_wave", kind="node") as span:
+        planned = context.next_wave(state)
+        span.outputs(planned["wave"])
+    return planned
+
+
+def fan_out(state: WaveState) -> list[Send] | str:
+    """A task a question of the wave; the end when none is left."""
+    return [Send("respond", Item(id=id_)) for id_ in state["wave"]] or END
+
+
+async def respond(state: Item, runtime: Runtime[AnswerContext]) -> WaveState:
+    """The system's answer to one question, kept, or why there is none."""
+    context = runtime.context
+    case = context.cases[state["id"]]
+    temperature = context.profile.temperature_of(case.category, case.subcategory)
+    async with context.gate, context.tracer.span("respond", kind="role", item=case.id) as span:
+        found = await _response(context, case, temperature)
+        if isinstance(found, Unanswered):
+            span.failed(f"{found.outcome}: {found.detail}")
+        # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
+        kept = responded(case, found, context.respondent.name, temperature)
+        context.store.put(conversation_rows(context.run, [kept]))
+    return {}
+
+
+async def _response(context: AnswerContext, case: Case, temperature: float) -> str | Unanswered:
+    """The answer; what goes wrong with one question is a failure of that question alone."""
+    try:
+        return await context.respondent.respond(case.id, case.question, temperature)
+    except PollexError:
+        raise
+    except Exception as error:
+        detail = detail_of(error, context.secrets)
+        return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=context.respondent.name)
+
+
+async def close_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
+    """The wave's answers made durable."""
+    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "answer")
+    return {}
+
+
+def responded(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
+    """A question with its answer as it is kept: without one, only the question, and why."""
+    turns, about = [Turn(role="user", content=case.question)], {"outcome": "answered", "detail": ""}
+    if isinstance(found, Unanswered):
+        about = {"outcome": found.outcome, "detail": found.detail}
+    else:
+        turns.append(Turn(role="assistant", content=found))
+    return Conversation(id=case.id, turns=tuple(turns), metadata={**about, "model": model, "temperature": temperature})
+
+
+def build() -> StateGraph[WaveState, AnswerContext, WaveState, WaveState]:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(WaveState, context_schema=AnswerContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("respond", respond)
+    graph.add_node("close_wave", close_wave)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out, ["respond", END])
+    graph.add_edge("respond", "close_wave")
+    graph.add_edge("close_wave", "plan_wave")
+    return graph
+
+
+graph = build().compile(name="answer")

@@ -1,0 +1,132 @@
+"""`reference`: task types told where no category does → answers graded by references, and plainly, wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from pollex.agents.llm.reference_judge import plain_question, questions_for, type_question
+from pollex.agents.roles import Judge
+from pollex.conversations.references import Case
+from pollex.graphs.ask import ask
+from pollex.graphs.context import Item, WaveContext, WaveState, context_of
+from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rubrics.answers import Answer, Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceContext(WaveContext):
+    """What the nodes of `reference` find in `runtime.context`.
+
+    Attributes:
+        cases: By id.
+        plain: The judge without a reference; None leaves it out.
+        types: By id, the type that a model told; None where it was unsure, or didn't answer.
+    """
+
+    profile: ReferencingProfile
+    cases: Mapping[str, Case]
+    classifier: Judge
+    judge: Judge
+    plain: Judge | None
+    types: dict[str, str | None] = field(default_factory=dict)
+
+    def has_type(self, case: Case) -> bool:
+        """Whether the type of a case is known, or not worth asking for: without an answer there is nothing to grade."""
+        if case.answer is None or not case.reference or case.id in self.types:
+            return True
+        return self.profile.type_of(case.category, case.subcategory) is not None
+
+    def questions(self, case: Case) -> list[Question]:
+        """What is asked of a case's answer."""
+        return questions_for(self.profile, case, self.types.get(case.id))
+
+
+async def plan_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """The next wave of cases."""
+    context = context_of(runtime)
+    with context.tracer.span("plan_wave", kind="node") as span:
+        planned = context.next_wave(state)
+        span.outputs(planned["wave"])
+    return planned
+
+
+def fan_out_unknown(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send] | str:
+    """A task for each case of the wave whose type no category tells; the end when no case is left."""
+    context = runtime.context
+    unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
+    tasks = [Send("classify", Item(id=id_)) for id_ in unknown]
+    return tasks or ("choose_dimensions" if state["wave"] else END)
+
+
+async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """The type of one case's task, told by the model; it may be unsure."""
+    context = runtime.context
+    case, question = context.cases[state["id"]], type_question(context.profile)
+    (answer,) = await ask(context, "classify", context.classifier, case.conversation, [question])
+    named = question.options[answer.chosen].text if isinstance(answer, Answer) else None
+    context.types[case.id] = named if named in context.profile.types else None
+    return {}
+
+
+async def choose_dimensions(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """The types of the wave are told: from here on it is known what each case is graded on."""
+    with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
+        return {}
+
+
+def fan_out(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send]:
+    """A task a case of the wave for each judge."""
+    judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
+    return [Send(judge, Item(id=id_)) for id_ in state["wave"] for judge in judges]
+
+
+async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """Grades of one answer against its reference, on each dimension and overall."""
+    context = runtime.context
+    case = context.cases[state["id"]]
+    await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
+    return {}
+
+
+async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """The grade of one answer without reference and rules."""
+    context = runtime.context
+    assert context.plain is not None, "it is sent to only where there is one"
+    case = context.cases[state["id"]]
+    await ask(context, "grade_plainly", context.plain, case.conversation, [plain_question(context.profile)])
+    return {}
+
+
+async def close_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+    """The wave's grades made durable."""
+    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "reference")
+    return {}
+
+
+def build() -> StateGraph[WaveState, ReferenceContext, WaveState, WaveState]:
+    """The graph, not compiled; no input or output of its own."""
+    graph = StateGraph(WaveState, context_schema=ReferenceContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("classify", classify)
+    graph.add_node("choose_dimensions", choose_dimensions)
+    graph.add_node("grade_by_rules", grade_by_rules)
+    graph.add_node("grade_plainly", grade_plainly)
+    graph.add_node("close_wave", close_wave)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out_unknown, ["classify", "choose_dimensions", END])
+    graph.add_edge("classify", "choose_dimensions")
+    graph.add_conditional_edges("choose_dimensions", fan_out, ["grade_by_rules", "grade_plainly"])
+    graph.add_edge("grade_by_rules", "close_wave")
+    graph.add_edge("grade_plainly", "close_wave")
+    graph.add_edge("close_wave", "plan_wave")
+    return graph
+
+
+graph = build().compile(name="reference")

@@ -1,0 +1,282 @@
+"""Runs of `answer` and `reference`: begun or resumed in the store, and read back from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pollex.agents.llm.reference_judge import (
+    CONSISTENT,
+    EVIDENCE_SAYS,
+    PLAIN,
+    TYPE,
+    plain_question,
+    questions_for,
+    rule_questions,
+    type_question,
+)
+from pollex.agents.llm.respondent import Respondent
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.references import Case, Cases
+from pollex.graphs.context import WaveState
+from pollex.graphs.run import Setting, config, kept_ids, running
+from pollex.graphs.score.run import PORTION
+from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, mendable
+from pollex.store.resume import answers_of, conversations_of, step
+from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
+
+MISSING = "not_asked"
+PROFILE = "profile"
+"""Name of the step that keeps by what a run grades."""
+ROUNDS = 2
+"""Times the steps of other graphs, for `config`: a wave of `reference` has six."""
+
+TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
+"""Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a run came to: how many cases to which outcome."""
+
+    run: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What the system under test answered; None where it didn't, and `outcome` says why."""
+
+    case: Case
+    answer: str | None
+    outcome: str
+    detail: str
+    model: str
+    temperature: float | None
+
+
+@dataclass(frozen=True)
+class Grading:
+    """All that was found of one case.
+
+    Attributes:
+        type: Of the task; None where it can't be told.
+        questions: What was asked against the reference, in order; the last is the overall grade.
+        answers: By question id; beside the questions' `plain` and `type` where they were asked.
+    """
+
+    case: Case
+    type: str | None
+    type_from: TypeFrom
+    questions: tuple[Question, ...]
+    answers: Mapping[str, Answer | Unanswered]
+
+    @property
+    def graded(self) -> list[Question]:
+        """The questions whose answers are grades: the dimensions, and overall last."""
+        return [question for question in self.questions if question.id != EVIDENCE]
+
+    @property
+    def outcome(self) -> str:
+        """`graded` where every dimension and the whole have a grade, or why not."""
+        found = [self.answers.get(question.id) for question in self.graded]
+        failed = [one for one in found if not isinstance(one, Answer)]
+        if not failed:
+            return "graded"
+        overall = found[-1]
+        return overall.outcome if len(failed) == len(found) and isinstance(overall, Unanswered) else "incomplete"
+
+    @property
+    def detail(self) -> str:
+        """Why a grade is missing; empty where none is."""
+        missing = [self.answers.get(question.id) for question in self.graded]
+        return next((one.detail for one in missing if isinstance(one, Unanswered)), "")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a reader of the grades has to know."""
+        found = list(self.case.flags)
+        check = self.answers.get(EVIDENCE)
+        if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
+            found.append(f"reference and evidence: {said}")
+        if isinstance(check, Unanswered) and check.outcome != "not_scorable":
+            found.append("reference and evidence: not checked")  # the grades are there, and may be of a wrong reference
+        if self.type_from in ("unsure", "unanswered"):
+            found.append(f"task type {self.type_from}")
+        return tuple(found)
+
+
+async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: Setting) -> Ended:
+    """Puts the questions to the system under test; `responses_of` reads the answers back.
+
+    Raises:
+        ResumeRefused: The run to resume was started with something else.
+    """
+    from pollex.graphs.grade.answer import AnswerContext, graph  # see `runs`
+
+    fingerprint = {
+        "data": cases.fingerprint[:12],
+        "profile": profile.fingerprint,
+        "respondent": respondent.fingerprint,
+    }
+    store = setting.store
+    async with running("answer", fingerprint, setting, [respondent.name]) as run:
+        done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in setting.again | {MISSING}}
+        context = AnswerContext(
+            **setting.of_run(run.id),
+            profile=profile,
+            cases={case.id: case for case in cases},
+            pending=[case.id for case in cases if case.id not in done],
+            respondent=respondent,
+        )
+        setting.progress.start("answer", len(cases), len(done))
+        with context.tracer.span("answer", kind="graph"):
+            limits = config(ROUNDS * len(cases), setting.wave)
+            await graph.ainvoke(WaveState(), context=context, config=limits)
+        counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
+        status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
+        store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
+    return Ended(run.id, dict(counts))
+
+
+def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
+    """One a question, in the questions' order."""
+    kept = {one.id: one for one in conversations_of(store, run)}
+    for case in cases:
+        yield _response(case, kept.get(case.id))
+
+
+def _response(case: Case, kept: Conversation | None) -> Response:
+    if kept is None:
+        return Response(case, None, MISSING, "not asked", "", None)
+    about = kept.metadata
+    said = next((turn.content for turn in kept.turns if turn.role == "assistant"), None)
+    return Response(case, said, about["outcome"], about["detail"], about["model"], about["temperature"])
+
+
+async def grade(
+    cases: Cases,
+    *,
+    profile: ReferencingProfile,
+    classifier: Judge,
+    judge: Judge,
+    plain: Judge | None,
+    setting: Setting,
+) -> Ended:
+    """Grades answers against references; `gradings_of` reads the grades back.
+
+    Args:
+        classifier: Told types that no category tells.
+        plain: The judge without references; None leaves it out.
+
+    Raises:
+        ResumeRefused: The run to resume was started with something else.
+    """
+    from pollex.graphs.grade.graph import ReferenceContext, graph  # see `runs`
+
+    judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
+    fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
+    fingerprint |= {name: one.fingerprint for name, one in judges.items()}
+    store, names = setting.store, sorted({one.name for one in judges.values()})
+    async with running("reference", fingerprint, setting, names) as run:
+        await _keep_cases(store, run.id, cases)
+        await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
+        known = answers_of(store, run.id)
+        context = ReferenceContext(
+            **setting.of_run(run.id),
+            profile=profile,
+            cases={case.id: case for case in cases},
+            pending=[
+                case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain, setting.again)
+            ],
+            classifier=classifier,
+            judge=judge,
+            plain=plain,
+            types={
+                id_: told_type(profile, found)
+                for id_, found in known.items()
+                if _settled(found.get(TYPE), setting.again)
+            },
+        )
+        setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
+        with context.tracer.span("reference", kind="graph"):
+            limits = config(ROUNDS * len(cases), setting.wave)
+            await graph.ainvoke(WaveState(), context=context, config=limits)
+        counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
+        status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
+        store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})
+    return Ended(run.id, dict(counts))
+
+
+def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
+    """One a case, in the cases' order, read in portions."""
+    for start in range(0, len(cases), PORTION):
+        portion = cases.cases[start : start + PORTION]
+        answers = answers_of(store, run, ids=[case.id for case in portion])
+        for case in portion:
+            yield _grading(profile, case, answers.get(case.id, {}))
+
+
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """What a run of `reference` asked, whatever the type of a task, by the ids that its answers bear."""
+    kept = step(store, run, PROFILE)
+    if kept is None:
+        return {}
+    profile = ReferencingProfile.model_validate(kept)
+    graded_on = [
+        question for type_ in (*profile.types, None) for question in rule_questions(profile, type_, evidence=True)
+    ]
+    return {one.id: one for one in [*graded_on, plain_question(profile), type_question(profile)]}
+
+
+def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:
+    """The type that the model told; None where it was unsure, didn't answer, or wasn't asked."""
+    told = found.get(TYPE)
+    if not isinstance(told, Answer):
+        return None
+    named = type_question(profile).options[told.chosen].text
+    return named if named in profile.types else None
+
+
+def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
+    by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
+    source: TypeFrom = "category" if by_category else "model" if told else _untold(found.get(TYPE))
+    return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)
+
+
+def _untold(answer: Answer | Unanswered | None) -> TypeFrom:
+    """Why the model told no type."""
+    if answer is None:
+        return ""
+    return "unsure" if isinstance(answer, Answer) else "unanswered"
+
+
+def _complete(
+    profile: ReferencingProfile,
+    case: Case,
+    found: Mapping[str, Answer | Unanswered],
+    plain: Judge | None,
+    again: Collection[Outcome],
+) -> bool:
+    """Whether nothing is left to ask about a case."""
+    asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
+    asked += [PLAIN] if plain else []
+    asked += [TYPE] if TYPE in found else []
+    return all(_settled(found.get(id_), again) for id_ in asked)
+
+
+def _settled(answer: Answer | Unanswered | None, again: Collection[Outcome]) -> bool:
+    return answer is not None and not mendable(answer, again)
+
+
+async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
+    """What is graded, with references and evidence; a resumed run has some of it already."""
+    known = kept_ids(store, run)
+    for start in range(0, len(cases), PORTION):
+        new = [case.conversation for case in cases.cases[start : start + PORTION] if case.id not in known]
+        await store.write(conversation_rows(run, new))

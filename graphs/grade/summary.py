@@ -1,0 +1,141 @@
+"""What gradings come to: means by category and dimension, and how judges' grades are distributed beside people's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pollex.agents.llm.reference_judge import PLAIN, plain_question
+from pollex.graphs.grade.run import Grading
+from pollex.measures.arrays import Floats
+from pollex.measures.grades import areas, cumulative, mean_grade
+from pollex.measures.intervals import Measured
+from pollex.prompts.grading.profile import OVERALL, ReferencingProfile
+from pollex.rubrics.answers import Answer, Question
+
+Value = Literal["auto", "expected", "mode"]
+
+ALL = "all"
+UNNAMED = "(no category)"
+RULES, HUMAN = "rules", "human"
+SEED = 0
+TENTHS = 10
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean grade of the cases of one category.
+
+    Attributes:
+        dimension: Key of a dimension, or `overall`, `plain`, `human`.
+    """
+
+    category: str
+    dimension: str
+    figure: Measured
+
+
+@dataclass(frozen=True)
+class Summary:
+    """See the module.
+
+    Attributes:
+        n: Cases that were to be graded.
+        dimensions: Keys in the order of the profile's types; then those of Mean.dimension that occur.
+        categories: In the order of the file, `all` first.
+        levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole grades.
+        shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
+        counts: By judge, how many grades there are.
+        areas: Between each judge's distribution and people's; see `calibration.grades.areas`. Empty without people.
+        flags: How many cases have which flag.
+        outcomes: How many cases came to which outcome.
+    """
+
+    n: int
+    names: Mapping[str, str]
+    dimensions: tuple[str, ...]
+    categories: tuple[str, ...]
+    means: tuple[Mean, ...]
+    levels: Floats
+    shares: Mapping[str, Floats]
+    counts: Mapping[str, int]
+    areas: Mapping[str, Measured]
+    flags: Mapping[str, int]
+    outcomes: Mapping[str, int]
+
+    def mean(self, category: str, dimension: str) -> Measured | None:
+        """A mean by its place; None where nothing of that category was graded on that dimension."""
+        return next((m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)), None)
+
+
+def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto") -> Summary:
+    """Adds gradings up.
+
+    Args:
+        value: What of an answer is its grade; see `graded`.
+    """
+    columns = _columns(profile, gradings, value)
+    places = np.array([g.case.category or UNNAMED for g in gradings])
+    categories = list(dict.fromkeys(places.tolist()))
+    rng = np.random.default_rng(SEED)
+    means = [
+        Mean(category, name, mean_grade(column[places == category] if category != ALL else column, rng))
+        for category in [ALL, *(categories if len(categories) > 1 else [])]
+        for name, column in columns.items()
+    ]
+    levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
+    judges = {RULES: columns[OVERALL]} | {name: columns[name] for name in (PLAIN, HUMAN) if name in columns}
+    return Summary(
+        n=len(gradings),
+        names={key: part.name for key, part in profile.dimensions.items()},
+        dimensions=tuple(columns),
+        categories=tuple(dict.fromkeys(mean.category for mean in means)),
+        means=tuple(mean for mean in means if mean.figure.n),
+        levels=levels,
+        shares={name: cumulative(grades, levels) for name, grades in judges.items()},
+        counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
+        areas=_areas(judges, rng),
+        flags=_counted(gradings, lambda grading: grading.flags),
+        outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
+    )
+
+
+def graded(answer: object, question: Question, value: Value = "auto") -> float | None:
+    """The grade that an answer gives; None where it is none.
+
+    That is the one that was written, as in the paper, and as people give theirs; only `expected` takes the mean of its
+    distribution, which lies nearer to the middle of the scale.
+    """
+    if not isinstance(answer, Answer):
+        return None
+    return answer.expected(question.options) if value == "expected" else answer.mode(question.options)
+
+
+def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value) -> dict[str, Floats]:
+    """Grades by dimension `[case]`, NaN where there is none; overall, plain and human grades last."""
+    used = {question.id for grading in gradings for question in grading.graded}
+    order = [key for key in profile.dimensions if key in used]
+    columns = {key: np.array([_grade_on(g, key, value) for g in gradings], float) for key in [*order, OVERALL]}
+    plain = plain_question(profile)
+    columns[PLAIN] = np.array([graded(g.answers.get(PLAIN), plain, value) for g in gradings], float)
+    columns[HUMAN] = np.array([g.case.human for g in gradings], float)
+    return {key: column for key, column in columns.items() if key == OVERALL or not np.isnan(column).all()}
+
+
+def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
+    question = next((question for question in grading.graded if question.id == key), None)
+    return None if question is None else graded(grading.answers.get(key), question, value)
+
+
+def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Measured]:
+    if HUMAN not in judges:
+        return {}
+    return areas({name: grades for name, grades in judges.items() if name != HUMAN}, judges[HUMAN], rng)
+
+
+def _counted(gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]) -> dict[str, int]:
+    found = [word for grading in gradings for word in words(grading)]
+    return {word: found.count(word) for word in dict.fromkeys(found)}

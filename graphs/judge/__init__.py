@@ -1,0 +1,1 @@
+"""The graph that asks one question in several runs."""

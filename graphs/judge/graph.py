@@ -1,0 +1,182 @@
+"""`judge`: one question in n independent runs → votes, wave by wave → τ → what they don't agree on, to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send, interrupt
+
+from pollex.agents.ensemble import Ensemble
+from pollex.agents.votes import Votes
+from pollex.conversations.splits import folds, together
+from pollex.errors import BadLabels
+from pollex.graphs.context import Item, Shelf, WaveContext, WaveState, context_of
+from pollex.graphs.judge.state import PERSON, Tally, Work, persons_answer, persons_question, run_question
+from pollex.rubrics.answers import Question, Unanswered
+from pollex.selection.consensus import crossfitted, entropies, fitted_tau, modes
+from pollex.store.rows import answer_rows
+
+FOLDS, SEED = 10, 0
+"""To tell what a fitted τ does to thumbs that it was not fitted to."""
+
+
+class JudgeState(WaveState, total=False):
+    """Ids only.
+
+    Attributes:
+        given: By conversation, the option that a person chose.
+    """
+
+    given: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeContext(WaveContext):
+    """What the nodes of `judge` find in `runtime.context`.
+
+    Attributes:
+        known: By conversation, runs that an earlier session has answers of.
+        precision: What τ is to be fitted to; None for the rule as it is.
+        truth: By labelled conversation, index of the option that its thumb stands for.
+    """
+
+    shelf: Shelf
+    ensemble: Ensemble
+    question: Question
+    work: Work
+    known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
+    precision: float | None = None
+    truth: Mapping[str, int] = field(default_factory=dict)
+
+
+async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveState:
+    """The next wave of conversations."""
+    context = context_of(runtime)
+    with context.tracer.span("plan_wave", kind="node") as span:
+        planned = context.next_wave(state)
+        await context.ensemble.prepare([context.shelf[id_] for id_ in planned["wave"]])
+        span.outputs(planned["wave"])
+    return planned
+
+
+def fan_out(state: JudgeState) -> list[Send] | str:
+    """A task a conversation of the wave; to the rule when none is left."""
+    return [Send("ask_runs", Item(id=id_)) for id_ in state["wave"]] or "fit_rule"
+
+
+async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """The ensemble's runs about one conversation."""
+    context, id_ = runtime.context, state["id"]
+    conversation, ensemble = context.shelf[id_], context.ensemble
+    async with context.gate, context.tracer.span("ask_runs", kind="role", item=id_) as span:
+        (votes,) = await ensemble.votes(conversation, [context.question], context.known.get(id_))
+        failed = [vote for vote in votes if isinstance(vote, Unanswered)]
+        span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
+        if failed:
+            span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
+        asked = [run_question(context.question, number) for number in range(len(votes))]
+        context.store.put(answer_rows(context.run, conversation, asked, votes, ensemble.drawn_from))
+    context.work.tallies[id_] = Tally.of(votes, len(context.question.options))
+    return {}
+
+
+async def keep_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """The wave's answers are durable before the next one begins."""
+    with runtime.context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
+        await runtime.context.close(state["wave"], "judge")
+    return {}
+
+
+async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+    """τ from the thumbs, where a precision is wanted."""
+    context, work = runtime.context, runtime.context.work
+    with context.tracer.span("fit_rule", kind="node") as span:
+        if context.precision is not None:
+            _fit_to_thumbs(context, work, context.precision)
+        span.outputs([work.rule.in_words()])
+    return {}
+
+
+def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
+    # With fewer runs than the minimum nothing passes, whatever τ is.
+    used = [id_ for id_ in context.truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
+    votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64)
+    votes = votes.reshape(len(used), len(context.question.options))
+    truth = np.array([context.truth[id_] for id_ in used], dtype=np.int64)
+    entropy, mode = entropies(votes), modes(votes)
+    labelled = [context.shelf[id_] for id_ in used]
+    blocks = together(labelled)
+    work.fitted = fitted_tau(entropy, mode, truth, precision, blocks)
+    work.rule = replace(work.rule, tau=work.fitted.tau)
+    k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())
+    if k < 2:
+        return
+    with suppress(BadLabels):  # too few groups of conversations that belong together
+        dealt = folds(labelled, k, SEED)
+        work.unseen = crossfitted(entropy, mode, truth, precision, dealt, blocks)
+
+
+def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
+    """To people where the runs don't agree."""
+    return "ask_people" if runtime.context.work.waiting() else END
+
+
+async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+    """Waits for people: resumed with an option for each conversation that somebody answered.
+
+    A resumed node is run again from its beginning, so nothing else is done here.
+    """
+    question = runtime.context.question
+    given: dict[str, str] = interrupt(
+        {
+            "question": question.text,
+            "options": [option.text for option in question.options],
+            "conversations": runtime.context.work.waiting(),
+        }
+    )
+    return {"given": given}
+
+
+async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """What people answered, kept; what was not asked or is no option is left where it is."""
+    context, work = runtime.context, runtime.context.work
+    options = [option.text for option in context.question.options]
+    waiting = set(work.waiting())
+    taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
+    with context.tracer.span("take_answers", kind="node", inputs=taken):
+        for id_, text in taken.items():
+            answer = persons_answer(context.question, options.index(text))
+            about = persons_question(context.question)
+            context.store.put(answer_rows(context.run, context.shelf[id_], [about], [answer], PERSON))
+        await context.store.settle()
+        work.people |= taken
+    return {"given": {}}
+
+
+def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
+    """The graph, not compiled; waiting for people needs a checkpointer."""
+    graph: StateGraph[JudgeState, JudgeContext, Any, Any] = StateGraph(JudgeState, context_schema=JudgeContext)
+    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("ask_runs", ask_runs)
+    graph.add_node("keep_wave", keep_wave)
+    graph.add_node("fit_rule", fit_rule)
+    graph.add_node("ask_people", ask_people)
+    graph.add_node("take_answers", take_answers)
+
+    graph.add_edge(START, "plan_wave")
+    graph.add_conditional_edges("plan_wave", fan_out, ["ask_runs", "fit_rule"])
+    graph.add_edge("ask_runs", "keep_wave")
+    graph.add_edge("keep_wave", "plan_wave")
+    graph.add_conditional_edges("fit_rule", to_people, ["ask_people", END])
+    graph.add_edge("ask_people", "take_answers")
+    graph.add_conditional_edges("take_answers", to_people, ["ask_people", END])
+    return graph
+
+
+graph = build().compile(name="judge")

@@ -1,0 +1,326 @@
+"""Runs of the graph `judge`: begun, gone on with, and taken up again when people have answered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.votes import Rule, Verdict, Votes, verdict
+from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import ResumeRefused, WrongUse
+from pollex.graphs.context import Shelf
+from pollex.graphs.judge.state import Tally, Work, persons_question, run_question
+from pollex.graphs.run import Setting, config, digest, kept_ids, running
+from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered, mendable
+from pollex.rubrics.rubric import content_id
+from pollex.selection.consensus import Filtered, FittedTau
+from pollex.store.resume import answers_of, conversations_of, find_run, step
+from pollex.store.rows import conversation_rows
+from pollex.store.runs import Run
+from pollex.store.store import Store
+from pollex.text import count
+
+if TYPE_CHECKING:
+    from pollex.graphs.judge.graph import JudgeContext
+
+
+PORTION = 500
+TASK = "task"
+"""Name of the step that keeps what a run was asked to do."""
+
+People = Callable[[Mapping[str, Any]], Mapping[str, str]]
+"""Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
+first: by id the options that people chose. Empty where nobody answers more now."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked, and by which rule an answer stands.
+
+    Attributes:
+        precision: What τ is fitted to on the thumbs; the question then has two options, the first for a thumb up.
+        by: Who is asked, for people.
+    """
+
+    question: Question
+    rule: Rule
+    precision: float | None = None
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        if self.precision is None:
+            return
+        if not 0 < self.precision <= 1:
+            raise WrongUse(f"a precision of {self.precision}", remedy="give a share above 0 and up to 1")
+        if len(self.question.options) != 2:
+            remedy = "give two options, the first for a thumb up, or give τ by value"
+            raise WrongUse(f"thumbs tell nothing of {len(self.question.options)} options", remedy=remedy)
+
+    @property
+    def in_words(self) -> str:
+        """By which rule an answer stands, for people whose resume is refused."""
+        tau = self.rule.in_words() if self.precision is None else f"τ for a precision of {self.precision}"
+        return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """As it is kept with the run."""
+        question = self.question.model_dump(mode="json")
+        return {"question": question, "rule": asdict(self.rule), "precision": self.precision, "by": self.by}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Task:
+        return cls(Question.model_validate(kept["question"]), Rule(**kept["rule"]), kept["precision"], kept["by"])
+
+
+def asked(text: str, options: Sequence[str]) -> Question:
+    """A question of these options; the first is worth the most."""
+    worth = [Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)]
+    return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run came to; the verdicts are read with `verdicts_of`.
+
+    Attributes:
+        counts: Conversations by what they came to: `rated`, `by a person`, and the reasons of NONE.
+        waiting: How many wait for people.
+        asked: Runs asked, of `planned` ones: the rest was saved by stopping early.
+    """
+
+    run: str
+    task: Task
+    rule: Rule
+    fitted: FittedTau | None
+    unseen: Filtered | None
+    counts: dict[str, int]
+    waiting: int
+    asked: int
+    planned: int
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A conversation's verdict, and what a person said where somebody was asked."""
+
+    verdict: Verdict
+    person: str | None = None
+    scorable: bool = True
+
+    @property
+    def rating(self) -> str | None:
+        """The person's, or the ensemble's; None for NONE."""
+        return self.person or self.verdict.rating
+
+
+async def judge(
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble,
+    task: Task,
+    *,
+    data_fingerprint: str,
+    setting: Setting,
+    people: People | None = None,
+) -> Judged:
+    """Asks the ensemble about every conversation, and people about what it doesn't agree on.
+
+    Args:
+        people: None where nobody can be asked now: the run then waits.
+    """
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "question": digest(task.question.model_dump(mode="json")),
+        "rule": task.in_words,
+        "stop early": str(ensemble.stop_early),
+        "by": task.by,
+        "judge": ensemble.drawn_from,
+    }
+    roles = [ensemble.name]
+    async with running("judge", fingerprint, setting, roles) as run:
+        known = kept_ids(setting.store, run.id)
+        for start in range(0, len(conversations), PORTION):
+            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+            await setting.store.write(conversation_rows(run.id, new))
+        await setting.store.write_step(run.id, TASK, task.as_json)
+        return await _judge(run, conversations, ensemble, task, setting, people, roles)
+
+
+async def answered_by_people(store: Store, name: str, setting: Setting, people: People | None) -> Judged:
+    """Takes up a run that waits for people, from what the store has of it: nobody else is asked.
+
+    Raises:
+        WrongUse: There is no such run of `judge`.
+        ResumeRefused: It has conversations that its judge was never asked about.
+    """
+    run = run_named(store, name)
+    kept = step(store, run.id, TASK) if run.command == "judge" else None
+    if kept is None:
+        raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
+    task, conversations = Task.from_json(kept), list(conversations_of(store, run.id))
+    ensemble = Ensemble(Recorded({}), rule=task.rule)
+    tallies, _ = _so_far(store, run.id, task, setting.again)
+    if left := sum(c.id not in tallies for c in conversations):
+        remedy = "go on with it first: the same command with LOGS and --resume"
+        raise ResumeRefused(
+            f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
+        )
+    async with running("judge", run.fingerprint, setting, run.roles, run) as again:
+        return await _judge(again, conversations, ensemble, task, setting, people, run.roles, finished=True)
+
+
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """What a run of `judge` asked, by the ids that its answers bear."""
+    kept = step(store, run, TASK)
+    if kept is None:
+        return {}
+    task = Task.from_json(kept)
+    asked_of = [run_question(task.question, number) for number in range(task.rule.runs)]
+    return {one.id: one for one in [*asked_of, persons_question(task.question)]}
+
+
+def run_named(store: Store, name: str) -> Run:
+    """The run whose id is or begins with `name`; `last` is the last one of this graph."""
+    if name != "last":
+        return find_run(store, name)
+    id_ = store.value("SELECT id FROM runs WHERE command = 'judge' ORDER BY number DESC LIMIT 1")
+    if id_ is None:
+        raise WrongUse("there is no run of `pollex judge`", where=str(store.folder), remedy="start one with LOGS")
+    return find_run(store, id_)
+
+
+async def _judge(
+    run: Run,
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble,
+    task: Task,
+    setting: Setting,
+    people: People | None,
+    roles: Sequence[str],
+    *,
+    finished: bool = False,
+) -> Judged:
+    from pollex.graphs.judge.graph import JudgeContext  # see `runs`
+
+    store, shelf = setting.store, Shelf(conversations)
+    tallies, partial = _so_far(store, run.id, task, setting.again)
+    if not finished:
+        tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
+    work = Work(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
+    context = JudgeContext(
+        **setting.of_run(run.id),
+        shelf=shelf,
+        pending=[id_ for id_ in shelf if id_ not in tallies],
+        ensemble=ensemble,
+        question=task.question,
+        work=work,
+        known=partial,
+        precision=task.precision,
+        truth={c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE},
+    )
+    setting.progress.start("judge", len(shelf), len(tallies))
+    with context.tracer.span("judge", kind="graph"):
+        await _until_people_are_done(context, people)
+    found = _judged(run.id, task, work, shelf)
+    partly = found.waiting or found.counts.keys() - {"rated", "by a person"}
+    result = {"outcomes": found.counts, "waiting": found.waiting, "rule": work.rule.in_words()}
+    store.finish(run.id, "partial" if partly else "done", roles=roles, result=result)
+    return found
+
+
+async def _until_people_are_done(context: JudgeContext, people: People | None) -> None:
+    """Runs the graph to its end, or to where it waits for people who answer no more now.
+
+    Its checkpoints are in memory: what they would have to outlive is in the store, and a run that is taken up again
+    comes to the same interrupt from there.
+    """
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from pollex.graphs.judge.graph import JudgeState, build
+
+    graph = build().compile(name="judge", checkpointer=InMemorySaver())
+    settings = config(len(context.shelf), context.wave) | {"configurable": {"thread_id": context.run}}
+    step_: Awaitable[Any] = graph.ainvoke(JudgeState(), context=context, config=settings)
+    before: list[str] = []
+    while waiting := (await step_).get("__interrupt__"):
+        ids = waiting[0].value["conversations"]
+        given = dict(people(waiting[0].value)) if people and ids != before else {}
+        if not given:
+            return
+        before = ids
+        step_ = graph.ainvoke(Command(resume=given), context=context, config=settings)
+
+
+def _so_far(
+    store: Store, run: str, task: Task, again: Collection[Outcome]
+) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
+    """By conversation, what its runs came to; and of those that are to be asked more, the answers there are."""
+    tallies: dict[str, Tally] = {}
+    partial: dict[str, dict[int, Votes]] = {}
+    for id_, votes in _votes_of(store, run, task):
+        tallies[id_] = Tally.of(votes, len(task.question.options))
+        if any(mendable(vote, again) for vote in votes):
+            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not mendable(vote, again)}
+    return tallies, partial
+
+
+def _votes_of(
+    store: Store, run: str, task: Task, ids: Sequence[str] | None = None
+) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
+    """Each conversation's votes, in the order of the runs."""
+    names = [run_question(task.question, number).id for number in range(task.rule.runs)]
+    for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
+        votes = [answers[name] for name in names if name in answers]
+        if votes:
+            yield id_, votes
+
+
+def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
+    rows = store.rows(
+        "SELECT conversation, last(chosen ORDER BY rowid) AS chosen FROM answers WHERE run = ? AND question = ? "
+        "GROUP BY conversation",
+        [run, persons_question(task.question).id],
+    )
+    return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
+
+
+def _judged(run: str, task: Task, work: Work, shelf: Shelf) -> Judged:
+    counts: defaultdict[str, int] = defaultdict(int)
+    for id_ in shelf:
+        tally = work.tallies[id_]
+        if id_ in work.people:
+            counts["by a person"] += 1
+        elif not tally.scorable:
+            counts["not_scorable"] += 1
+        else:
+            reason = work.rule.refusal(tally.votes, work.rule.runs - tally.asked)
+            counts[reason or "rated"] += 1
+    tallies = [tally for tally in work.tallies.values() if tally.scorable]
+    return Judged(
+        run=run,
+        task=task,
+        rule=work.rule,
+        fitted=work.fitted,
+        unseen=work.unseen,
+        counts=dict(counts),
+        waiting=len(work.waiting()),
+        asked=sum(tally.asked for tally in tallies),
+        planned=work.rule.runs * len(tallies),
+    )
+
+
+def verdicts_of(store: Store, judged: Judged, conversations: Sequence[Conversation]) -> Iterator[Decided]:
+    """What each conversation came to, in their order, read in portions."""
+    people = _people_so_far(store, judged.run, judged.task)
+    for start in range(0, len(conversations), PORTION):
+        ids = [c.id for c in conversations[start : start + PORTION]]
+        votes = dict(_votes_of(store, judged.run, judged.task, ids))
+        for id_ in ids:
+            mine: Votes = votes.get(id_, [])
+            found = verdict(id_, judged.task.question, mine, judged.rule)
+            scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in mine)
+            yield Decided(found, people.get(id_), scorable)

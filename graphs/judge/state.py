@@ -1,0 +1,83 @@
+"""What is known of conversations that an ensemble is asked about, and under which names their answers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pollex.agents.llm.sampling import point
+from pollex.agents.votes import Rule, counted, diversity_entropy
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.selection.consensus import Filtered, FittedTau
+
+PERSON = "person"
+
+
+@dataclass
+class Tally:
+    """What is known of one conversation.
+
+    Attributes:
+        votes: Runs that chose each option, [option].
+        asked: Runs that were asked.
+        scorable: False where no judge could be asked.
+    """
+
+    votes: tuple[int, ...]
+    asked: int
+    scorable: bool = True
+
+    @classmethod
+    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
+        """Counted from answers."""
+        scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
+        return cls(counted(votes, options), len(votes), scorable)
+
+
+@dataclass
+class Work:
+    """What a run has come to.
+
+    Attributes:
+        rule: The one that verdicts go by; with a wanted precision only known when all runs are in.
+        fitted: How well τ does on the thumbs that it was fitted to.
+        unseen: How a τ that is fitted so does on thumbs that it was not fitted to; None where there are too few.
+        tallies: By conversation.
+        people: By conversation, the option that a person chose.
+    """
+
+    rule: Rule
+    fitted: FittedTau | None = None
+    unseen: Filtered | None = None
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    people: dict[str, str] = field(default_factory=dict)
+
+    def waiting(self) -> list[str]:
+        """Conversations without a rating that people have not answered: highest entropy first, without votes last."""
+        left = [
+            id_
+            for id_, tally in self.tallies.items()
+            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
+        ]
+        return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+
+
+def _entropy(votes: Sequence[int]) -> float:
+    return diversity_entropy(votes) if sum(votes) else -1.0
+
+
+def run_question(question: Question, number: int) -> Question:
+    """The question as one run's answer is kept: its id bears the run's number, from 1."""
+    return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
+
+
+def persons_question(question: Question) -> Question:
+    """The question as a person's answer is kept."""
+    return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
+
+
+def persons_answer(question: Question, chosen: int) -> Answer:
+    """What a person answered, as it is kept."""
+    mass = point(chosen, len(question.options))
+    id_ = persons_question(question).id
+    return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)

@@ -1,0 +1,236 @@
+"""From chosen rubrics to a rubric set: what `calibrate` and `assess` do, as plain functions of a run's work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import positives
+from pollex.conversations.splits import together
+from pollex.graphs.learn.calibrate import compared, stored, uncompared
+from pollex.graphs.learn.notes import caveats, dropped_rubrics, reasons_of, refusals
+from pollex.graphs.learn.select import candidates, wholly_judged
+from pollex.graphs.learn.state import LearnContext
+from pollex.measures.classification import assess, auc_difference
+from pollex.rubrics.figures import figure, figures, probability_figures
+from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.records import (
+    AlphaRow,
+    Baseline,
+    CalibrationRecord,
+    CalibratorRecord,
+    CandidateRow,
+    Choice,
+    ChosenRubric,
+    DataRecord,
+    WindowRecord,
+)
+from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.thumb_model import Floats
+from pollex.selection.guarantee import guaranteed_window
+from pollex.selection.losses import Bools, Ints, theta_c
+from pollex.selection.platt import fit_calibration
+from pollex.selection.threshold import Window, fit_window
+
+
+def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
+    """Which model gives probabilities, and what it says of training conversations that it did not see."""
+    work, settings = context.work, context.settings
+    pool = candidates(context)
+    if any(c.text_hash[:16] in work.learnt_from for c in pool.conversations):
+        return uncompared(work.model) | {"conversations": [c.id for c in pool.conversations]}
+    found = compared(
+        pool.values,
+        work.probabilities(pool.conversations, pool.rubrics),
+        pool.rubrics,
+        pool.conversations,
+        settings.budget,
+        selection["alpha"],
+        settings.policy,
+        settings.seed,
+        progress=lambda: context.progress.advance("calibrate"),
+    )
+    return stored(found) | {"conversations": [c.id for c in pool.conversations]}
+
+
+def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any]) -> RubricSet:
+    """θ, window and probability from training scores alone, then the figures of both sides."""
+    work, settings = context.work, context.settings
+    training = candidates(context).conversations
+    held_out = wholly_judged(context, context.held_out, work.chosen)
+    # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
+    scores, tested = (work.matrix(side, work.chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
+    positive, truth = positives(training), positives(held_out)
+    theta = theta_c(scores, positive)
+    window = fit_window(scores, positive, theta)
+    honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
+    calibration = fit_calibration(honest, positive)
+    rng, blocks = np.random.default_rng([settings.seed, 2]), together(held_out)
+    notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
+    calibrator, arrays = calibrator_record(context, comparison, training, held_out)
+    rubric_set = RubricSet(
+        pollex=version("pollex"),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        run=context.run,
+        roles=context.roles.names,
+        prompts=context.prompts,
+        domain=context.profile,
+        rubrics=tuple(
+            ChosenRubric(**r.model_dump(), written=r.text, choice=Choice(**selection["choices"][r.id]))
+            for r in work.chosen
+        ),
+        theta=theta,
+        window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
+        guaranteed=guarantee(selection, positive, theta, tested, truth, blocks),
+        calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
+        policy=settings.policy,
+        alpha=selection["alpha"],
+        alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
+        judge=judge_record(context),
+        data=data_record(context, training, held_out),
+        training=figures(assess(scores, positive, theta, window, rng, together=together(training))),
+        held_out=figures(assess(tested, truth, theta, window, rng, together=blocks)) if held_out else None,
+        baselines=tuple(baselines(training, positive, held_out, truth, tested, rng)),
+        notes=tuple(notes),
+        dropped=tuple(dropped_rubrics(context, selection)),
+        reasons=reasons_of(context),
+        rubrics_digest=digest_of(work.chosen),
+        calibrator=calibrator,
+    )
+    support = rubric_set.support
+    said = () if support.enough else (f"Probabilities are {support}.",)
+    return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+
+
+def guarantee(
+    selection: dict[str, Any],
+    positive: Bools,
+    theta: float,
+    tested: Floats,
+    truth: Bools,
+    blocks: Ints,
+) -> GuaranteeRecord | None:
+    """The window with a guarantee, which only scores by rubrics chosen without the conversation can give."""
+    if selection["held_out_scores"] is None:
+        return None
+    found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
+    return GuaranteeRecord.of(found, theta, tested, truth, blocks)
+
+
+def calibrator_record(
+    context: LearnContext,
+    comparison: dict[str, Any],
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
+) -> tuple[CalibratorRecord, bytes]:
+    """What gives probabilities, with the figures of both sides, and its arrays."""
+    from pollex.calibration.storage import packed  # scikit-learn comes with it, and takes a second to import
+
+    work, rng = context.work, np.random.default_rng([context.settings.seed, 4])
+    model = work.thumb_model
+    assert model is not None, "`calibrate` comes before `assess`"
+    pack = packed(model.model)
+    seen, unseen = comparison["held_out"], model.probability(work.probabilities(held_out, work.chosen))
+    positive, truth = positives(training), positives(held_out)
+    share = float(positive.mean())
+    record = CalibratorRecord(
+        chosen=comparison["chosen"],
+        compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
+        labels=len(training),
+        training=probability_figures(np.array(seen), positive, share, rng, together(training)) if seen else None,
+        held_out=probability_figures(unseen, truth, share, rng, together(held_out)) if held_out else None,
+        rubrics=model.rubrics,
+        facts={name: value for name, value in pack.facts.items() if name != "questionnaire"},
+    )
+    return record, pack.arrays
+
+
+def judge_record(context: LearnContext) -> Any:
+    """The judge with what it has learnt about the chosen rubrics."""
+    judge, chosen = context.roles.judge, {rubric.id for rubric in context.work.chosen}
+    learned = {id_: what for id_, what in judge.learned.items() if id_ in chosen}
+    return context.judge_record.model_copy(update={"learned": learned, "fingerprint": judge.fingerprint})
+
+
+def data_record(
+    context: LearnContext, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> DataRecord:
+    """What it was learnt from."""
+    logs, settings = context.logs, context.settings
+    written = bool(context.work.pool)  # nothing is written where rubrics are given: they are only fitted
+    # One that could not be judged has given its reasons all the same.
+    hashes = tuple(sorted({c.text_hash[:16] for c in (context.training if written else training)}))
+    return DataRecord(
+        fingerprint=logs.fingerprint,
+        conversations=len(logs),
+        positives=logs.counts[Label.POSITIVE],
+        negatives=logs.counts[Label.NEGATIVE],
+        unlabelled=logs.counts[Label.NONE],
+        not_scorable=logs.counts[Label.POSITIVE]
+        + logs.counts[Label.NEGATIVE]
+        - len(context.training)
+        - len(context.held_out),
+        training=len(training),
+        held_out=len(held_out),
+        test_fraction=settings.test_fraction,
+        seed=settings.seed,
+        training_hashes=hashes if written else (),
+        fitted_hashes=() if written else hashes,
+    )
+
+
+def baselines(
+    training: Sequence[Conversation],
+    positive: Bools,
+    held_out: Sequence[Conversation],
+    truth: Bools,
+    tested: Floats,
+    rng: np.random.Generator,
+) -> list[Baseline]:
+    """TF-IDF with logistic regression, and the constant that says what most training conversations are."""
+    nothing, blocks = Window(None, None), together(held_out)
+    constant = 1.0 if positive.mean() >= 0.5 else -1.0
+    simple = {
+        "TF-IDF + logistic regression": tfidf_scores(training, positive, held_out),
+        "constant": (np.full(len(training), constant), np.full(len(held_out), constant)),
+    }
+    return [
+        Baseline(
+            name=name,
+            training=figures(assess(seen, positive, 0.0, nothing, rng, together=together(training))),
+            held_out=figures(assess(unseen, truth, 0.0, nothing, rng, together=blocks)) if held_out else None,
+            advantage=figure(auc_difference(tested, unseen, truth, rng, together=blocks)) if held_out else None,
+        )
+        for name, (seen, unseen) in simple.items()
+    ]
+
+
+def tfidf_scores(
+    training: Sequence[Conversation], positive: npt.NDArray[np.bool_], others: Sequence[Conversation]
+) -> tuple[Floats, Floats]:
+    """Log-odds of being positive [conversation], for the training conversations themselves and for others.
+
+    Words and pairs of words that two conversations have, sublinear, C = 10, balanced classes.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # a second, needed by `learn` alone
+    from sklearn.linear_model import LogisticRegression
+
+    try:
+        vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+        seen = vectorizer.fit_transform([text_of(c) for c in training])
+    except ValueError:  # no word stands in two conversations
+        return np.zeros(len(training)), np.zeros(len(others))
+    model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(seen, positive)
+    unseen = vectorizer.transform([text_of(c) for c in others]) if others else None
+    return model.decision_function(seen), np.zeros(0) if unseen is None else model.decision_function(unseen)
+
+
+def text_of(conversation: Conversation) -> str:
+    """What was said, without who said it."""
+    return "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()

@@ -1,0 +1,89 @@
+"""Calibrate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.splits import folds, together
+from pollex.errors import BadLabels
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
+from pollex.selection.policies import select
+
+if TYPE_CHECKING:
+    from pollex.calibration.thumbs import Contest
+
+
+def compared(
+    values: Floats,
+    answers: Floats,
+    rubrics: Sequence[Rubric],
+    training: Sequence[Conversation],
+    budget: tuple[int, int],
+    alpha: float,
+    policy: str,
+    seed: int,
+    progress: Callable[[], None],
+) -> Contest | None:
+    """How the candidates do on folds of the training conversations, with rubrics that were chosen without the fold.
+
+    Args:
+        values: What NetSAT adds up `[conversation, rubric]`, of the whole pool.
+        answers: Probabilities, likewise `[conversation, rubric, option]`.
+        progress: Told after each fold.
+
+    Returns:
+        None where there are too few conversations to deal folds.
+    """
+    from pollex.calibration.thumbs import Fold, contest
+
+    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
+    try:
+        dealt = folds(training, FOLDS, seed)
+    except BadLabels:
+        return None
+    parts = []
+    for number in range(FOLDS):
+        out, rng = dealt == number, np.random.default_rng([seed, 3, number])
+        chosen = select(values[~out], positive[~out], sat, ids, budget, alpha, rng, policy)
+        places = [step.index for step in chosen.steps]
+        parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
+    return contest(parts, positive, judges_of(training), progress, together(training))
+
+
+def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
+    """A candidate, fitted on all training conversations.
+
+    Args:
+        answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
+    """
+    from pollex.calibration.thumbs import fitted
+
+    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
+    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    ids = [rubric.id for rubric in rubrics]
+    return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids), answers.shape[2])
+
+
+def stored(found: Contest | None) -> dict[str, Any]:
+    """What came of the comparison, as JSON values."""
+    if found is None:
+        return uncompared()
+    rows = [vars(score) for score in found.scores]
+    return {"chosen": found.chosen, "compared": rows, "held_out": found.held_out.tolist()}
+
+
+def uncompared(model: str | None = None) -> dict[str, Any]:
+    """The same where nothing could be compared.
+
+    Args:
+        model: The one that is taken; None, or one that is not known: the one that learns least.
+    """
+    from pollex.calibration.thumbs import PLAIN, candidates
+
+    return {"chosen": model if model in candidates(()) else PLAIN, "compared": [], "held_out": None}

@@ -1,0 +1,113 @@
+"""Where the rubrics of a set come from, and what became of those that are not in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pollex.conversations.splits import blocks
+from pollex.graphs.learn.state import LearnContext
+from pollex.measures.resampling import FEWEST
+from pollex.rubrics.records import DroppedRubric
+from pollex.rubrics.rubric import Reason
+from pollex.selection.losses import Bools
+from pollex.text import count
+
+
+def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[DroppedRubric]:
+    """Every rubric of the pool that is not in the set, duplicates first."""
+    work = context.work
+    texts = {rubric.id: rubric.text for rubrics in work.pool.values() for rubric in rubrics}
+    texts |= {rubric.id: rubric.text for rubric in work.kept}
+    pool = {rubric.id: rubric for rubrics in work.pool.values() for rubric in rubrics}
+    duplicates = [
+        DroppedRubric(
+            id=id_,
+            text=texts[id_],
+            polarity=pool[id_].polarity,
+            support=len(pool[id_].reason_ids),
+            reason=f"says the same as “{texts[into]}”",
+            duplicate_of=into,
+        )
+        for id_, into in work.merged.items()
+    ]
+    kept = {rubric.id: rubric for rubric in work.kept}
+    return duplicates + [
+        DroppedRubric(
+            id=id_,
+            text=texts[id_],
+            polarity=kept[id_].polarity,
+            support=len(kept[id_].reason_ids),
+            reason=why_dropped(drop, texts),
+            loss=drop["loss"],
+            stability=drop["stability"],
+        )
+        for id_, drop in selection["dropped"].items()
+    ]
+
+
+def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
+    """In words."""
+    if "answered" in drop:
+        return f"answered on only {100 * drop['answered']:.0f} % of the training conversations"
+    if drop["beaten_by"] is None:
+        return "the budget of its kind is 0"
+    return f"the set was better with “{texts[drop['beaten_by']]}”"
+
+
+def reasons_of(context: LearnContext) -> tuple[Reason, ...]:
+    """The reasons behind the chosen rubrics."""
+    wanted = {id_ for rubric in context.work.chosen for id_ in rubric.reason_ids}
+    every = [*context.work.reasons(context.training, "sat"), *context.work.reasons(context.training, "dsat")]
+    return tuple(reason for reason in every if reason.id in wanted)
+
+
+SMALL = 50
+"""Held-out conversations of the smaller class below which a figure is called noisy."""
+
+
+def caveats(context: LearnContext, truth: Bools) -> list[str]:
+    """What keeps a reader from trusting the figures too far.
+
+    Args:
+        truth: Labels of the held-out conversations that figures are of `[conversation]`.
+    """
+    notes, held_out = [], len(context.held_out)
+    if left_out := held_out - len(truth):
+        notes.append(
+            f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, without an answer to "
+            "every rubric and so without a score."
+        )
+    if not held_out:
+        notes.append(
+            "Nothing was held out: there are no figures on conversations that the rubrics were not learnt from."
+        )
+    elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
+        notes.append(
+            f"The smaller class has {count(smaller, 'held-out conversation')}: figures differ a lot from split to "
+            "split, so read the intervals, not the figures; one without an interval says little."
+        )
+    labelled = (*context.training, *context.held_out)
+    if (apart := len(blocks(labelled))) < len(labelled):
+        notes.append(
+            f"By group and text, {len(labelled)} labelled conversations are no more than {apart} that don't belong "
+            f"together. Intervals allow for that, and there is none of fewer than {FEWEST}; a window with a guarantee "
+            "takes all of them as independent, and promises too much where those of a group are alike."
+        )
+    n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
+    if (n_sat, n_dsat) != context.settings.budget:
+        notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
+    if failed := len(context.work.failures):
+        notes.append(
+            f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "
+            "`pollex trace` of this run says why."
+        )
+    if silent := len(context.work.unextracted):
+        notes.append(f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why.")
+    return notes
+
+
+def refusals(refused: dict[str, int]) -> list[str]:
+    """One line a cause for rubrics that were written and not taken."""
+    return [
+        f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}" for cause, n in sorted(refused.items())
+    ]

@@ -1,0 +1,90 @@
+"""Results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.splits import together
+from pollex.graphs.learn.state import Work
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric_set import RubricSet
+
+
+@dataclass(frozen=True)
+class LabelledScore:
+    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why.
+
+    Attributes:
+        probability: P(positive), by a model that did not see the conversation; None where there is none.
+        block: Those of one side that go together bear one number; None: it is alone.
+    """
+
+    conversation_id: str
+    side: Literal["training", "held_out"]
+    positive: bool
+    netsat: float | None
+    outcome: str = "scored"
+    probability: float | None = None
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a learning run came to.
+
+    Attributes:
+        means: By rubric of the set, how much it is agreed with on average among positive and among negative
+            conversations, 0 … 10; None where none of them has an answer.
+        unextracted: By conversation, why no reasons could be had from it.
+    """
+
+    run: str
+    rubric_set: RubricSet
+    scores: tuple[LabelledScore, ...]
+    means: dict[str, tuple[float | None, float | None]]
+    unextracted: Mapping[str, Unanswered]
+
+
+def labelled_scores(
+    work: Work, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> Iterator[LabelledScore]:
+    """NetSAT of every labelled conversation, for plots."""
+    sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
+        ("training", training),
+        ("held_out", held_out),
+    )
+    for side, conversations in sides:
+        values, answered = work.matrix(conversations, work.chosen)
+        unseen = work.crossfitted if side == "training" else likelihoods(work, conversations)
+        complete, blocks = np.all(answered, axis=1).tolist(), together(conversations).tolist()
+        for c, row, scored, block in zip(conversations, values, complete, blocks, strict=True):
+            failure, positive = work.failures.get(c.id), c.label is Label.POSITIVE
+            if scored:
+                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id), block=block)
+            else:
+                outcome = failure.outcome if failure else "incomplete"
+                yield LabelledScore(c.id, side, positive, None, outcome, block=block)
+
+
+def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, float]:
+    """P(positive) by conversation."""
+    if work.thumb_model is None or not conversations:
+        return {}
+    found = work.thumb_model.probability(work.probabilities(conversations, work.chosen))
+    return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
+
+
+def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
+    """By rubric of the set, the mean answer among positive and among negative conversations."""
+
+    def mean(rubric_id: str, label: Label) -> float | None:
+        answers = (work.answers.get(c.id, {}).get(rubric_id) for c in conversations if c.label is label)
+        values = [value for value in answers if value is not None]
+        return sum(values) / len(values) if values else None
+
+    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in work.chosen}

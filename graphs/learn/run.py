@@ -1,0 +1,237 @@
+"""Runs of the graphs: each with its context, begun or resumed in the store.
+
+A graph is loaded when it is to run: LangGraph takes a third of a second to import, and whoever reads logs, or what a
+run came to, needs none of it. So it is in `judging` and `referencing`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from pollex.agents.roles import Extraction, Judge, Roles
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import check_learnable, split
+from pollex.errors import WrongUse
+from pollex.graphs.learn.results import Learned, labelled_scores, mean_answers
+from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, Work
+from pollex.graphs.run import Setting, config, digest, fingerprint_of, keep_conversations, running
+from pollex.graphs.score.run import keep_scores
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, mendable
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import answers_of, extractions_of, step
+from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
+
+
+async def learn(
+    logs: Logs,
+    *,
+    roles: Roles,
+    judge_record: JudgeRecord,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    setting: Setting,
+    prompts: Mapping[str, str] | None = None,
+    rubrics: Sequence[Rubric] = (),
+) -> Learned:
+    """Learns a rubric set from labelled conversations.
+
+    Args:
+        rubrics: Written by somebody: none are learnt then, and all of these are judged and fitted.
+
+    Raises:
+        WrongUse: SPUR, and nobody to do it.
+        BadLabels: One class is missing or too small, or can't be split.
+        ResumeRefused: The run to resume was started with something else.
+    """
+    from pollex.graphs.learn import graph as learn_graph
+    from pollex.graphs.learn import refit as refit_graph
+    from pollex.graphs.learn import spur as spur_graph
+
+    graph = learn_graph.graph
+    if settings.method == "spur":
+        graph = spur_graph.graph
+        if roles.updater is None:
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+    if rubrics:
+        graph, settings = refit_graph.graph, keeping_all(settings, rubrics)
+        rubrics = [roles.judge.reworded(rubric, "") for rubric in rubrics]
+    fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
+    if rubrics:
+        fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
+    work = Work(kept=tuple(rubrics))
+    return await _learn(
+        "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph
+    )
+
+
+def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
+    """Settings under which every one of these rubrics is chosen."""
+    n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
+    alpha = 1.0 if settings.alpha is None else settings.alpha
+    return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, resamples=0)
+
+
+async def refit(
+    logs: Logs,
+    rubric_set: RubricSet,
+    *,
+    roles: Roles,
+    settings: LearnSettings,
+    setting: Setting,
+) -> Learned:
+    """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
+    from pollex.graphs.learn import refit as refit_graph
+
+    rubrics = asked(rubric_set, roles.judge)
+    kept_settings = LearnSettings(
+        test_fraction=settings.test_fraction,
+        alpha=rubric_set.alpha,
+        policy=rubric_set.policy,
+        seed=settings.seed,
+        minimum=settings.minimum,
+    )
+    fixed = keeping_all(kept_settings, rubrics)
+    fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
+    fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
+    learned = await _learn(
+        "refit",
+        logs,
+        Work(
+            kept=rubrics,
+            learnt_from=rubric_set.learnt_from,
+            model=rubric_set.calibrator.chosen if rubric_set.calibrator else None,
+        ),
+        fingerprint,
+        roles,
+        rubric_set.judge,
+        rubric_set.domain,
+        fixed,
+        setting,
+        rubric_set.prompts,
+        refit_graph.graph,
+    )
+    known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learnt_from}
+    return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
+
+
+def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> RubricSet:
+    """The set with what stays of the one before, and without what conversations can't give that it was learnt from.
+
+    Args:
+        known: Ids of those conversations.
+    """
+    fitted, notes = learned.rubric_set, []
+    seen = Counter(score.side for score in learned.scores if score.conversation_id in known)
+    if seen["held_out"]:
+        notes.append(
+            f"The rubrics were learnt from {seen['held_out']} of the held-out conversations: their figures are too "
+            "good. Refit with the test fraction, seed and groups that the set was learnt with."
+        )
+    if seen["training"]:
+        notes.append(
+            f"There is no window with a guarantee: the rubrics were learnt from {seen['training']} of the "
+            "conversations that it would be fitted on. Nor are there cross-fitted figures of them, and the model of "
+            "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
+        )
+        fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
+    learnt_from = before.learnt_from
+    fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
+    hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
+    kept = {
+        "reasons": before.reasons,
+        "dropped": before.dropped,
+        "roles": before.roles | {"judge": fitted.roles["judge"]},
+        "data": fitted.data.model_copy(update=hashes),
+        "notes": (*fitted.notes, *notes),
+    }
+    return fitted.model_copy(update=kept)
+
+
+def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
+    """The set's rubrics as the judge is to understand them: a new wording may need other evidence."""
+    return tuple(
+        judge.reworded(Rubric.model_validate(r.model_dump(include=set(Rubric.model_fields))), r.written)
+        for r in rubric_set.rubrics
+    )
+
+
+async def _learn(
+    command: Literal["learn", "refit"],
+    logs: Logs,
+    work: Work,
+    fingerprint: dict[str, str],
+    roles: Roles,
+    judge_record: JudgeRecord,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    setting: Setting,
+    prompts: Mapping[str, str],
+    graph: LearnRunnable,
+) -> Learned:
+    check_learnable(logs, settings.minimum)
+    learnable = logs.learnable
+    sides = split(learnable, settings.test_fraction, settings.seed)
+    async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
+        keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        work.options = len(SCALES[judge_record.scale])
+        work.extractions = _extracted(setting.store, run.id, setting.again)
+        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.again):
+            work.take(id_, answers, judge_record.value)
+        context = LearnContext(
+            **setting.of_run(run.id),
+            logs=logs,
+            training=sides.train,
+            held_out=sides.test,
+            roles=roles,
+            judge_record=judge_record,
+            profile=profile,
+            settings=settings,
+            work=work,
+            prompts=dict(prompts),
+            by_id={c.id: c for c in (*sides.train, *sides.test)},
+        )
+        with context.tracer.span(command, kind="graph"):
+            await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.wave))
+        assert work.rubric_set is not None, "the graph ends with `assess`"
+        scores = tuple(labelled_scores(work, sides.train, sides.test))
+        keep_scores(setting.store, run.id, work.rubric_set, scores)
+        failures = work.failures | work.unextracted
+        setting.store.finish(
+            run.id,
+            "partial" if failures or any(c.not_scorable for c in logs) else "done",
+            roles=sorted(set(roles.names.values())),
+            result={"rubrics": work.rubric_set.rubrics_digest, "unanswered": len(failures)},
+        )
+    return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
+
+
+def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
+    """What was extracted so far, less the failures in `again`; with these where reasons have become rubrics already."""
+    found = extractions_of(store, run)
+    if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
+        return found
+    return {id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and mendable(one, again))}
+
+
+def _judged(
+    store: Store, run: str, training: Collection[str], again: Collection[Outcome]
+) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
+    """What was answered so far about each conversation, less the failures in `again`.
+
+    With these where rubrics were chosen on them already: folds and threshold are of the conversations that had answers.
+    """
+    chosen = step(store, run, "select") is not None
+    for id_, answers in answers_of(store, run).items():
+        settled = chosen and id_ in training
+        yield id_, [answer for answer in answers.values() if settled or not mendable(answer, again)]

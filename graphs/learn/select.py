@@ -1,0 +1,185 @@
+"""Which rubrics stay: what `select` does, as plain functions of a run's work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import positives
+from pollex.conversations.splits import folds
+from pollex.errors import BadLabels, BadRubrics
+from pollex.graphs.learn.state import LearnContext
+from pollex.rubrics.rubric import Rubric
+from pollex.selection.alpha import choose_alpha
+from pollex.selection.losses import Bools, Floats
+from pollex.selection.policies import select
+from pollex.selection.pool import Selection
+from pollex.selection.stability import stability
+
+FOLDS = 5
+DEFAULT_ALPHA = 1.0
+LEAST_ANSWERED = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What there is to choose from, on training conversations.
+
+    Attributes:
+        conversations: Those with an answer to any of the rubrics.
+        rubrics: Those that at least half of the training conversations were answered on.
+        values: Signed, as NetSAT adds them up `[conversation, rubric]`.
+        answered: Which of them a judge gave, likewise.
+        unjudged: By id, why other rubrics are out, as JSON values.
+    """
+
+    conversations: list[Conversation]
+    rubrics: list[Rubric]
+    values: Floats
+    answered: Bools
+    unjudged: dict[str, Any]
+
+    @property
+    def labels(self) -> Bools:
+        """True for positive `[conversation]`."""
+        return positives(self.conversations)
+
+    @property
+    def sat(self) -> Bools:
+        """Kinds `[rubric]`, true for SAT."""
+        return np.array([rubric.polarity == "sat" for rubric in self.rubrics])
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the rubrics."""
+        return [rubric.id for rubric in self.rubrics]
+
+
+def candidates(context: LearnContext) -> Candidates:
+    """What the judge's answers leave to choose from.
+
+    Raises:
+        BadRubrics: No rubric has enough answers.
+    """
+    work = context.work
+    rubrics, unjudged = [], {}
+    _, answered = work.matrix(context.training, work.kept)
+    for rubric, share in zip(work.kept, answered.mean(axis=0), strict=True):
+        if share >= LEAST_ANSWERED:
+            rubrics.append(rubric)
+        else:
+            unjudged[rubric.id] = {"loss": None, "beaten_by": None, "stability": None, "answered": float(share)}
+    if not rubrics:
+        raise BadRubrics(
+            f"no rubric to choose from: of {len(work.kept)} written, none has answers for half of the log",
+            remedy="see `pollex trace` of this run for what went wrong",
+        )
+    conversations = judged_conversations(context, context.training, rubrics)
+    return Candidates(conversations, rubrics, *work.matrix(conversations, rubrics), unjudged)
+
+
+def judged_conversations(
+    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> list[Conversation]:
+    """Those with an answer to any of the rubrics."""
+    _, answered = context.work.matrix(conversations, rubrics)
+    return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
+
+
+def wholly_judged(
+    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> list[Conversation]:
+    """Those with an answer to every one of the rubrics: a new conversation has no score without."""
+    _, answered = context.work.matrix(conversations, rubrics)
+    return [c for c, row in zip(conversations, answered, strict=True) if row.all()]
+
+
+def choose(context: LearnContext) -> dict[str, Any]:
+    """Chooses rubrics on training conversations; all that `assemble` must know of it, as JSON values."""
+    pool, settings = candidates(context), context.settings
+    alpha, table, held_out_scores, notes = weigh(context, pool)
+    rng = np.random.default_rng(settings.seed)
+    chosen = select(pool.values, pool.labels, pool.sat, pool.ids, settings.budget, alpha, rng, settings.policy)
+    shares = stable_shares(context, pool, alpha)
+    if missing := int((~pool.answered).sum()):
+        notes.append(
+            f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
+        )
+    return {
+        "alpha": alpha,
+        "alphas": table,
+        "held_out_scores": held_out_scores,
+        "chosen": [pool.ids[step.index] for step in chosen.steps],
+        "choices": choices(chosen, pool.ids, shares),
+        "dropped": dropped(chosen, pool.ids, shares) | pool.unjudged,
+        "notes": notes,
+    }
+
+
+def weigh(context: LearnContext, pool: Candidates) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
+    """α, its table, the scores of conversations by rubrics chosen without them, and notes."""
+    settings = context.settings
+    try:
+        dealt = folds(pool.conversations, FOLDS, settings.seed)
+    except BadLabels as error:
+        alpha = DEFAULT_ALPHA if settings.alpha is None else settings.alpha
+        return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
+    grid = None if settings.alpha is None else (settings.alpha,)
+    choice = choose_alpha(
+        pool.values, pool.labels, pool.sat, pool.ids, settings.budget, dealt, settings.policy, grid, settings.seed
+    )
+    table = [
+        {"alpha": row.alpha, "mean_auc": row.mean, "deviation": row.deviation, "folds": row.folds}
+        for row in choice.table
+    ]
+    return choice.alpha, table, choice.held_out.tolist(), []
+
+
+def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floats | None:
+    """How often each rubric is chosen in bootstrap resamples [rubric]; None where that was switched off."""
+    settings = context.settings
+    if not settings.resamples:
+        return None
+    context.progress.start("stability", settings.resamples)
+    return stability(
+        pool.values,
+        pool.labels,
+        pool.sat,
+        pool.ids,
+        settings.budget,
+        alpha,
+        np.random.default_rng([settings.seed, 1]),
+        policy=settings.policy,
+        resamples=settings.resamples,
+        progress=lambda _done, _wanted: context.progress.advance("stability"),
+    )
+
+
+def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
+    """For each chosen rubric, the terms of the set when it came in."""
+    return {
+        ids[one.index]: {
+            "step": number,
+            "loss": one.loss,
+            "correctness": one.correctness,
+            "sharpness": one.sharpness,
+            "stability": None if shares is None else float(shares[one.index]),
+        }
+        for number, one in enumerate(chosen.steps, start=1)
+    }
+
+
+def dropped(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
+    """For each rubric that was not chosen, its last loss and what was chosen in its place."""
+    return {
+        ids[one.index]: {
+            "loss": one.loss,
+            "beaten_by": None if one.beaten_by is None else ids[one.beaten_by],
+            "stability": None if shares is None else float(shares[one.index]),
+        }
+        for one in chosen.drops
+    }

@@ -1,0 +1,53 @@
+"""From reasons to rubrics: batches in sequence, each of which sees what came of those before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+from pollex.agents.roles import Revision, Summary
+from pollex.graphs.learn.state import LearnContext
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.store.resume import step
+
+Rubrics = tuple[Rubric, ...]
+Written = tuple[Rubrics, Summary | Revision] | Unanswered
+"""All rubrics after a batch, and what was answered; or why there is nothing."""
+
+Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
+"""Asks a role about a batch of reasons and the rubrics so far."""
+
+
+async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> None:
+    """Fills the pool of a polarity, or takes it from the store. A batch without an answer changes nothing.
+
+    Args:
+        name: Of the step.
+    """
+    work = context.work
+    if (stored := step(context.store, context.run, name)) is not None:
+        written = stored["pool" if "pool" in stored else "set"]  # as steps of SPUR kept it in versions before
+        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in written)
+        work.refused |= stored["refused"]
+        return
+    reasons, size = work.reasons(context.training, polarity), context.settings.batch
+    batches = [reasons[start : start + size] for start in range(0, len(reasons), size)]
+    context.progress.start(name, len(batches))
+    rubrics: Rubrics = ()
+    refused: Counter[str] = Counter()
+    for batch in batches:
+        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
+            found = await write(batch, rubrics)
+            if isinstance(found, Unanswered):
+                span.failed(f"{found.outcome}: {found.detail}")
+                refused[f"a batch of {len(batch)} {polarity} reasons: {found.outcome} {found.detail}"] += 1
+            else:
+                rubrics, answered = found
+                span.outputs(rubric.id for rubric in answered.rubrics)
+                refused.update(answered.refused)
+        context.progress.advance(name)
+    work.pool[polarity] = rubrics
+    work.refused |= dict(refused)
+    payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
+    await context.store.write_step(context.run, name, payload)

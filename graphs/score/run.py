@@ -1,0 +1,151 @@
+"""What a run came to: scores, outcomes and means, read from its work or from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.graphs.context import Shelf, WaveState
+from pollex.graphs.learn.results import LabelledScore
+from pollex.graphs.learn.state import LearnContext, LearnState
+from pollex.graphs.run import Setting, config, digest, kept_ids, running
+from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import answers_of
+from pollex.store.rows import ScoreRow, conversation_rows, rubric_rows
+from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
+
+
+async def score(
+    conversations: Sequence[Conversation],
+    rubric_set: RubricSet,
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: Setting,
+    command: Literal["score", "evaluate", "label"] = "score",
+) -> Scored:
+    """Scores conversations with a rubric set; `scores_of` reads the scores back, in the conversations' order."""
+    from pollex.graphs.score.graph import ScoreContext, graph
+
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "rubrics": digest(rubric_set.model_dump(mode="json")),
+        "judge": judge.fingerprint,
+    }
+    netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
+    async with running(command, fingerprint, setting, [judge.name]) as run:
+        store = setting.store
+        if not store.value("SELECT count(*) FROM rubrics WHERE run = ?", [run.id]):
+            store.put(rubric_rows(run.id, rubric_set.rubrics))  # so that a trace can tell what was asked
+        known = kept_ids(store, run.id)
+        for start in range(0, len(conversations), PORTION):
+            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+            await store.write(conversation_rows(run.id, new))
+        shelf, done = Shelf(conversations), scored_ids(store, run.id, setting.again)
+        context = ScoreContext(
+            **setting.of_run(run.id),
+            shelf=shelf,
+            pending=[id_ for id_ in shelf if id_ not in done],
+            judge=judge,
+            questions=rubric_set.questions,
+            netsat=netsat,
+        )
+        setting.progress.start("score", len(shelf), len(done))
+        with context.tracer.span(command, kind="graph"):
+            await graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
+        counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
+        store.finish(
+            run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
+        )
+    return Scored(run.id, counts)
+
+
+PORTION = 500
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a scoring run came to; the scores themselves are read with `scores_of`."""
+
+    run: str
+    counts: dict[str, int]
+
+
+def scores_of(
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    conversations: Sequence[Conversation],
+    judges: Sequence[str] = (),
+) -> Iterator[Score]:
+    """The scores of a run, in the order of the conversations, read in portions; see `NetSat.score`."""
+    netsat = rubric_set.scorer_of()
+    for start in range(0, len(conversations), PORTION):
+        ids = [c.id for c in conversations[start : start + PORTION]]
+        answers = answers_of(store, run, ids=ids)
+        yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
+
+
+def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) -> set[str]:
+    """Conversations whose score is stored, but for those that a resumed run asks about again.
+
+    Args:
+        again: Outcomes of an answer for which it does.
+    """
+    rows = store.rows(
+        """SELECT conversation FROM scores WHERE run = $1 AND conversation NOT IN (
+            SELECT conversation FROM answers WHERE run = $1 GROUP BY conversation, question
+            HAVING list_contains($2, last(outcome ORDER BY rowid)))""",
+        [run, sorted(again)],
+    )
+    return {row["conversation"] for row in rows}
+
+
+def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, int]:
+    """How many conversations came to which outcome; they sum to the number of conversations.
+
+    Args:
+        order: The rubrics' ids, as they stand in the set: where none is answered, the first one's outcome counts.
+    """
+    return {row["outcome"]: row["n"] for row in store.rows(_OUTCOMES, [run, list(order)])}
+
+
+_OUTCOMES = """
+    WITH latest AS (
+        SELECT conversation, question, last(outcome ORDER BY rowid) AS outcome
+        FROM answers WHERE run = $1 GROUP BY conversation, question
+    ), ended AS (
+        SELECT CASE
+            WHEN count(*) = len($2) AND bool_and(outcome = '') THEN 'scored'
+            WHEN count(*) = len($2) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($2, question))
+            ELSE 'incomplete' END AS outcome
+        FROM latest GROUP BY conversation
+    )
+    SELECT outcome, count(*) AS n FROM ended GROUP BY outcome ORDER BY outcome
+"""
+"""The same as `NetSat.score` says of each; the last answer to a question stands, as it does in `answers_of`."""
+
+
+def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
+    """What each labelled conversation came to, for `pollex trace`."""
+    netsat = rubric_set.scorer_of()
+    for one in scores:
+        score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
+        if one.netsat is not None:
+            score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
+        store.put([score_row(run, score)])
+
+
+def score_row(run: str, score: Score) -> ScoreRow:
+    """A score as a fact for the store."""
+    return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)

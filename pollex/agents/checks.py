@@ -1,0 +1,121 @@
+"""Why a text may not become a rubric.
+
+Rubrics are written by a model that has read conversations, and every one of them enters all later judging: text that
+someone planted in a conversation must not get there. The checks count on no model to be on our side. They refuse a text
+that speaks to the judge, names answers, carries markup, or copies a long run of one conversation. A refused text is
+counted; a person who wants it can still write it into the rubric set by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import LIKERT, Option
+from pollex.rubrics.rubric import Quote
+
+SHORTEST, LONGEST = 8, 240
+RUN = 8
+"""So many words in a row that also stand in one conversation are a quotation."""
+
+_QUOTED = re.compile(r'"[^"]{0,30}"|“[^”]{0,30}”|«[^»]{0,30}»|「[^」]{0,30}」')
+_COMMANDS = "ignore|disregard|forget|always|never|answer|respond|reply|rate|score|grade|mark|select|choose|pick|output"
+_TO_THE_JUDGE = re.compile(
+    rf"(?:^|[.!?;:,]\s+)(?:please\s+)?(?:{_COMMANDS})\b"
+    r"|\b(?:you|your|yours|yourself)\b"
+    r"|\b(?:evaluators?|raters?|graders?|annotators?|the judges?|rubrics?|system prompts?|language models?|llms?)\b"
+    r"|\b(?:this|the) evaluation\b|\b(?:previous|prior|above|earlier|these|all) (?:instructions?|rules)\b"
+    r"|\b(?:rate|score|grade|mark)[sd]? (?:this|it|everything|all|the conversation|as|with)\b"
+    r"|\b(?:ignorier\w*|bewerte\w*|antworte) (?:alle|immer|diese|das|mit)\b"
+    r"|\b(?:ignora|ignore[zr]?|califica|responde|notez|répondez) (?:todo|todas|las|siempre|con|toutes?|les|toujours)\b"
+    r"|忽略|无视|评分|打分|無視して|評価して|تجاهل|игнорируй|оцени",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"<[|/!a-zA-Z]|\|>|\[/?[A-Z_]{3,}\]|```|\+\+\+|\bDATA [0-9a-fA-F]{6,}|\\u[0-9a-fA-F]{4}|[{}]|#{3,}|&[a-z]+;|"
+    r"https?://|!\[",
+)
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+")
+
+
+def refusal(text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[Option] = LIKERT) -> str:
+    """Why `text` is refused, in one word or two; empty when it isn't.
+
+    Args:
+        sources: `words` of each conversation (or quote) that it could have been copied from.
+        options: The answers that it must not name.
+    """
+    if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in text):
+        return "odd characters"
+    if not SHORTEST <= len(text) <= LONGEST:
+        return "too short" if len(text) < SHORTEST else "too long"
+    if _MARKUP.search(text):
+        return "markup"
+    if names_option(text, options):
+        return "names an answer"
+    if _TO_THE_JUDGE.search(_QUOTED.sub("…", text)):
+        return "speaks to the judge"
+    return "copies a conversation" if copies(words(text), sources) else ""
+
+
+def names_option(text: str, options: Sequence[Option]) -> bool:
+    """Whether an option's label stands in `text`.
+
+    Labels of several words count in any case. One word, such as Agree, is also a word of the language: it counts where
+    it is written as the label is, and not as the beginning of the text.
+    """
+    for option in options:
+        several = " " in option.text
+        found = re.finditer(rf"(?<!\w){re.escape(option.text)}(?!\w)", text, re.IGNORECASE if several else 0)
+        if any(several or (match.start() > 0 and not option.text.islower()) for match in found):
+            return True
+    return False
+
+
+def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
+    """Whether `RUN` words in a row stand in any of `sources` as they stand in `text`."""
+    runs = {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
+    return bool(runs) and any(
+        tuple(source[i : i + RUN]) in runs for source in sources for i in range(len(source) - RUN + 1)
+    )
+
+
+def words(text: str) -> list[str]:
+    """Words in lower case; in scripts without spaces, characters."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def words_of(conversation: Conversation) -> list[str]:
+    """The words of all turns."""
+    return [word for turn in conversation.turns for word in words(turn.content)]
+
+
+_JSON_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
+_SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
+    """The quote where it stands, `turn` first and then the nearest one; None where it stands nowhere.
+
+    Only white space may differ. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted
+    truly: the words are then looked for once more with the escapes resolved.
+    """
+    nearest = sorted(range(len(conversation.turns)), key=lambda i: (abs(i - turn), i))
+    for candidate in dict.fromkeys((text, unescaped(text))):
+        words = normalized(candidate)
+        for i in nearest if words else []:
+            if words in normalized(conversation.turns[i].content):
+                return Quote(conversation_id=conversation.id, turn=i, text=words)
+    return None
+
+
+def normalized(text: str) -> str:
+    """`text` with every run of white space as one space, and none at its ends."""
+    return " ".join(text.split())
+
+
+def unescaped(text: str) -> str:
+    """`text` with JSON's escapes resolved."""
+    return _JSON_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text)

@@ -1,0 +1,84 @@
+"""What a model wrote to numbered questions: places from 1, each with words, turns and an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.agents.llm.parsing import CONFLICT, chosen, object_in
+from pollex.gateway.json_in_text import Block, value_spans
+from pollex.gateway.logprobs import Tokens
+from pollex.gateway.outcomes import Completed
+
+
+@dataclass
+class Sheet:
+    """See the module.
+
+    Attributes:
+        spellings: Ways to write the options, each with all of them; an answer may be in any.
+        unknown: Answers to numbers that were not asked.
+    """
+
+    block: Block | None
+    spellings: Sequence[Sequence[str]]
+    tokens: Tokens | None
+    text: str
+    unknown: int
+
+    @classmethod
+    def of(cls, outcome: Completed, spellings: Sequence[Sequence[str]], count: int) -> Sheet:
+        """Reads what came back.
+
+        Args:
+            spellings: As in the attributes.
+            count: How many questions were asked.
+        """
+        block = object_in(outcome.text)
+        asked = {str(i) for i in range(1, count + 1)}
+        unknown = len(block.value.keys() - asked) if block else 0
+        return cls(block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown)
+
+    def __post_init__(self) -> None:
+        self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
+
+    def entry(self, place: int) -> dict[str, Any]:
+        """What was said at `place`, empty where nothing usable was."""
+        value = self.block.value.get(str(place)) if self.block else None
+        return value if isinstance(value, dict) else {}
+
+    def chosen(self, place: int) -> int | None:
+        """Index of the option chosen at `place`."""
+        match = self._match(place)
+        return match[0] if match else None
+
+    def missing(self, place: int) -> bool:
+        """Whether nothing at all was said to the question at `place`."""
+        return self.block is None or str(place) not in self.block.value
+
+    def fault(self, place: int) -> str:
+        """Why there is no answer at `place`."""
+        if self.block is None:
+            return "no JSON object in the answer"
+        value = self.block.value.get(str(place))
+        if value is CONFLICT:
+            return "answered twice, and not alike"
+        given = value.get("answer") if isinstance(value, dict) else None
+        return "not answered" if given is None else f"not an option: {str(given)[:80]!r}"
+
+    def probabilities(self, place: int) -> tuple[float, ...] | None:
+        """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
+        span, match = self._spans.get((str(place), "answer")), self._match(place)
+        if self.tokens is None or span is None or match is None:
+            return None
+        written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
+        found = self.tokens.distribution(span[0], written)
+        return found.probabilities if found and any(found.probabilities) else None
+
+    def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
+        """The option chosen at `place`, and the spelling that names it."""
+        answer = self.entry(place).get("answer")
+        tried = ((chosen(answer, spelling), spelling) for spelling in self.spellings)
+        return next(((option, spelling) for option, spelling in tried if option is not None), None)

@@ -1,0 +1,101 @@
+"""What a model wrote, as values that can be trusted to be what they seem."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pollex.gateway.json_in_text import Block, behind_thoughts, last_object
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+
+class Conflict:
+    """Stands for answers to one question that disagree."""
+
+
+CONFLICT: Final = Conflict()
+
+
+def object_in(text: str) -> Block | None:
+    """The last complete JSON object in `text`, its texts fit to be stored.
+
+    An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
+    """
+    answer = behind_thoughts(text)
+    if answer is None:
+        return None
+    block, begin = last_object(text), text.find("{", answer)
+    if block is None or begin < block.start:
+        block = _around(block, text, begin) or block
+    return _storable_block(block) if block and _SURROGATE.search(text) else block
+
+
+def chosen(answer: Any, options: Sequence[str]) -> int | None:
+    """Index of the option that `answer` names: the same after NFKC and trimming, and in no other spelling."""
+    if not isinstance(answer, str):
+        return None
+    labels = [as_read(option) for option in options]
+    label = as_read(answer)
+    return labels.index(label) if label in labels else None
+
+
+def as_read(option: str) -> str:
+    """What of an option's spelling tells it from others."""
+    return unicodedata.normalize("NFKC", option).strip()
+
+
+def numbers(value: Any) -> list[int]:
+    """The whole numbers in a list; empty for whatever else it is."""
+    return [item for item in value if type(item) is int] if isinstance(value, list) else []
+
+
+def entries(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; empty for whatever else it is."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _around(block: Block | None, text: str, begin: int) -> Block | None:
+    """The object at `begin`, keys named twice and all, if `block` is only a part of it."""
+    try:
+        value, end = _DECODER.raw_decode(text, begin) if begin >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return None
+    return Block(value, begin, end) if isinstance(value, dict) and (block is None or block.end <= end) else None
+
+
+def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for key, value in pairs:
+        merged[key] = value if key not in merged or _agree(merged[key], value) else CONFLICT
+    return merged
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
+        return bool(one["answer"] == other.get("answer"))
+    return bool(one == other)
+
+
+def _storable_block(block: Block) -> Block | None:
+    try:
+        return Block(_storable(block.value), block.start, block.end)
+    except RecursionError:
+        return None
+
+
+def _storable(value: Any) -> Any:
+    """`value` with lone surrogates, which no store takes, as question marks."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_merged)

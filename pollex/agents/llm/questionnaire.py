@@ -1,0 +1,183 @@
+"""Questions of different options in one call, in order, each justified before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pollex.agents.llm.asker import Asker, failure, signed
+from pollex.agents.llm.numbered_answers import Sheet
+from pollex.agents.llm.sampling import point, pooled, unlisted
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed
+from pollex.prompts.data_boundary import Item, escaped
+from pollex.prompts.judging import plain
+from pollex.prompts.prompt import Prompt
+from pollex.rubrics.answers import Answer, Question, Unanswered
+
+Answers = list[Answer | Unanswered]
+
+
+class Values(Sheet):
+    """A sheet on which a number may stand as such: 8 is the option called `8`.
+
+    Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to 10.
+    """
+
+    def entry(self, place: int) -> dict[str, Any]:
+        """See `Sheet`; a bare value stands for an entry without a reason."""
+        value = self.block.value.get(str(place)) if self.block else None
+        entry = super().entry(place) or ({"answer": value} if _is_value(value) else {})
+        answer = entry.get("answer")
+        if type(answer) is int or (type(answer) is float and answer.is_integer()):
+            return entry | {"answer": str(int(answer))}
+        return entry
+
+    def fault(self, place: int) -> str:
+        """See `Sheet`."""
+        given = self.entry(place).get("answer")
+        return super().fault(place) if given is None else f"off the scale: {str(given)[:80]!r}"
+
+
+@dataclass
+class Mixed:
+    """Asks one prompt, whose gaps are `items` and what `values` fills.
+
+    Attributes:
+        values: For the prompt's other gaps.
+        stage: In the usage table.
+    """
+
+    asker: Asker
+    prompt: Prompt
+    values: Mapping[str, str]
+    stage: str
+
+    @property
+    def judge(self) -> str:
+        """Who answers."""
+        return signed(self.asker.name, self.prompt)
+
+    async def answers(self, item: str, data: Sequence[Item], questions: Sequence[Question]) -> Answers:
+        """One answer a question, in their order; distributions as the endpoint allows. Nothing asked is no call."""
+        if not questions:
+            return []
+        replicates = self.asker.options.replicates(self.asker.capabilities)
+        samples = await asyncio.gather(*(self._sample(item, data, questions, r) for r in range(replicates)))
+        if replicates == 1:
+            return samples[0]
+        return [
+            pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
+        ]
+
+    async def _sample(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Answers:
+        """Answers of one call; what an answered call left out is asked again, once."""
+        answers, missing = await self._ask(item, data, questions, replicate)
+        if not missing:
+            return answers
+        again, _ = await self._ask(item, data, missing, replicate + self.asker.options.samples)
+        second = {answer.question_id: answer for answer in again}
+        return [second.get(answer.question_id, answer) for answer in answers]
+
+    async def _ask(
+        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+    ) -> tuple[Answers, list[Question]]:
+        """Answers, and the questions that the model passed over."""
+        outcome = await self.asker.ask(self._call(item, data, questions, replicate))
+        if not isinstance(outcome, Completed):
+            return [failure(outcome, self.judge, question.id) for question in questions], []
+        read = Values.of(outcome, [], len(questions))
+        sheets = [replace(read, spellings=self._spellings(question)) for question in questions]
+        places = enumerate(zip(sheets, questions, strict=True), start=1)
+        answers = [self._answer(sheet, place, question) for place, (sheet, question) in places]
+        return answers, [question for place, question in enumerate(questions, 1) if read.missing(place)]
+
+    def _call(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Call:
+        texts = [question.text for question in questions]
+        spellings = [self._spellings(question)[0] for question in questions]
+        return self.asker.call(
+            self.prompt,
+            data,
+            {**self.values, "items": listed(texts, spellings)},
+            schema=schema_of(spellings),
+            stage=self.stage,
+            item=item,
+            top_logprobs=self.asker.capabilities.logprobs or None,
+            **self.asker.sampling(replicate),
+        )
+
+    def _spellings(self, question: Question) -> list[list[str]]:
+        """What the options are called, first as they are listed; where tokens are looked at, all of one length."""
+        texts = [option.text for option in question.options]
+        return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
+
+    def _answer(self, sheet: Sheet, place: int, question: Question) -> Answer | Unanswered:
+        option = sheet.chosen(place)
+        if option is None:
+            return Unanswered(
+                question_id=question.id, outcome="unparsable", detail=sheet.fault(place), judge=self.judge
+            )
+        probabilities = sheet.probabilities(place)
+        if probabilities is None and self.asker.options.require == "logprobs":
+            return unlisted(question, self.judge)
+        return Answer(
+            question_id=question.id,
+            probabilities=probabilities or point(option, len(question.options)),
+            chosen=option,
+            source="logprobs" if probabilities else "point",
+            justification=str(sheet.entry(place).get("why") or ""),
+            judge=self.judge,
+        )
+
+
+def padded(options: Sequence[str]) -> list[str]:
+    """Whole numbers with as many digits each: 01 … 10.
+
+    Where 1 and 10 are both options, a token `1` that was not written may have been either: its probability would be
+    lost, and always that of the worst grade.
+    """
+    width = max(map(len, options))
+    return [option.zfill(width) for option in options] if all(map(str.isdecimal, options)) else list(options)
+
+
+def listed(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
+    """One line a question, from 1, with its options behind it."""
+    asked = enumerate(zip(texts, spellings, strict=True), start=1)
+    return "\n".join(f"{n}. {escaped(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
+
+
+def schema_of(spellings: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The schema of the answers, one property a question, so that an endpoint that keeps to it answers all in order.
+
+    Options that are whole numbers, and written as such, are asked for as numbers.
+    """
+    kinds: dict[tuple[str, ...], str] = {}
+    for options in spellings:
+        kinds.setdefault(tuple(options), f"a{len(kinds)}")
+    numbers = {str(place): kinds[tuple(options)] for place, options in enumerate(spellings, 1)}
+    return {
+        "type": "object",
+        "properties": {number: {"$ref": f"#/$defs/{kind}"} for number, kind in numbers.items()},
+        "required": list(numbers),
+        "additionalProperties": False,
+        "$defs": {kind: _entry(options) for options, kind in kinds.items()},
+    }
+
+
+def _entry(options: Sequence[str]) -> dict[str, Any]:
+    if all(option.isdecimal() and str(int(option)) == option for option in options):
+        answer: dict[str, Any] = {"type": "integer", "enum": [int(option) for option in options]}
+    else:
+        answer = {"type": "string", "enum": list(options)}
+    return {
+        "type": "object",
+        "properties": {"why": {"type": "string"}, "answer": answer},
+        "required": ["why", "answer"],
+        "additionalProperties": False,
+    }
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

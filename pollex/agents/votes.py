@@ -1,0 +1,225 @@
+"""Votes of independent runs, and the verdict that they come to.
+
+Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that answered a. The rating is the mode of the
+answers where they agree enough, else NONE; a tie of the mode is NONE.
+
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Symposium.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb, inf, log
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.errors import WrongUse
+from pollex.rubrics.answers import Answer, Question, Unanswered
+
+RUNS = 7
+ROUNDING = 1e-9
+
+MOST_STATES = 20_000
+"""Beyond so many states of the votes, no early stop is looked for: that would take longer than it saves."""
+
+Votes = list[Answer | Unanswered]
+Reason = Literal["", "too_few_runs", "tie", "disagreement"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When the mode of the votes is a rating.
+
+    Attributes:
+        runs: n.
+        minimum: Fewest runs that must have answered.
+        tau: Highest diversity entropy of those that answered that passes; None lets nothing pass, as where no τ reaches
+            the precision that is wanted.
+    """
+
+    runs: int
+    minimum: int
+    tau: float | None
+
+    def __post_init__(self) -> None:
+        if self.runs < 1 or not 1 <= self.minimum <= self.runs:
+            raise WrongUse(
+                f"{self.runs} runs of which {self.minimum} must have answered",
+                remedy="ask for at least one run, and for no more answers than runs",
+            )
+        if self.tau is not None and not 0 <= self.tau < inf:
+            remedy = "entropy is never negative, and never above the logarithm of the runs: give a τ from 0 on"
+            raise WrongUse(f"τ = {self.tau}", remedy=remedy)
+
+    @classmethod
+    def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
+        """The usual one: more than half of the runs must have answered; without τ at least n − 1 of n must agree."""
+        return cls(runs, runs // 2 + 1 if minimum is None else minimum, all_but_one(runs) if tau is None else tau)
+
+    def refusal(self, votes: Sequence[int], left: int = 0) -> Reason:
+        """Why votes [option] come to no rating; empty where they do.
+
+        Args:
+            left: Runs that were spared: they might have answered, and would have changed nothing.
+        """
+        if left and self.chosen(votes) is None:
+            return "too_few_runs" if sum(votes) + left < self.minimum else "disagreement"
+        if sum(votes) < self.minimum:
+            return "too_few_runs"
+        if mode(votes) is None:
+            return "tie"
+        agreed = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
+        return "" if agreed else "disagreement"
+
+    def chosen(self, votes: Sequence[int]) -> int | None:
+        """Index of the option that votes [option] come to; None for NONE."""
+        return None if self.refusal(votes) else mode(votes)
+
+    def in_words(self) -> str:
+        """The rule for people."""
+        if self.tau is None:
+            return "nothing passes"
+        usual = self.runs > 1 and self.tau == all_but_one(self.runs)
+        return f"DE ≤ {self.tau:.4f}" + (f", as where {self.runs - 1} of {self.runs} runs agree" if usual else "")
+
+
+def all_but_one(runs: int) -> float:
+    """The τ that lets pass where at least n − 1 of n runs agree. Where runs failed it asks for all that answered."""
+    return diversity_entropy([runs - 1, 1]) if runs > 1 else 0.0
+
+
+def diversity_entropy(votes: Sequence[int]) -> float:
+    """DE in nats of votes [option], at least one of them given; see the module."""
+    total = sum(votes)
+    return -sum(count / total * log(count / total) for count in votes if count) + 0.0
+
+
+def mode(votes: Sequence[int]) -> int | None:
+    """Index of the option with the most votes; None where two have as many, or none has any."""
+    most = max(votes)
+    return votes.index(most) if most and votes.count(most) == 1 else None
+
+
+class Verdict(BaseModel):
+    """What an ensemble came to: a rating, or NONE with the reason.
+
+    Attributes:
+        rating: Text of the option; None for NONE.
+        reason: Why there is no rating; empty where there is one.
+        options: Texts of all options.
+        votes: Runs that chose each option, [option].
+        runs: How many runs were asked.
+        planned: n; more than `runs` where the verdict was certain before.
+        failures: Runs without an answer, by outcome. None of them is a vote.
+        words: By option, the words of the first run that chose it and gave any.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_id: str
+    question_id: str
+    rating: str | None
+    reason: Reason
+    options: tuple[str, ...]
+    votes: tuple[int, ...]
+    runs: int
+    planned: int
+    failures: dict[str, int] = {}
+    words: dict[str, str] = {}
+
+    @property
+    def answered(self) -> int:
+        """Runs that the verdict rests on."""
+        return sum(self.votes)
+
+    @property
+    def saved(self) -> int:
+        """Runs that were not needed."""
+        return self.planned - self.runs
+
+    @property
+    def entropy(self) -> float | None:
+        """DE of the runs that answered; None where none did."""
+        return diversity_entropy(self.votes) if self.answered else None
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of the answers that are the most frequent one; None where no run answered."""
+        return max(self.votes) / self.answered if self.answered else None
+
+    @property
+    def distribution(self) -> tuple[float, ...] | None:
+        """Share of the answers for each option; None where no run answered."""
+        return tuple(count / self.answered for count in self.votes) if self.answered else None
+
+
+def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | Unanswered], rule: Rule) -> Verdict:
+    """What the votes of one question come to under a rule."""
+    options = [option.text for option in question.options]
+    counts = counted(votes, len(options))
+    chosen = rule.chosen(counts)
+    words = {
+        options[vote.chosen]: vote.justification
+        for vote in reversed(votes)
+        if isinstance(vote, Answer) and vote.justification
+    }
+    return Verdict(
+        conversation_id=conversation_id,
+        question_id=question.id,
+        rating=None if chosen is None else options[chosen],
+        reason=rule.refusal(counts, rule.runs - len(votes)),
+        options=tuple(options),
+        votes=counts,
+        runs=len(votes),
+        planned=rule.runs,
+        failures=dict(Counter(vote.outcome for vote in votes if isinstance(vote, Unanswered))),
+        words=words,
+    )
+
+
+def counted(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
+    """How many runs chose each option, [option]."""
+    found = Counter(vote.chosen for vote in votes if isinstance(vote, Answer))
+    return tuple(found[option] for option in range(options))
+
+
+@lru_cache(maxsize=1 << 16)
+def settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
+    """Whether the verdict is the same whatever the runs that are left answer, or if they fail."""
+    if left == 0:
+        return True
+    after = [votes, *more(votes)]
+    # Where each is settled, what it comes to is also what it comes to if no further run answers.
+    return all(settled(one, left - 1, rule) for one in after) and len({rule.chosen(one) for one in after}) == 1
+
+
+def more(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The votes after one more answer, for each option that it may choose."""
+    return [(*votes[:i], votes[i] + 1, *votes[i + 1 :]) for i in range(len(votes))]
+
+
+@lru_cache(maxsize=1 << 16)
+def soonest(votes: tuple[int, ...], left: int, rule: Rule) -> int:
+    """How many more runs it takes at the least until the verdict is settled: so many may be asked side by side."""
+    if settled(votes, left, rule):
+        return 0
+    return 1 + min(soonest(one, left - 1, rule) for one in [votes, *more(votes)])
+
+
+def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
+    """How many runs to ask next; 0 where the verdict can no longer change."""
+    states = comb(left + len(votes) + 1, len(votes) + 1)
+    return soonest(votes, left, rule) if states <= MOST_STATES else left
+
+
+def in_words(found: Verdict) -> str:
+    """A verdict for people: what the runs said, and with how many it was decided."""
+    said = ", ".join(f"{count} {option}" for option, count in zip(found.options, found.votes, strict=True) if count)
+    failed = f", {sum(found.failures.values())} failed" if found.failures else ""
+    why = f"; {found.reason.replace('_', ' ')}" if found.reason else ""
+    return f"{found.answered} of {found.planned} runs answered: {said or 'none'}{failed}{why}"

@@ -1,0 +1,132 @@
+"""`pollex calibrate`: answers of your own, calibrated to human judges."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pollex.cli.options import out_option
+
+ANSWERS = click.argument("answers", metavar="ANSWERS")
+JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
+FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
+SEED = click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),  # what all that draw take
+    help="Of everything that is drawn.",
+)
+
+
+@click.group("calibrate")
+def command() -> None:
+    """Calibrate a judge's answers to what people say: fit, predict, report.
+
+    Tables are CSV, TSV, JSON lines, JSON or Parquet; LLM-Rubric's own TSV files are read as they are.
+
+    \b
+    ANSWERS    what the judge (an LLM, any source) answered, a row an option:
+               text_id, question, option, probability
+    JUDGMENTS  what people answered, a row a judgment:
+               text_id, question, judge, answer
+    Options and answers are numbers. Probabilities need not sum to 1: what is missing counts as doubt.
+    All options 0: the question doesn't apply. No row: it was not asked. Other columns are groups, such as system.
+
+    \b
+    Examples
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --main overall
+      pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
+      pollex calibrate predict calibrator new-answers.csv --out predictions.parquet
+    """
+    # Matrices are small here. Where others want the cores, waiting for a second thread takes three times as long as the
+    # work; OpenBLAS reads this when NumPy is first loaded, which is after this line.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@command.command("fit")
+@ANSWERS
+@JUDGMENTS
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to keep the calibrator in.")
+@click.option("--main", metavar="QUESTION", help="What is to be predicted; Q0 or overall when left out.")
+@click.option("--nominal", multiple=True, metavar="QUESTION", help="Its options have no order. Repeatable.")
+@click.option("--options", multiple=True, metavar="QUESTION=1,2,3", help="All options of a question. Repeatable.")
+@click.option("--shift", metavar="COLUMN", help="Choose the model by leaving one of its groups out: new data differs.")
+@click.option("--model", default="calibrator", show_default=True, help="Or one model of those it chooses among.")
+@click.option("--network", is_flag=True, help="The calibration network is among those it chooses among: slower.")
+@SEED
+@AS_JSON
+def fit(answers: str, judgments: str, **given: Any) -> int:
+    """Fit a calibrator, and keep it as JSON with its arrays beside it.
+
+    Which model predicts is chosen by cross-validation, and told. With --model network it is the calibration network,
+    whose settings are searched for at random, for a minute at most on some hundred texts.
+
+    \b
+    Examples
+      pollex calibrate fit answers.csv judgments.csv --out calibrator
+      pollex calibrate fit answers.parquet judgments.parquet --out calibrator --main overall --nominal length
+      pollex calibrate fit answers.csv thumbs.csv --out calibrator --main thumb
+      pollex calibrate fit synthetic-llm.tsv synthetic-human.tsv --out calibrator --shift system
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --network
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
+    """
+    from pollex.services.calibrate import fit_command  # NumPy and scikit-learn are not needed for --help
+
+    return fit_command(answers, judgments, **given)
+
+
+@command.command("predict")
+@FOLDER
+@ANSWERS
+@out_option("predictions.parquet", "Ends in .parquet, .jsonl or .csv.")
+@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Predict for this judge too. Repeatable.")
+@click.option(
+    "--aggregate", metavar="HOW", help="Of the judges named, or of all: mean, max, or a quantile such as 0.1."
+)
+@AS_JSON
+def predict(folder: Path, answers: str, **given: Any) -> int:
+    """Predict what people would say of texts, a row a text.
+
+    A row has text_id, the expected answer and its variance (empty where answers have no order), the entropy in nats,
+    and a probability for each answer (p_1, p_2 …), all for somebody unknown. --judge adds a list `judges` with the same
+    for each, --aggregate a column `aggregate` with their expected answers as one.
+
+    \b
+    Examples
+      pollex calibrate predict calibrator new-answers.csv --out predictions.parquet
+      pollex calibrate predict calibrator new-answers.csv --out predictions.jsonl --judge ann --judge bob
+      pollex calibrate predict calibrator new-answers.csv --out lowest.csv --aggregate 0.1
+    """
+    from pollex.services.calibrate import predict_command
+
+    return predict_command(folder, answers, **given)
+
+
+@command.command("report")
+@FOLDER
+@ANSWERS
+@JUDGMENTS
+@out_option("calibration.html", "The page to write.")
+@click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
+@SEED
+@AS_JSON
+def report(folder: Path, answers: str, judgments: str, **given: Any) -> int:
+    """Measure a calibrator beside simpler models, and write a page about it.
+
+    All models are cross-fitted on these tables: no text is predicted by a model that saw it. The page holds the
+    comparison with 95 % intervals, reliability diagrams, a curve for each judge, what each question gains, a learning
+    curve, and the leverage of each question. It needs nothing but itself.
+
+    \b
+    Examples
+      pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
+      pollex calibrate report calibrator answers.csv judgments.csv --json | tail -n 1 | jq .figures.log_loss
+    """
+    from pollex.cli.calibration_output import report_command
+
+    return report_command(folder, answers, judgments, **given)

@@ -1,0 +1,41 @@
+"""`pollex demo`: the main job on the bundled sample log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pollex.services.options import RunOptions
+
+
+@click.command("demo")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
+def command(out: Path, as_json: bool) -> int:
+    """Learn, score and report on the bundled sample log, with the embedded roles: no LLM, no network, no key.
+
+    The log holds 120 conversations of developers with a C# debugging assistant, written for this project.
+
+    \b
+    Example
+      pollex demo && open pollex-demo/report.html
+    """
+    from importlib.resources import as_file, files
+
+    from pollex.formats.fields import ReadOptions
+    from pollex.services.learn import learn_command
+    from pollex.services.options import ModelOptions
+    from pollex.services.score import score_command
+    from pollex.store.place import kept_in
+
+    run = RunOptions(store=out / ".pollex", as_json=as_json, resume=False)
+    rubrics = out / "rubrics.json"
+    with as_file(files("pollex.examples")) as examples:
+        log, reading = str(examples / "debugging.jsonl"), ReadOptions(group_field="user_id")
+        learnt = learn_command([log], rubrics, reading, run, ModelOptions(), domain=examples / "debugging.toml")
+        scored = score_command([log], rubrics, out / "scores.jsonl", reading, run, ModelOptions())
+    click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
+    click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
+    click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
+    return max(learnt, scored)

@@ -1,0 +1,48 @@
+"""`pollex domain`: profiles that make rubrics speak of one domain."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+
+@click.group("domain")
+def command() -> None:
+    """Domain profiles: what the assistant, its users and an ideal conversation are."""
+
+
+@command.command("new")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("domain.toml"), show_default=True)
+def new(out: Path) -> None:
+    """Write a domain profile by answering questions.
+
+    \b
+    Example
+      pollex domain new --out support.toml
+      pollex learn logs.jsonl --domain support.toml
+    """
+    from pollex.errors import WrongUse
+    from pollex.formats.write import require_writable
+    from pollex.prompts.domain import DomainProfile
+
+    if out.exists():
+        raise WrongUse("the file is there already", where=str(out), remedy="give another name with --out")
+    require_writable(out)
+    answers: dict[str, object] = {}
+    for name, field in DomainProfile.model_fields.items():
+        answers[name] = ask_list(field.description) if name == "expectations" else click.prompt(str(field.description))
+    profile = DomainProfile.model_validate(answers)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(profile.toml(), encoding="utf-8")
+    click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {shlex.quote(str(out))}")
+
+
+def ask_list(question: str | None) -> list[str]:
+    """Answers one a line, until an empty one."""
+    click.echo(f"{question} An empty line ends the list.")
+    lines: list[str] = []
+    while line := click.prompt(f"  {len(lines) + 1}", default="", show_default=False):
+        lines.append(line)
+    return lines or [click.prompt("  at least one")]

@@ -1,0 +1,72 @@
+"""`pollex learn`: rubrics from conversations with thumbs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollex.cli.options import logs_argument, with_model, with_reading, with_run
+from pollex.services.options import RunOptions
+
+if TYPE_CHECKING:
+    from pollex.formats.fields import ReadOptions
+    from pollex.services.options import ModelOptions
+
+
+@click.command("learn")
+@logs_argument
+@click.option("--out", type=click.Path(path_type=Path), default=Path("rubrics.json"), show_default=True)
+@click.option(
+    "--domain", type=click.Path(path_type=Path), help="Domain profile (TOML); `pollex domain new` writes one."
+)
+@click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
+@click.option("--budget", default=10, show_default=True, help="Rubrics of each kind, at most.")
+@click.option(
+    "--method",
+    type=click.Choice(["rubicon", "spur"]),
+    default="rubicon",
+    show_default=True,
+    help="A growing pool to choose from, or one small set that a model keeps revising.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["likert-domain", "likert", "numeric"]),
+    default="likert-domain",
+    show_default=True,
+    help="How a model is asked rubrics: in five words, told of the domain or not, or in grades from 1 to 10.",
+)
+@click.option("--rubrics-from", metavar="FILE", help="Learn none: fit those of a TOML file, or a bundled set's name.")
+@click.option(
+    "--policy",
+    default="separation",
+    show_default=True,
+    help="How rubrics are chosen: separation; the paper's greedy, correctness, brute_force, ucb; swaps; random_order.",
+)
+@click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
+@click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
+@with_reading
+@with_model
+@with_run
+def command(
+    logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
+) -> int:
+    """Learn rubrics from conversations with thumbs up and down.
+
+    Writes the rubric set and, beside it, report.html: what was learnt, how well it does on conversations that were held
+    out, and why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
+
+    \b
+    Examples
+      pollex learn logs.jsonl
+      pollex learn 'logs/*.parquet' --domain support.toml --out support.json
+      pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
+      pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
+      pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
+      pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
+    """
+    from pollex.services.learn import learn_command  # what learns is not needed for --help
+
+    return learn_command(logs, out, reading, run, replace(model, scale=given.pop("scale")), **given)

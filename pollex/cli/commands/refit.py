@@ -1,0 +1,47 @@
+"""`pollex refit`: after a person edited the rubrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollex.cli.options import logs_argument, rubrics_option, with_model, with_reading, with_run
+from pollex.services.options import RunOptions
+
+if TYPE_CHECKING:
+    from pollex.formats.fields import ReadOptions
+    from pollex.services.options import ModelOptions
+
+
+@click.command("refit")
+@logs_argument
+@rubrics_option
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
+@click.option("--test-fraction", type=float, help="Share held out; the one that the set was learnt with when left out.")
+@click.option("--seed", type=int, help="Of the split; the one that the set was learnt with when left out.")
+@with_reading
+@with_model
+@with_run
+def command(
+    logs: tuple[str, ...],
+    rubrics: Path,
+    out: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    **given: Any,
+) -> int:
+    """Judge edited rubrics again, and fit θ, window and probability again.
+
+    Re-word, add or remove rubrics in the file by hand. A new rubric needs "text" and "polarity" ("sat" or "dsat").
+
+    \b
+    Examples
+      pollex refit logs.jsonl --rubrics rubrics.json
+      pollex refit logs.jsonl --rubrics edited.json --out refitted.json
+    """
+    from pollex.services.learn import refit_command
+
+    return refit_command(logs, rubrics, out, reading, run, model, **given)

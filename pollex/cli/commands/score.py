@@ -1,0 +1,55 @@
+"""`pollex score`: new conversations, scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pollex.cli.options import logs_argument, out_option, rubrics_option, with_model, with_reading, with_run
+from pollex.services.options import RunOptions
+
+if TYPE_CHECKING:
+    from pollex.formats.fields import ReadOptions
+    from pollex.services.options import ModelOptions
+
+
+@click.command("score")
+@logs_argument
+@rubrics_option
+@out_option("scores.parquet", "Ends in .parquet, .jsonl or .csv.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="NAME",
+    help="A probability of this judge's thumb, too; repeatable, and `all` for all that were learnt from.",
+)
+@with_reading
+@with_model
+@with_run
+def command(
+    logs: tuple[str, ...],
+    rubrics: Path,
+    out: Path,
+    judges: tuple[str, ...],
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+) -> int:
+    """Score conversations with a rubric set, one row a conversation.
+
+    A row has id, netsat, label, confident (outside the uncertainty window), probability of a thumb up with its entropy,
+    the answers, and guaranteed: whether it is outside the window with a guarantee as well; empty where the set has no
+    such window. A conversation that could not be scored has its outcome in place of figures, and the exit code is 3.
+
+    \b
+    Examples
+      pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
+      pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
+    """
+    from pollex.services.score import score_command
+
+    return score_command(logs, rubrics, out, reading, run, model, judges)

@@ -1,0 +1,146 @@
+"""What `doctor` examines."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+
+from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
+from pollex.cli.output import cell, print_json, table
+from pollex.errors import PollexError
+from pollex.gateway.langsmith import tracing_off
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.glance import glance
+from pollex.store.resume import runs
+from pollex.text import count
+
+if TYPE_CHECKING:
+    from pollex.gateway.capabilities import Capabilities
+
+
+PACKAGES = ("pollex", "langgraph", "langchain-openai", "openai", "duckdb", "numpy", "scikit-learn", "openvino", "torch")
+
+EMBEDDED = "Without --model the embedded roles work: no LLM, no network, no key."
+ABLE = {
+    "json_schema": "JSON schema",
+    "tools": "tool calls",
+    "json_object": "JSON mode",
+    "logprobs": "log-probabilities",
+    "n": "several samples a call",
+    "seed": "a seed",
+    "temperature": "a temperature",
+}
+
+
+class Finding(NamedTuple):
+    """One thing examined; `remedy` is empty where it is well."""
+
+    what: str
+    found: str
+    well: bool
+    remedy: str = ""
+
+
+def examine(options: RunOptions, model: ModelOptions) -> int:
+    """Prints the findings; 1 when something is not well."""
+    tracing_off()
+    endpoint = Examined(model) if model.model else None
+    findings = [
+        python(),
+        *map(package, PACKAGES),
+        examined("embeddings", embeddings),
+        examined("store", lambda: store(options)),
+        *([examined("model", endpoint.look)] if endpoint else []),
+    ]
+    console = Console(stderr=options.as_json)
+    made = table("", "", "found")
+    for finding in findings:
+        found = f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
+        made.add_row("ok" if finding.well else "BAD", finding.what, cell(found))
+    console.print(made)
+    for note in endpoint.notes if endpoint else [EMBEDDED]:
+        console.print(cell(note), highlight=False)
+    if options.as_json:
+        about = {"well": all(f.well for f in findings), "findings": [f._asdict() for f in findings]}
+        print_json(about | {"roles": model.model or "embedded", "endpoint": endpoint.as_dict() if endpoint else None})
+    return 0 if all(finding.well for finding in findings) else 1
+
+
+class Examined:
+    """An endpoint, asked to show what it can do.
+
+    Attributes:
+        capabilities: None until `look` has found them.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.endpoint = options.endpoint()
+        self.capabilities: Capabilities | None = None
+
+    def look(self) -> str:
+        """Asks, and says what it can do."""
+        from pollex.gateway.probe import probe  # the client behind it takes a second to import
+
+        self.capabilities = asyncio.run(probe(self.endpoint))
+        able = [said for name, said in ABLE.items() if getattr(self.capabilities, name)]
+        window = self.capabilities.window
+        size = f"; a window of {window} tokens" if window else ""
+        where = f"{self.capabilities.model} at {self.endpoint.shown}"
+        return f"{where} can do {', '.join(able) or 'plain text alone'}{size} ({self.capabilities.calls} calls)"
+
+    @property
+    def notes(self) -> list[str]:
+        """What is switched off because of it, and what to know of the way there."""
+        missing = self.capabilities.missing() if self.capabilities else []
+        exposed = ["conversations go over the network unencrypted (http)"] if self.endpoint.exposed else []
+        return [f"Note: {note}" for note in [*missing, *exposed]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        found = self.capabilities
+        return {
+            "place": self.endpoint.shown,
+            "capabilities": found.as_dict() if found else None,
+            "switched_off": found.missing() if found else None,
+        }
+
+
+def python() -> Finding:
+    return Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True)
+
+
+def package(name: str) -> Finding:
+    """A package's version."""
+    try:
+        return Finding(name, version(name), True)
+    except PackageNotFoundError:
+        return Finding(name, "not installed", False, "pip install pollex")
+
+
+def examined(what: str, work: Callable[[], str]) -> Finding:
+    """What a check found, or its error and remedy."""
+    try:
+        return Finding(what, work(), True)
+    except PollexError as error:
+        return Finding(what, error.what, False, error.remedy)
+
+
+def embeddings() -> str:
+    """Loads the bundled model and tries it."""
+    likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
+    near, far = likeness[0] @ likeness[1], likeness[0] @ likeness[2]
+    tried = f"cosine of like sentences {near:.2f}, of unlike ones {far:.2f}"
+    return f"all-MiniLM-L6-v2, SHA-256 {WEIGHTS_SHA256[:12]}… verified; {tried}"
+
+
+def store(options: RunOptions) -> str:
+    """Opens the store, if there is one."""
+    if not options.store.exists():
+        return f"{options.store}: none yet; the first run makes it"
+    with glance(options.store) as opened:
+        return "; ".join([f"{options.store}: {count(len(runs(opened)), 'run')}", *opened.notices])

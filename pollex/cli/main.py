@@ -1,0 +1,131 @@
+"""The command `pollex`: finds its verbs, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shlex
+import signal
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import click
+
+from pollex.errors import Interrupted, LimitReached, PollexError
+
+VERBS = "pollex.cli.commands"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "label")
+
+
+class Verbs(click.Group):
+    """One module of `pollex.cli.commands` a verb, imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
+        folder = Path(__file__).parent / "commands"
+        return sorted(module.name for module in iter_modules([str(folder)]))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"{VERBS}.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not (near := get_close_matches(args[0], self.list_commands(ctx), n=1)):
+                raise
+            raise click.UsageError(f"{error.message} (Did you mean {near[0]!r}?)", ctx) from error
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="pollex")
+def pollex() -> None:
+    """Learn the rubrics behind your users' thumbs, and score conversations with them.
+
+    \b
+    Begin with
+      pollex demo                                          on the bundled sample log
+      pollex learn logs.jsonl --out rubrics.json           from conversations with thumbs
+      pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex runs                                          what ran, and how it went
+
+    Without --model the embedded roles work: no LLM, no network, no key.
+    """
+
+
+def main() -> None:
+    """Entry point. Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal can't show is spelled out, as on standard error
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = pollex.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except PollexError as error:
+        fail(error)
+    except (click.Abort, KeyboardInterrupt):
+        fail(Interrupted("interrupted"))
+    except BrokenPipeError:  # `pollex runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        fail(on_disk(error), error)
+    except Exception as error:
+        fail(unexpected(error), error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def on_disk(error: OSError) -> PollexError:
+    """What a full disk, or a place without the right to write, means for the user."""
+    if error.errno in FULL:
+        remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
+        return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
+    if error.errno in NOT_ALLOWED:
+        what = error.strerror or "not allowed"
+        return PollexError(what, where=str(error.filename or ""), remedy="check the rights, or give another place")
+    return unexpected(error)
+
+
+def unexpected(error: Exception) -> PollexError:
+    """A fault of ours."""
+    return PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set")
+
+
+def fail(error: PollexError, cause: Exception | None = None) -> None:
+    """Says what was wrong and what to do, and ends the process; with POLLEX_DEBUG set, the traceback too."""
+    from pollex.gateway.redaction import redacted
+    from pollex.text import printable  # neither is needed where nothing fails
+
+    message = printable(redacted(str(error), [os.environ.get("OPENAI_API_KEY", "")]), keep_lines=True)
+    click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
+    if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
+        click.echo(f"Go on with: {command}", err=True)
+    if os.environ.get("POLLEX_DEBUG"):
+        raise cause or error
+    sys.exit(error.exit_code)
+
+
+def resume_command() -> str:
+    """What the user has to type to go on; empty for verbs that have nothing to go on with."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in RESUMABLE:
+        return ""
+    if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
+        return ""
+    from pollex.gateway.redaction import redacted
+
+    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume"), "--resume"]))

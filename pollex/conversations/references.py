@@ -1,0 +1,188 @@
+"""Questions with reference answers, as AlignBench has them, and the answers of a system under test to them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.logs import BadRow
+
+NO_REFERENCE = "no reference"
+REFERENCE_LANGUAGE = "reference in another language than the question"
+ANSWER_LANGUAGE = "answer in another language than the question"
+
+
+class Evidence(BaseModel):
+    """What a reference rests on: a passage, and where it stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str = ""
+    quote: str
+
+
+class Case(BaseModel):
+    """A question, what is known of its answer, and the answer that is to be graded.
+
+    Attributes:
+        reference: A curated answer; empty where there is none.
+        answer: Of the system under test; None where there is none.
+        answered_by: The system under test, where its name is known.
+        human: A person's grade of that answer.
+        unanswered: Why there is no answer, where a system was asked.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    question: str
+    reference: str = ""
+    evidences: tuple[Evidence, ...] = ()
+    category: str = ""
+    subcategory: str = ""
+    answer: str | None = None
+    answered_by: str = ""
+    human: float | None = None
+    unanswered: str = ""
+
+    @property  # not cached: `model_copy` would take what was cached along
+    def conversation(self) -> Conversation:
+        """The question and the answer as a conversation; all else is metadata."""
+        turns = [Turn(role="user", content=self.question)]
+        turns += [] if self.answer is None else [Turn(role="assistant", content=self.answer)]
+        about = self.model_dump(exclude={"id", "question", "answer"})
+        return Conversation(id=self.id, turns=tuple(turns), metadata=about)
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Case:
+        """The case that a conversation was made of."""
+        said = {turn.role: turn.content for turn in conversation.turns}
+        known = {name: value for name, value in conversation.metadata.items() if name in cls.model_fields}
+        return cls(**known | {"id": conversation.id, "question": said.get("user", ""), "answer": said.get("assistant")})
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is odd about it. Of languages only what script and small words show; see `languages`."""
+        found = [] if self.reference else [NO_REFERENCE]
+        if not speaks_of_languages(self.question):
+            found += [REFERENCE_LANGUAGE] if foreign(self.reference, self.question) else []
+            found += [ANSWER_LANGUAGE] if foreign(self.answer or "", self.question) else []
+        elif foreign(self.answer or "", self.reference):
+            found += [ANSWER_LANGUAGE]  # a question that asks for a language: the reference is in it
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Cases:
+    """What was read.
+
+    Attributes:
+        bad_rows: Rows that were left out, and why.
+        notes: What a reader of results should know.
+    """
+
+    cases: tuple[Case, ...]
+    bad_rows: tuple[BadRow, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self.cases)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of all that was read, in its order."""
+        digest = hashlib.sha256()
+        for case in self.cases:
+            digest.update(case.model_dump_json().encode("utf-8", "replace") + b"\n")
+        return digest.hexdigest()
+
+
+FEWEST_WORDS = 6
+"""Below so many words (of Chinese: characters) nothing is said."""
+
+SHARE = 0.75
+"""Of the words, at least, for a text to be in a script."""
+
+# What stands before an @ has an end: without one, a text without spaces is read again from each of its characters.
+_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+", re.DOTALL)
+_WORDS = {
+    "Kana": re.compile(r"[\u3041-\u30ff]"),
+    "Han": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),
+    "Hangul": re.compile(r"[\uac00-\ud7af]+"),
+    # Variables and chemical symbols are short: what counts as a word of prose has three letters.
+    "Latin": re.compile(r"(?<![^\W\d_])[A-Za-z\u00c0-\u024f]{3,}(?![^\W\d_])"),
+    "Cyrillic": re.compile(r"[\u0400-\u04ff]{2,}"),
+    "Greek": re.compile(r"[\u0370-\u03ff]{3,}"),
+    "Arabic": re.compile(r"[\u0600-\u06ff]{2,}"),
+    "Hebrew": re.compile(r"[\u0590-\u05ff]{2,}"),
+    "Devanagari": re.compile(r"[\u0900-\u097f]+"),
+    "Thai": re.compile(r"[\u0e00-\u0e7f]+"),
+}
+_SMALL_WORDS = {
+    language: frozenset(words.split())
+    for language, words in {
+        "English": "the of and to is that for with are this from have has not which because they their be you it as by",
+        "German": "der die das und ist nicht ein eine einen den dem von zu mit auf für sich auch wird weil oder werden",
+        "French": "le la les et est des une du que dans pour pas qui sur au avec par sont ce il elle cette ou aux ne",
+        "Spanish": "el la los las es que en un una por con para del se no como más su está son pero lo fue al",
+        "Italian": "il la di che è un una per non con del della sono le gli nel alla si come dei più lo dal ma",
+        "Portuguese": "os as que em um uma não com para do da por se são dos mais como ao na no seu foi das pelo",
+        "Dutch": "de het een en van is niet dat die op voor met zijn te aan er wordt ook maar naar bij om door deze",
+        "Swedish": "och att det som är på för av en ett med inte den till om har de var kan från vid eller men så",
+        "Polish": "na że się nie jest do to jak od po są ale czy przez dla który która oraz jego tym ich lub być",
+        "Turkish": "ve bir bu da de için ile olarak çok değil daha gibi ama olan kadar sonra ne var göre ise veya",
+        "Indonesian": "yang dan di itu dengan untuk dari ini pada tidak adalah dalam oleh ke akan atau juga karena",
+    }.items()
+}
+"""Short words of which every text of a language is full; some belong to several languages."""
+
+FEWEST_SMALL = 4
+AHEAD = 1.5
+"""A language is told from so many of its small words on, where no other language has two thirds as many."""
+
+_OTHER_LANGUAGE = re.compile(
+    r"翻译|译成|译为|英译|汉译|中译|[英法德日韩俄中汉]文|[英法德日韩俄汉]语|语言|拼音|读音|代码|编程"
+    r"|translat|english|chinese|french|german|spanish|japanese|korean|russian|arabic|language|\bcode\b"
+    r"|italian|portugu|dutch|swedish|polish|turkish|indones|übersetz|tradu|vertaal|deutsch|englisch|franç|españ|sprache",
+    re.IGNORECASE,
+)
+
+
+def script_of(text: str) -> str | None:
+    """The script of most words of prose in `text`; None where that can't be told."""
+    prose = _NOT_PROSE.sub(" ", text)
+    words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
+    if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
+        words["Kana"] += words.pop("Han")
+    (script, most), total = words.most_common(1)[0], sum(words.values())
+    return script if most >= FEWEST_WORDS and most >= SHARE * total else None
+
+
+def language_of(text: str) -> str | None:
+    """The language of a text in Latin script, as far as its small words tell."""
+    words = Counter(re.findall(r"[^\W\d_]+", _NOT_PROSE.sub(" ", text).lower()))
+    counts = {language: sum(words[word] for word in small) for language, small in _SMALL_WORDS.items()}
+    (language, most), (_, second) = Counter(counts).most_common(2)
+    return language if most >= FEWEST_SMALL and most >= AHEAD * second else None
+
+
+def foreign(text: str, to: str) -> bool:
+    """Whether both texts are clearly written, and in different scripts or, both in Latin, in different languages."""
+    scripts = {script_of(text), script_of(to)}
+    both = scripts if scripts != {"Latin"} else {language_of(text), language_of(to)}
+    return len(both) == 2 and None not in both
+
+
+def speaks_of_languages(question: str) -> bool:
+    """Whether a question speaks of a language, of translating or of code: then the answer may well be in another."""
+    return _OTHER_LANGUAGE.search(question) is not None

@@ -1,0 +1,1 @@
+"""Every file that comes in or goes out, one module a format."""

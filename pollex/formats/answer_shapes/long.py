@@ -1,0 +1,64 @@
+"""Long tables: a row an option of an answer, a row a judgment. Further columns are groups: system, topic, user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pollex.formats.answer_shapes.shape import Records, Row, Shape, Side, name
+
+NEEDED: dict[Side, tuple[str, ...]] = {
+    "answers": ("text_id", "question", "option", "probability"),
+    "judgments": ("text_id", "question", "answer"),
+}
+KNOWN: dict[Side, frozenset[str]] = {
+    # Who answered stands for an LLM there, and is a group like others.
+    "answers": frozenset({"text_id", "question", "option", "probability", "answer"}),
+    "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer"}),
+}
+
+
+def recognises(fields: Mapping[str, Any], side: Side) -> bool:
+    """Whether all columns are there."""
+    return all(column in fields for column in NEEDED[side])
+
+
+def answers(rows: Sequence[Row]) -> Records:
+    """A record a row."""
+    found = _records(rows, "answers")
+    found.option = [row.fields.get("option") for row in rows]
+    found.probability = [row.fields.get("probability") for row in rows]
+    return found
+
+
+def judgments(rows: Sequence[Row]) -> Records:
+    """A record a row; a row without a judge is nobody's."""
+    found = _records(rows, "judgments")
+    found.judge = [name(row.fields.get("judge")) or None for row in rows]
+    found.option = [row.fields.get("answer") for row in rows]
+    return found
+
+
+def _records(rows: Sequence[Row], side: Side) -> Records:
+    columns = [
+        column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in KNOWN[side]
+    ]
+    return Records(
+        text=[name(row.fields.get("text_id")) for row in rows],
+        question=[name(row.fields.get("question")) for row in rows],
+        row=list(range(len(rows))),
+        rows=list(rows),
+        groups={column: [name(row.fields.get(column)) for row in rows] for column in columns},
+    )
+
+
+SHAPE = Shape(
+    name="long",
+    columns={
+        "answers": "text_id, question, option, probability",
+        "judgments": "text_id, question, judge, answer",
+    },
+    recognises=recognises,
+    answers=answers,
+    judgments=judgments,
+)

@@ -1,0 +1,221 @@
+"""Answers as an array: X, from the records of a table. What can't be used is missing in X, counted and told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.answer_shapes.shape import Records
+from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
+from pollex.measures.arrays import Bools, Floats, Ints
+
+MEND = "mend each; the question counts as not answered there"
+DIGITS = f"write all digits where they were rounded; else {MEND}"
+
+RARE = 0.05
+"""An option that so small a share of its question's texts has may be a slip."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """Answer distributions of texts.
+
+    Attributes:
+        texts: Ids `[text]`, in the order of the table; each has an answer to some question.
+        X: Probabilities `[text, question × option]`, as calibrators take them.
+        scales: The questions, all asked, in the order of X's blocks.
+        groups: By column of the table, the value of each text; empty where it has none.
+        faults: What was left out, or is worth knowing.
+    """
+
+    texts: tuple[str, ...]
+    X: Floats
+    scales: tuple[Scale, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    faults: tuple[Fault, ...] = ()
+
+
+def answer_table(
+    records: Records,
+    *,
+    scales: Sequence[Scale] | None = None,
+    options: Mapping[str, Sequence[float]] | None = None,
+    nominal: Collection[str] = (),
+) -> AnswerTable:
+    """X from records.
+
+    Args:
+        scales: The questions that are known, of a fitted calibrator; None: those of the table.
+        options: By question, the options that it allows; the others' are those that occur in the table.
+        nominal: Questions whose options have no order.
+
+    Raises:
+        BadInput: Nothing can be used.
+        WrongUse: Options are given for a question that there is not.
+    """
+    faults: list[Fault] = []
+    known = None if scales is None else {scale.question for scale in scales}
+    if scales is None:
+        scales, faults = _scales_of(records, options or {}, frozenset(nominal) | records.nominal)
+    if not scales or not len(records):
+        raise _nothing("no question has two options or more", faults, records)
+    texts = [text for text in dict.fromkeys(records.text) if text]
+    cells = _Cells.of(records, texts, scales)
+    X, broken = _array(records, cells, len(texts), scales)
+    return _whole(records, texts, X, tuple(scales), [*faults, *_strangers(records, cells, known), *broken])
+
+
+def _scales_of(
+    records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
+) -> tuple[tuple[Scale, ...], list[Fault]]:
+    """The questions with two options or more, by what occurs or what was said."""
+    names = sorted(dict.fromkeys(records.question), key=naturally)
+    if strangers := sorted(set(options) - set(names)):
+        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"--options is of one of {', '.join(names)}")
+    option = numbers(records.option)
+    pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
+    seen = np.unique(pairs, axis=0)
+    found = {name: tuple(seen[seen[:, 0] == place, 1].tolist()) for place, name in enumerate(names)}
+    values = {name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()}
+    few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
+    scales = tuple(Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1)
+    faults = told("question", "with fewer than two options", few, "give every option a number and a row")
+    return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
+
+
+def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Fault]:
+    """Options that hardly any text has, perhaps slips of the pen: each is one of its question's for all texts.
+
+    Args:
+        pairs: Place of the question and option of each record `[record, 2]`.
+        guessed: The questions whose options are those that occur.
+    """
+    seen, counts = np.unique(pairs, axis=0, return_counts=True)
+    most = {place: int(counts[seen[:, 0] == place].max()) for place in np.unique(seen[:, 0])}
+    odd = [
+        f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}"
+        for (place, option), count in zip(seen.tolist(), counts.tolist(), strict=True)
+        if names[int(place)] in guessed and count < RARE * most[place]
+    ]
+    return told(
+        "option", "that hardly any text has", odd, "if that is a slip, say which there are: --options", left_out=False
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Where each record belongs, each `[record]`.
+
+    Attributes:
+        text: Place of its text; −1 for none.
+        question: Place of its question among the scales; −1 for none of them.
+        column: Of X; −1 for an option that its question doesn't have.
+    """
+
+    text: Ints
+    question: Ints
+    column: Ints
+    probability: Floats
+
+    @classmethod
+    def of(cls, records: Records, texts: Sequence[str], scales: Sequence[Scale]) -> _Cells:
+        question = codes(records.question, [scale.question for scale in scales])
+        column = _columns(scales, question, numbers(records.option))
+        return cls(codes(records.text, texts), question, column, numbers(records.probability))
+
+    @property
+    def usable(self) -> Bools:
+        """Which have a place in X `[record]`."""
+        return (self.column >= 0) & (self.text >= 0)
+
+    def wrong(self) -> dict[str, Bools]:
+        """What may be wrong with a probability by itself, and which have it `[record]`."""
+        with np.errstate(invalid="ignore"):
+            return {
+                "without a number": np.isnan(self.probability),
+                "below 0": self.probability < 0,
+                "over 1": self.probability > 1 + SUM_TOLERANCE,
+            }
+
+
+def _columns(scales: Sequence[Scale], question: Ints, option: Floats) -> Ints:
+    """Column of X for each record; −1 for an option that its question doesn't have."""
+    column = np.full(len(question), -1, dtype=np.int64)
+    start = 0
+    for place, scale in enumerate(scales):
+        mine, values = np.flatnonzero(question == place), np.array(scale.values)
+        order = np.argsort(values)
+        found = order[np.clip(np.searchsorted(values[order], option[mine]), 0, len(values) - 1)]
+        column[mine] = np.where(values[found] == option[mine], start + found, -1)
+        start += len(values)
+    return column
+
+
+def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Fault]:
+    """Rows that belong nowhere."""
+    nameless = cells.text < 0
+    alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
+    option = (cells.question >= 0) & (cells.column < 0)
+    return [
+        *fault("row", "without a text_id", nameless, records.said, "give each its text's id"),
+        *fault("row", "whose question the calibrator doesn't know", alien, records.said),
+        *fault(
+            "row", "with an unknown option", option, records.said, "options are numbers; name them all with --options"
+        ),
+    ]
+
+
+def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale]) -> tuple[Floats, list[Fault]]:
+    """X `[text, column]`; a block with something wrong in it is NaN. An option without a row has probability 0."""
+    sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
+    usable, wrong = cells.usable, cells.wrong()
+    cell = cells.text * sizes.sum() + cells.column
+    good = usable & ~np.any([*wrong.values()], axis=0)
+    first = good.copy()
+    first[good] = first_of_each(cell[good])
+    X = np.zeros((texts, int(sizes.sum())))
+    X.flat[cell[first]] = cells.probability[first]
+    again = good & ~first
+    changed = again & (X.flat[np.where(again, cell, 0)] != cells.probability)
+    broken = (usable & ~good) | changed
+    answered = np.zeros((texts, len(sizes)), dtype=bool)
+    answered[cells.text[usable], cells.question[usable]] = True
+    answered[cells.text[broken], cells.question[broken]] = False
+    over = answered & (np.add.reduceat(X, np.cumsum([0, *sizes[:-1]]), axis=1) > 1 + SUM_TOLERANCE)
+    X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
+    inside = np.flatnonzero(first & over[cells.text, cells.question])  # one record of each such answer
+    inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
+    return X, [
+        *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
+        *fault("answer", "whose probabilities sum to more than 1", inside, records.said, DIGITS),
+        *fault("row", "with another probability of an option than the first", changed, records.said, MEND),
+        *fault("row", "given again: counted once", again & ~changed, records.said, left_out=False),
+    ]
+
+
+def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
+    return fault("probability", what, which, records.said, MEND)
+
+
+def _whole(
+    records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Fault]
+) -> AnswerTable:
+    """The table without the texts that have no answer left."""
+    keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
+    kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
+    if not kept:
+        raise _nothing("no answer can be used", faults, records)
+    silent = [text for text, whole in zip(texts, keep.tolist(), strict=True) if not whole]
+    groups, several = groups_of(records, kept)
+    faults = [*faults, *told("text", "without an answer that can be used", silent), *several]
+    return AnswerTable(kept, X[keep], scales, groups, tuple(faults))
+
+
+def _nothing(what: str, faults: Sequence[Fault], records: Records) -> BadInput:
+    why = "".join(f"; {each}" for each in faults[:3])
+    where = records.where(0) if len(records) else ""
+    return BadInput(what + why, where=where, remedy="give each text and question a row for every option")

@@ -1,0 +1,118 @@
+"""CSV, read strictly after RFC 4180.
+
+DuckDB's reader takes a ragged file for one of a single column and splits rows wrongly after a stray quote, silently;
+Python's `csv` accepts stray quotes. Here a row with too many or too few cells is kept as a bad one, and a stray quote
+refuses the file, since nobody knows where the rows after it begin. Cells are text, always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput
+from pollex.formats.json_rows import Row
+
+DELIMITERS = (",", ";", "\t")
+
+
+def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
+    """One row a record; the first record is the header.
+
+    Args:
+        lines: With their line ends, which may stand inside quotes.
+
+    Raises:
+        BadInput: A bad header, or a quote that RFC 4180 has no meaning for.
+    """
+    records = _records(source, lines)
+    first = next(records, None)
+    if first is None:
+        return
+    _, text = first
+    delimiter = max(DELIMITERS, key=text.count)
+    names = _header(source, _cells(source, 1, text, delimiter))
+    for number, text in records:
+        cells = _cells(source, number, text, delimiter)
+        if len(cells) == len(names):
+            yield Row(source, number, dict(zip(names, cells, strict=True)))
+        else:
+            reason = f"{len(cells)} cells where the header has {len(names)}"
+            yield BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
+
+
+def _records(source: str, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Line number and text of each record: lines up to where the quotes are even. Blank lines are nothing."""
+    opened, pending = 0, list[str]()
+    for number, line in enumerate(lines, start=1):
+        if not pending and not line.strip():
+            continue
+        closes = line.count('"') % 2 == (1 if pending else 0)
+        if not pending:
+            opened = number
+        pending.append(line)
+        if closes:
+            yield opened, "".join(pending).rstrip("\r\n")
+            pending = []
+    if pending:
+        raise BadInput("a quote is never closed", where=f"{source}:{opened}", remedy='write a quote in a cell as ""')
+
+
+def _header(source: str, names: list[str]) -> list[str]:
+    if any(not name.strip() for name in names) or len(set(names)) < len(names):
+        raise BadInput("the header has an empty or repeated name", where=f"{source}:1", remedy="name every column once")
+    return names
+
+
+def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
+    if '"' not in text:
+        return text.split(delimiter)
+    cells, start = [], 0
+    cell = _cell(delimiter)
+    while True:
+        found = cell.match(text, start)
+        if found is None:
+            place = f"{source}:{number}"
+            raise BadInput("a stray quote", where=place, remedy='quote the whole cell, and write a quote in it as ""')
+        quoted, plain = found.group(1), found.group(2)
+        cells.append(plain if quoted is None else quoted.replace('""', '"'))
+        if found.end() == len(text) and not found.group(3):
+            return cells
+        start = found.end()
+
+
+def _cell(delimiter: str) -> re.Pattern[str]:
+    """A quoted or plain cell, and the delimiter or end after it; `re` keeps the compiled pattern."""
+    return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
+
+
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
+full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+"""Nothing in it can be run; an id such as -2 stays what it is."""
+
+
+def guarded(value: Any) -> Any:
+    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are.
+
+    One that reads like a guarded cell already gets another apostrophe: so `unguarded` gives back what there was.
+    """
+    return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
+
+
+def unguarded(value: Any) -> Any:
+    """A cell as it was before `guarded`: without an apostrophe that would have been put there; others as they are."""
+    if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
+        return value[1:]
+    return value
+
+
+def _is_run(text: str) -> bool:
+    if NUMBER.fullmatch(text):
+        return False
+    begins = text.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
+    return begins.startswith(FORMULA) or text[:1] in ("\t", "\r", "\n", "\0")

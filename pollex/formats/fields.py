@@ -1,0 +1,218 @@
+"""Which field of a row is the id, the label, the judge and the group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pollex.conversations.conversation import Label
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.labels import Verdicts
+
+ID_NAMES = (
+    *("id", "conversation_id", "conversationId", "conv_id", "dialogue_id", "dialog_id", "chat_id"),
+    *("session_id", "thread_id", "run_id", "uuid"),
+)
+TURN_ID_NAMES = (*ID_NAMES[1:], ID_NAMES[0])
+"""In a table of turns, `id` is the turn's own where another field names the conversation."""
+LABEL_NAMES = ("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment")
+RATING_NAMES = ("rating", "ratings", "stars", "csat")
+JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
+GROUP_NAMES = ("group",)
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What a row says of its conversation, beside the turns.
+
+    Attributes:
+        id: None where the row has none.
+        rest: The fields that were not picked.
+    """
+
+    id: str | None
+    label: Label
+    judge: str | None
+    group: str | None
+    rest: dict[str, Any]
+
+
+class Picker:
+    """Picks the fields that the options or the usual names point at, the same ones in all rows of a log."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._verdicts = Verdicts.of(options.positive, options.negative)
+        self._label_names: set[str] = set()
+        self._unread_ratings: set[str] = set()
+        self._found: set[str] = set()
+
+    def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
+        """The id, label, judge and group of a row.
+
+        Args:
+            id_names: Where the id is looked for, the first one present, unless the options name its field.
+
+        Raises:
+            BadInput: A value that can't be what its field should be.
+            WrongUse: The label may be in two fields.
+        """
+        options = self._options
+        id_name = self._options.id_field or _first(fields, id_names)
+        label_name = options.label_field or self._label_name(fields)
+        judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
+        group_name = options.group_field or _first(fields, GROUP_NAMES)
+        named = {id_name, label_name, judge_name, group_name}
+        self._found.update(name for name in named if name and _look_up(fields, name) is not None)
+        label = self._verdicts.label(_look_up(fields, label_name)) if label_name else Label.NONE
+        return Picked(
+            id=_id(_look_up(fields, id_name)) if id_name else None,
+            label=label,
+            judge=_as_text(judge_name, _look_up(fields, judge_name)) if judge_name else None,
+            group=_as_text(group_name, _look_up(fields, group_name)) if group_name else None,
+            rest={name: value for name, value in fields.items() if name not in named},
+        )
+
+    def id_of_turn(self, fields: Fields) -> str | None:
+        """The id of the conversation that a table's row belongs to; `BadInput` where it can't be one."""
+        name = self._options.id_field or _first(fields, TURN_ID_NAMES)
+        return _id(_look_up(fields, name)) if name else None
+
+    @property
+    def never_found(self) -> list[str]:
+        """Options that name a field which no row has."""
+        asked = {
+            "--id-field": self._options.id_field,
+            "--label-field": self._options.label_field,
+            "--judge-field": self._options.judge_field,
+            "--group-field": self._options.group_field,
+        }
+        return [f"{option} {name}" for option, name in asked.items() if name and name not in self._found]
+
+    @property
+    def label_field(self) -> str:
+        """Where the labels stand; empty where no row has one."""
+        return self._options.label_field or next(iter(self._label_names), "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What was taken for the label, and what wasn't."""
+        used = [f"labels come from the field {name!r}" for name in sorted(self._label_names)]
+        unread = [
+            f"{name!r} holds ratings; to learn from them, give bounds: --positive '>=4' --negative '<=2'"
+            for name in sorted(self._unread_ratings)
+        ]
+        return used + (unread if not used else [])
+
+    def _label_name(self, fields: Fields) -> str | None:
+        """The field with the label: ratings where bounds were given for them, else thumbs before ratings.
+
+        A number in a field of ratings isn't a label without bounds: 1 would be taken for a thumb up.
+        """
+        orders = (RATING_NAMES, LABEL_NAMES) if self._verdicts.numeric else (LABEL_NAMES, RATING_NAMES)
+        for names in orders:
+            there = [name for name in names if not _is_blank(fields.get(name))]
+            if there and names is RATING_NAMES and not self._verdicts.numeric and not _are_words(fields[there[0]]):
+                self._unread_ratings.add(there[0])
+                continue
+            self._label_names.update(there)
+            if len(self._label_names) > 1:
+                raise _ambiguous(sorted(self._label_names))
+            if there:
+                return there[0]
+        return next((name for names in orders for name in names if name in fields and _is_blank(fields[name])), None)
+
+
+def _ambiguous(names: list[str]) -> WrongUse:
+    both = " and ".join(map(repr, names))
+    return WrongUse(f"the label may be in {both}", remedy=f"say which: --label-field {names[0]}")
+
+
+def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in fields), None)
+
+
+def _look_up(fields: Fields, name: str) -> Any:
+    """The value under a name, or, where that has none, under a path with dots; None where there is none."""
+    if fields.get(name) is not None:
+        return fields[name]
+    value: Any = fields
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _are_words(value: object) -> bool:
+    """Whether a rating is spelled and not counted."""
+    if not isinstance(value, str):
+        return isinstance(value, bool)
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _id(value: object) -> str | None:
+    """An id as text: text as it is, a whole number in digits, another as Python writes it (`1.0`)."""
+    if _is_blank(value):
+        return None
+    return _as_text("the id", value)
+
+
+def _as_text(name: str, value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    raise BadInput(f"{name} is a list or an object", remedy="name a field that holds text or a number")
+
+
+OnDuplicate = Literal["error", "first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the command line's options of the same names say; None leaves it to the usual names.
+
+    Attributes:
+        id_field: A name, or a path with dots such as `metadata.session`; so for the other fields.
+        label_field: The thumb, or a rating.
+        judge_field: Who gave the label.
+        group_field: What must stay on one side of a split.
+        messages_field: The list of turns.
+        positive: What counts as positive: a comparison (`>=4`) or spellings separated by commas (`solved,great`).
+        negative: Likewise.
+        category_field: Of questions: the category of the task, or its type's own name; no path.
+        max_bad: How many bad rows are put up with.
+        encoding: Of text files.
+        on_duplicate: What to do with different conversations under one id: stop, or keep the first or the last.
+        max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
+    """
+
+    id_field: str | None = None
+    label_field: str | None = None
+    judge_field: str | None = None
+    group_field: str | None = None
+    messages_field: str | None = None
+    positive: str | None = None
+    negative: str | None = None
+    category_field: str | None = None
+    max_bad: int = 0
+    encoding: str = "utf-8-sig"
+    on_duplicate: OnDuplicate = "error"
+    max_turn_chars: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.on_duplicate not in get_args(OnDuplicate):
+            choices = ", ".join(get_args(OnDuplicate))
+            raise WrongUse(f"--on-duplicate {self.on_duplicate} isn't known", remedy=f"one of: {choices}")
+        if self.max_bad < 0 or self.max_turn_chars < 1:
+            raise WrongUse("--max-bad is negative or the turn limit below 1", remedy="give a count")

@@ -1,0 +1,155 @@
+"""Where logs lie: files, globs and standard input, and which format each has."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import sys
+import tempfile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput, NotText, WrongUse
+from pollex.formats.csv_rows import csv_rows
+from pollex.formats.json_rows import Row, json_document, json_lines
+from pollex.formats.parquet_rows import parquet_rows
+from pollex.text import parse_json
+
+STDIN = "-"
+FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+"""What a file's ending promises; `.json` and others are told by their first characters."""
+PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""What packed files begin with; a spreadsheet's is a zip."""
+
+
+def find_files(sources: Sequence[str | Path]) -> list[str]:
+    """Every file that the sources name, once, in order: paths as they are, globs in the order of names.
+
+    Raises:
+        WrongUse: A source names nothing.
+        BadInput: A file doesn't exist.
+    """
+    if not sources:
+        raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
+    found = [name for source in sources for name in _expanded(str(source))]
+    return list(dict.fromkeys(found))
+
+
+def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
+    """The rows of one file, as they stand in it.
+
+    Raises:
+        BadInput: The file can't be opened, decoded, or trusted in any part.
+        WrongUse: No such encoding.
+    """
+    try:
+        with _path_of(source) as path:
+            yield from _rows(source, path, encoding)
+    except OSError as error:
+        raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
+
+
+def _expanded(source: str) -> list[str]:
+    if source == STDIN or Path(source).is_file():
+        return [source]
+    if Path(source).is_dir():
+        raise BadInput("a folder, not a file", where=source, remedy=f"name its files: {source.rstrip('/')}/*.jsonl")
+    if Path(source).is_fifo():
+        raise BadInput(
+            "a pipe, not a file", where=source, remedy="pipe it into standard input, and give - in its place"
+        )
+    matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
+    if not matches:
+        raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
+    return matches
+
+
+@contextmanager
+def _path_of(source: str) -> Iterator[Path]:
+    """The file; standard input becomes one first, since its format is told by looking ahead."""
+    if source != STDIN:
+        yield Path(source)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+
+
+def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
+    _refuse_packed(source, path)
+    if _is_parquet(path):
+        return parquet_rows(source, path)
+    lines = _lines(source, path, encoding)
+    form = FORMATS.get(path.suffix.lower()) or _told_format(_lines(source, path, encoding))
+    if form == "lines":
+        return json_lines(source, lines)
+    if form == "csv":
+        return csv_rows(source, lines)
+    return json_document(source, "".join(lines))
+
+
+def _refuse_packed(source: str, path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(max(map(len, PACKED)))
+    for begin, packer in PACKED.items():
+        if start.startswith(begin):
+            remedy = "unpack it first; save a spreadsheet as CSV"
+            raise BadInput(f"not text, but packed ({packer})", where=source, remedy=remedy)
+
+
+def _is_parquet(path: Path) -> bool:
+    """By the ending or the first bytes, so that a broken Parquet file is called one."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
+
+
+def _told_format(lines: Iterable[str]) -> str:
+    """`lines` where the first is a JSON object and others follow, `document` where JSON begins, else `csv`."""
+    first, second = islice(chain((line for line in lines if line.strip()), ("", "")), 2)
+    start = first.lstrip()[:1]
+    if start != "{":
+        return "document" if start == "[" else "csv"
+    try:
+        parse_json(first)
+    except ValueError:
+        return "document"
+    return "lines" if second else "document"
+
+
+def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
+    """The text's lines with their ends.
+
+    Bytes that aren't text come through as lone surrogates, so that the line they stand in is known.
+    """
+    try:
+        with path.open(encoding=encoding, errors="surrogateescape", newline="") as text:
+            for number, line in enumerate(text, start=1):
+                if not line.isascii():
+                    _check_decoded(f"{source}:{number}", line, encoding, path)
+                yield line
+    except LookupError:
+        raise WrongUse(f"no encoding is called {encoding!r}", remedy="try --encoding utf-8 or latin-1") from None
+    except UnicodeError as error:
+        raise _not_text(source, encoding, str(error), path) from None
+
+
+def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}", path) from None
+
+
+def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
+    """With the encoding that the file's mark of byte order gives away, else the usual ones."""
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    likely = "cp1252 (Windows) or latin-1" if name == "UTF-8" else "utf-8, cp1252 (Windows) or latin-1"
+    with path.open("rb") as file:
+        likely = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else likely
+    return NotText(f"not {name} text: {what}", where=where, remedy=f"name the file's encoding: --encoding {likely}")

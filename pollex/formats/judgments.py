@@ -1,0 +1,229 @@
+"""Judgments as arrays, from the records of a table, and the whole questionnaire: also what only people answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pollex.calibration.judgments import NOBODY, Judgments, codes_of
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.errors import BadInput, BadLabels, WrongUse
+from pollex.formats.answer_shapes.shape import Records, place_of
+from pollex.formats.answers import AnswerTable
+from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
+from pollex.measures.arrays import Bools, Floats, Ints
+
+MAIN_NAMES = ("q0", "overall")
+"""What the main question is called where nobody named it."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentTable:
+    """What people said about the texts of a table of answers.
+
+    Attributes:
+        judgments: Rows are those of the answers' X.
+        questionnaire: The questions of the answers, then those that only people answer.
+        groups: By column of the table, the value of each text of the answers; empty where it has none.
+        faults: What was left out, or is worth knowing.
+        incomplete: Text and judge of the rows that have an empty cell where an answer should be.
+    """
+
+    judgments: Judgments
+    questionnaire: Questionnaire
+    groups: Mapping[str, tuple[str, ...]]
+    faults: tuple[Fault, ...] = ()
+    incomplete: tuple[tuple[str, str | None], ...] = ()
+
+
+def judgment_table(
+    records: Records,
+    answers: AnswerTable,
+    *,
+    main: str | None = None,
+    nominal: Collection[str] = (),
+    questionnaire: Questionnaire | None = None,
+) -> JudgmentTable:
+    """Judgments from records.
+
+    Args:
+        main: Id of the main question; None: the one called Q0 or overall, or the only one that people answered.
+        nominal: Questions whose options have no order.
+        questionnaire: Of a fitted calibrator; None: of the answers, and what only people answer.
+
+    Raises:
+        BadInput: No judgment is of a text that has answers.
+        BadLabels: All answers to the main question are alike.
+        WrongUse: No question is called so, or which is the main one has to be said.
+    """
+    value = numbers(records.option)
+    row = codes(records.text, answers.texts)
+    _require_joined(records, answers, row)
+    faults = _unreadable(records, row, value)
+    usable = (row >= 0) & ~np.isnan(value)
+    if not usable.any():
+        why = "; ".join(map(str, faults))
+        raise BadInput(f"no judgment can be used; {why}", where=records.where(0), remedy="give answers as numbers")
+    if questionnaire is None:
+        questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
+    else:
+        odd = _strangers(records, questionnaire, usable)
+    faults += odd
+    question = codes(records.question, [scale.question for scale in questionnaire.scales])
+    answer = _places(questionnaire, question, value)
+    known = usable & (question >= 0)
+    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "mend each")
+    judgments = _judgments(records, row, question, answer, known & (answer >= 0))
+    judgments, same = _informative(judgments, questionnaire)
+    groups, several = groups_of(records, answers.texts)
+    faults += [*same, *several, *_doubled(judgments, answers), *_rare(judgments), *_blank(records)]
+    return JudgmentTable(judgments, questionnaire, groups, tuple(faults), _incomplete(records))
+
+
+def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
+    if not (row >= 0).any():
+        here = ", ".join(map(repr, list(dict.fromkeys(records.text))[:3])) or "none"
+        there = ", ".join(map(repr, answers.texts[:3]))
+        raise BadInput(
+            f"no judgment is of a text that has answers: judged are {here}, answered {there}",
+            where=records.where(0) if len(records) else "",
+            remedy="use the same text_id in both tables",
+        )
+
+
+def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
+    remedy = "give each text answers, or leave its judgments out"
+    return [
+        *fault("judgment", "whose text has no answers", row < 0, records.said, remedy),
+        *fault(
+            "judgment",
+            "whose answer is no number",
+            (row >= 0) & np.isnan(value),
+            records.said,
+            "number the answers",
+        ),
+    ]
+
+
+def _questionnaire(
+    records: Records,
+    answers: AnswerTable,
+    usable: Bools,
+    value: Floats,
+    main: str | None,
+    nominal: Collection[str],
+) -> tuple[Questionnaire, list[Fault]]:
+    """The answers' questions, and those that only people answer, with the answers that occur."""
+    asked = {scale.question for scale in answers.scales}
+    own = sorted({name for name in records.question if name not in asked}, key=naturally)
+    loose = frozenset(nominal) | records.nominal
+    of_own = codes(records.question, own)
+    values = {name: np.unique(value[usable & (of_own == place)]).tolist() for place, name in enumerate(own)}
+    alike = [f"{name!r} with {len(found)}" for name, found in values.items() if len(found) < 2]
+    people = [Scale(n, tuple(found), n not in loose, asked=False) for n, found in values.items() if len(found) > 1]
+    scales = (*(replace(each, ordinal=each.ordinal and each.question not in loose) for each in answers.scales), *people)
+    names = [scale.question for scale in scales]
+    if strangers := sorted(set(nominal) - set(names)):
+        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
+    judged = list(dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use))
+    chosen = _main(main, names, judged)
+    faults = told("question", "that only people answer, with fewer than two answers", alike, "leave each out")
+    return Questionnaire(scales, chosen), faults
+
+
+def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
+    known = {scale.question for scale in questionnaire.scales}
+    alien = usable & np.array([name not in known for name in records.question], dtype=bool)
+    return fault("judgment", "whose question the questionnaire doesn't have", alien, records.said)
+
+
+def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
+    if main is not None:
+        if main not in names:
+            raise WrongUse(f"no question is called {main!r}", remedy=f"--main is one of {', '.join(names)}")
+        return main
+    answered = [name for name in names if name in judged]
+    found = [name for wanted in MAIN_NAMES for name in answered if name.lower() == wanted]
+    if not found and len(answered) == 1:
+        found = answered
+    if not found:
+        raise WrongUse("which question is the main one?", remedy=f"name it: --main, one of {', '.join(names)}")
+    return found[0]
+
+
+def _places(questions: Questionnaire, question: Ints, value: Floats) -> Ints:
+    """Place of the option that each judgment is `[record]`; −1 where its question has none of that value."""
+    place = np.full(len(value), -1, dtype=np.int64)
+    for number, scale in enumerate(questions.scales):
+        mine, values = np.flatnonzero(question == number), np.array(scale.values)
+        same = value[mine, None] == values
+        place[mine] = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    return place
+
+
+def _judgments(records: Records, row: Ints, question: Ints, answer: Ints, keep: Bools) -> Judgments:
+    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=naturally)
+    judge = codes_of(records.judge, judges)
+    return Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
+
+
+def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Fault]]:
+    """Those of questions to which people gave more than one answer.
+
+    Raises:
+        BadLabels: The main question is not among them.
+    """
+    pairs = np.unique(np.stack([judgments.question, judgments.answer], axis=1), axis=0)
+    several = np.bincount(pairs[:, 0], minlength=len(questions.scales))
+    main = questions.index()
+    if several[main] < 2:
+        n = int((judgments.question == main).sum())
+        what = f"all {n} answers to the main question {questions.main!r} are alike" if n else (
+            f"nobody answered the main question {questions.main!r}"
+        )  # fmt: skip
+        raise BadLabels(what, remedy="add judgments that differ, or name another question with --main")
+    alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
+    what = "with the same answer from everybody, which teaches nothing"
+    return judgments.where(several[judgments.question] > 1), told("question", what, alone)
+
+
+def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
+    """A judge who answered a question of a text more than once: all are learnt from."""
+    known = judgments.where(judgments.judge != NOBODY)
+    keys = np.stack([known.row, known.question, known.judge], axis=1)
+    again = np.ones(len(keys), dtype=bool)
+    again[np.unique(keys, axis=0, return_index=True)[1]] = False
+
+    def said(n: int) -> str:
+        return f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}"
+
+    extra = np.flatnonzero(again)
+    pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
+    shown = extra[first_of_each(pairs)]
+    what = "of a text judged again by the same judge: used, and no further label"
+    return fault("case", what, shown, said, left_out=False)
+
+
+def _rare(judgments: Judgments) -> list[Fault]:
+    n = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judgments.judges))
+    what = "with one label only: predicted mostly by the shared part"
+    return fault("judge", what, n == 1, lambda judge: judgments.judges[judge], left_out=False)
+
+
+def _blank(records: Records) -> list[Fault]:
+    rows = np.array(records.blank, dtype=np.int64)
+    what = "with an empty cell where an answer should be: other answers there count"
+    return fault("row", what, rows, lambda n: place_of(records.rows[n]), left_out=False)
+
+
+def _incomplete(records: Records) -> tuple[tuple[str, str | None], ...]:
+    """Text and judge of the rows with an empty cell, as far as they have other answers."""
+    blank = set(records.blank)
+    found = {
+        row: (text, judge)
+        for row, text, judge in zip(records.row, records.text, records.judge, strict=True)
+        if row in blank
+    }
+    return tuple(found[row] for row in sorted(found))

@@ -1,0 +1,206 @@
+"""What a log's thumbs mean: the usual spellings, spellings of one's own, and numeric ratings."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pollex.conversations.conversation import Label
+from pollex.errors import BadInput, WrongUse
+from pollex.text import printable
+
+POSITIVE = """
+    up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, yes, y, positive, pos, good, like, liked, love,
+    loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy
+"""
+NEGATIVE = """
+    down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, no, n, negative, neg, bad, dislike,
+    disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted, failure,
+    unsolved, unresolved, unhappy
+"""
+MISSING = frozenset(["", "none", "null", "nil", "na", "n/a", "-", "?", "unknown", "unrated", "unlabelled", "unlabeled"])
+"""What stands for no label at all. `nan` isn't among them: it is a computation that went wrong."""
+
+_COMPARISON = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "=": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+_SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
+
+
+class Rule(Protocol):
+    """Tells whether a label's value belongs to a class."""
+
+    def matches(self, value: str | float) -> bool:
+        """`value` is a folded spelling, or a number where the log's value reads as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A rating above or below a bound."""
+
+    sign: str
+    bound: float
+
+    def matches(self, value: str | float) -> bool:
+        return isinstance(value, float) and _COMPARE[self.sign](value, self.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """One of some words, folded."""
+
+    words: frozenset[str]
+
+    def matches(self, value: str | float) -> bool:
+        return _key(value) in self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Turns a log's values into labels."""
+
+    positive: Rule
+    negative: Rule
+
+    @classmethod
+    def of(cls, positive: str | None, negative: str | None) -> Verdicts:
+        """The usual spellings, or what `--positive` and `--negative` say instead.
+
+        Raises:
+            WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
+        """
+        rules = _rule(positive, "--positive", POSITIVE), _rule(negative, "--negative", NEGATIVE)
+        compared = [isinstance(rule, Comparison) for rule in rules]
+        if any(compared) and (positive is None or negative is None):
+            missing = "--negative" if negative is None else "--positive"
+            raise WrongUse("a rating needs a bound on both sides", remedy=f"add {missing}, for example '<=2'")
+        return cls(*_apart(rules, (positive, negative)))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are compared as numbers; a number that is on neither side is no label then."""
+        return isinstance(self.positive, Comparison) or isinstance(self.negative, Comparison)
+
+    def label(self, value: object) -> Label:
+        """The label behind a value; the mean counts for a list of ratings.
+
+        Raises:
+            BadInput: The value isn't known, or isn't one that a label can have.
+            WrongUse: The value matches both sides.
+        """
+        folded = _folded(value)
+        if folded in MISSING:
+            return Label.NONE
+        good, bad = self.positive.matches(folded), self.negative.matches(folded)
+        if good and bad:
+            raise WrongUse(f"the label {value!r} matches --positive and --negative", remedy="draw the bounds apart")
+        if good or bad:
+            return Label.POSITIVE if good else Label.NEGATIVE
+        if self.numeric and isinstance(folded, float):
+            return Label.NONE
+        raise _unknown(value, self)
+
+
+def _rule(text: str | None, option: str, usual: str) -> Rule:
+    if text is None:
+        return _spellings(usual)
+    if found := _COMPARISON.fullmatch(text):
+        return Comparison(found.group(1), float(found.group(2)))
+    if text.strip()[:1] in ("<", ">", "="):
+        raise WrongUse(f"{option} {text} can't be read", remedy="write a comparison like '>=4', or spellings: up,great")
+    return _spellings(text)
+
+
+def _spellings(words: str) -> Spellings:
+    return Spellings(frozenset(_key(_folded(word)) for word in words.split(",")))
+
+
+def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
+    """Spellings that the user gave to one side leave the usual ones of the other."""
+    positive, negative = rules
+    if not isinstance(positive, Spellings) or not isinstance(negative, Spellings):
+        return rules
+    if given[0] is None:
+        return Spellings(positive.words - negative.words), negative
+    if given[1] is None:
+        return positive, Spellings(negative.words - positive.words)
+    if both := positive.words & negative.words:
+        raise WrongUse(f"{min(both)!r} is in --positive and --negative", remedy="give each spelling one side")
+    return rules
+
+
+def _folded(value: object) -> str | float:
+    """A number where the value reads as one, else its spelling without case, spaces and emoji variants."""
+    if isinstance(value, list):
+        return _mean(value)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return _finite(value)
+    if not isinstance(value, str):
+        inside = ", ".join(value) if isinstance(value, dict) else type(value).__name__
+        raise BadInput(
+            f"the label is an object ({printable(inside, 60)})", remedy="name the field inside it: --label-field a.b"
+        )
+    text = value.strip()
+    if _NUMBER.fullmatch(text):
+        return _finite(float(text))
+    text = _EMOJI_VARIANTS.sub("", text).casefold()
+    return text if text in MISSING else _SPACES.sub("_", text)
+
+
+def _key(folded: str | float) -> str:
+    """A spelling for a number too, the same for 1, 1.0 and "01"."""
+    return f"{folded:.17g}" if isinstance(folded, float) else folded
+
+
+def _mean(ratings: list[object]) -> str | float:
+    """The mean of a list of ratings, missing ones left out; no label if none is left."""
+    folded = [rating for rating in map(_folded, ratings) if rating not in MISSING]
+    numbers = [rating for rating in folded if isinstance(rating, float)]
+    if len(numbers) < len(folded):
+        raise BadInput("the label is a list, and not of numbers", remedy="give one label a conversation")
+    return math.fsum(numbers) / len(numbers) if numbers else ""
+
+
+def _finite(number: float) -> float:
+    try:
+        value = float(number)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise BadInput(f"the label is {value}, no number", remedy="leave the field empty where there is no label")
+    return value
+
+
+def _unknown(value: object, verdicts: Verdicts) -> BadInput:
+    if verdicts.numeric:
+        return BadInput(
+            f"the label {value!r:.60} isn't a number", remedy="leave --positive and --negative to spellings"
+        )
+    advice = "for ratings: --positive '>=4' --negative '<=2'"
+    if not isinstance(_folded(value), float):
+        advice = "others: --positive A,B --negative C,D"
+    return BadInput(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+
+
+def _known(verdicts: Verdicts) -> str:
+    """The usual spellings by their pairs, or those that the user gave."""
+    if verdicts == Verdicts.of(None, None):
+        return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
+    words = [sorted(rule.words)[:8] for rule in (verdicts.positive, verdicts.negative) if isinstance(rule, Spellings)]
+    return printable(" and ".join(", ".join(side) for side in words), 200)

@@ -1,0 +1,35 @@
+"""The log shapes that are known, one module a shape; a new module with a `READER` is all that a new shape takes."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from pollex.errors import BadInput
+from pollex.formats.log_shapes.shape import Reader
+from pollex.text import printable
+
+READERS: tuple[Reader, ...] = tuple(
+    module.READER
+    for name in sorted(found.name for found in pkgutil.iter_modules(__path__))
+    if hasattr(module := import_module(f"{__name__}.{name}"), "READER")
+)
+
+
+def reader_of(fields: Mapping[str, Any]) -> Reader:
+    """The one reader whose shape a row has.
+
+    Raises:
+        BadInput: No shape fits, or more than one does.
+    """
+    fitting = [reader for reader in READERS if reader.recognises(fields)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        shapes = " and ".join(reader.name for reader in fitting)
+        raise BadInput(f"the row has the shape of {shapes}", remedy="say which field holds the turns: --messages-field")
+    shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
+    have = printable(", ".join(list(fields)[:12]), 200) or "no field"
+    raise BadInput(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")

@@ -1,0 +1,49 @@
+"""A row a conversation, the turns as OpenAI writes them."""
+
+from __future__ import annotations
+
+from pollex.errors import BadInput
+from pollex.formats.log_shapes.shape import Draft, Fields, Reader
+from pollex.formats.log_shapes.turns import is_list_of_turns, turns_of
+
+NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
+
+
+def read_field(fields: Fields, name: str) -> Draft:
+    """The turns from one field.
+
+    Raises:
+        BadInput: The field is missing or its turns can't be read.
+    """
+    if name not in fields:
+        raise BadInput(f"the row has no field {name!r}", remedy="name the field with the turns: --messages-field")
+    return Draft(turns_of(fields[name]), {key: value for key, value in fields.items() if key != name})
+
+
+def _candidates(fields: Fields) -> list[str]:
+    """Fields that hold turns; one that is null counts where no other does, for a conversation without turns."""
+    named = [name for name in NAMES if name in fields]
+    return [name for name in named if is_list_of_turns(fields[name])] or [n for n in named if fields[n] is None]
+
+
+def _read(fields: Fields) -> Draft:
+    candidates = _candidates(fields)
+    if len(candidates) > 1:
+        both = " and ".join(candidates)
+        raise BadInput(f"turns may be in {both}", remedy=f"say which: --messages-field {candidates[0]}")
+    return read_field(fields, candidates[0])
+
+
+READER = Reader(
+    name="messages",
+    shape='a row a conversation, "messages": [{"role": "user", "content": "…"}, …]',
+    recognises=lambda fields: bool(_candidates(fields)),
+    read=_read,
+    example=(
+        {
+            "id": "a",
+            "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}],
+            "thumbs": "up",
+        },
+    ),
+)

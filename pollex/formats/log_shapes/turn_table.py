@@ -1,0 +1,55 @@
+"""A flat table: a row a turn, rows of one conversation share its id."""
+
+from __future__ import annotations
+
+import math
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.log_shapes.shape import Draft, Fields, Reader
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of, text_of
+
+POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
+
+
+def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in fields), None)
+
+
+def _recognises(fields: Fields) -> bool:
+    text = _named(fields, TEXT_NAMES)
+    return _named(fields, ROLE_NAMES) is not None and text is not None and not isinstance(fields[text], dict)
+
+
+def _position(name: str, value: object) -> float:
+    try:
+        position = float(value) if isinstance(value, int | float | str) else math.nan
+    except ValueError:
+        position = math.nan
+    if not math.isfinite(position):
+        raise BadInput(f"{name} is {value!r:.40}, not a number", remedy="number the turns in the order they were said")
+    return position
+
+
+def _read(fields: Fields) -> Draft:
+    role, text, position = (_named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES))
+    if role is None or text is None:
+        raise BadInput("the row has no role or no text", remedy="give every row of the table both")
+    return Draft(
+        turns=(Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
+        rest={key: value for key, value in fields.items() if key not in (role, text, position)},
+        position=None if position is None else _position(position, fields[position]),
+    )
+
+
+READER = Reader(
+    name="flat table",
+    shape="a row a turn: conversation_id, turn, role, text",
+    recognises=_recognises,
+    read=_read,
+    example=(
+        {"conversation_id": "a", "turn": 2, "role": "assistant", "text": "Good day", "thumbs": "up"},
+        {"conversation_id": "a", "turn": 1, "role": "user", "text": "Hello", "thumbs": "up"},
+    ),
+    row_is_turn=True,
+)

@@ -1,0 +1,138 @@
+"""Tables of answers and of judgments, read from files: CSV, TSV, JSON lines, JSON or Parquet, in any known shape."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput, NotText
+from pollex.formats.answer_shapes import shape_of
+from pollex.formats.answer_shapes.shape import Records, Shape, Side
+from pollex.formats.answers import AnswerTable, answer_table
+from pollex.formats.columns import Fault, told
+from pollex.formats.csv_rows import unguarded
+from pollex.formats.files import find_files, rows_of
+from pollex.formats.json_rows import Row
+from pollex.formats.judgments import JudgmentTable, judgment_table
+from pollex.text import writable
+
+Sources = str | Path | Sequence[str | Path]
+
+ENCODING = "utf-8-sig"
+GUARDED = (".csv", ".tsv")
+"""Endings of files whose cells may have an apostrophe before an id such as =1+1: pollex puts it there."""
+
+
+def read_answers(
+    sources: Sources,
+    *,
+    scales: Sequence[Scale] | None = None,
+    options: Mapping[str, Sequence[float]] | None = None,
+    nominal: Collection[str] = (),
+) -> AnswerTable:
+    """Answer distributions of texts.
+
+    Args:
+        sources: Files, globs, or `-`.
+        scales: The questions of a fitted calibrator; None: those of the table.
+        options: By question, the options that it allows; the others' are those that occur.
+        nominal: Questions whose options have no order.
+
+    Raises:
+        BadInput: A file that can't be read, has no known shape, or holds nothing that can be used.
+        WrongUse: A source names nothing.
+    """
+    records, bad_rows = _records(sources, "answers")
+    table = answer_table(records, scales=scales, options=options, nominal=nominal)
+    return AnswerTable(table.texts, table.X, table.scales, table.groups, (*bad_rows, *table.faults))
+
+
+def read_judgments(
+    sources: Sources,
+    answers: AnswerTable,
+    *,
+    main: str | None = None,
+    nominal: Collection[str] = (),
+    questionnaire: Questionnaire | None = None,
+) -> JudgmentTable:
+    """What people said about the texts of a table of answers.
+
+    Args:
+        sources: Files, globs, or `-`.
+        main: Id of the main question; None: the one called Q0 or overall, or the only one that people answered.
+        nominal: Questions whose options have no order.
+        questionnaire: Of a fitted calibrator; None: of the answers, and what only people answer.
+
+    Raises:
+        BadInput: A file that can't be read or has no known shape, or nothing joins.
+        BadLabels: All answers to the main question are alike.
+        WrongUse: No question is called so, or which is the main one has to be said.
+    """
+    joined = {*answers.texts, *(scale.question for scale in answers.scales)}
+    records, bad_rows = _records(sources, "judgments", joined)
+    table = judgment_table(records, answers, main=main, nominal=nominal, questionnaire=questionnaire)
+    faults = (*bad_rows, *table.faults)
+    return JudgmentTable(table.judgments, table.questionnaire, table.groups, faults, table.incomplete)
+
+
+def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Fault]]:
+    """Records of all files, and the rows that could not be read.
+
+    Args:
+        joined: Ids of the other table.
+    """
+    files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
+    read = {file: _rows(file) for file in files}
+    good = {file: [row for row in rows if isinstance(row, Row)] for file, rows in read.items()}
+    perhaps_ours = {file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED}
+    good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
+    bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
+    tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
+    return reduce(Records.joined, tables), told("row", "that can't be read", bad)
+
+
+def _rows(file: str) -> list[Row | BadRow]:
+    try:
+        return [_writable(row) for row in rows_of(file, ENCODING)]
+    except NotText as error:  # tables have one encoding, so there is none to name
+        raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
+
+
+def _writable(row: Row | BadRow) -> Row | BadRow:
+    """Ids and names are written again: into a calibrator, predictions, a page."""
+    return replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row
+
+
+def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Shape:
+    try:
+        return shape_of(rows, side)
+    except BadInput as error:
+        if rows:
+            raise
+        why = f", as its rows can't be read: {bad[0]}" if bad else ""
+        raise BadInput(error.what + why, where=file, remedy=error.remedy) from None
+
+
+def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
+    """Rows of a file with the cells and the names of columns that they had before we wrote them.
+
+    A file in which one of them stands with the apostrophe and bare was not written by us, and stays as it is. An id
+    that the other table has as it stands here stays, too.
+    """
+    texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
+    bare = {text: own for text in texts if text not in joined and (own := unguarded(text)) != text}
+    if not bare or texts & (set(bare.values()) - bare.keys()):
+        return list(rows)
+    return [
+        replace(row, fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()})
+        for row in rows
+    ]
+
+
+def _own(value: Any, bare: Mapping[str, str]) -> Any:
+    return bare.get(value, value) if isinstance(value, str) else value

@@ -1,0 +1,238 @@
+"""Questions with references, answers to them and people's grades, read from files and joined by id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.conversations.references import Case, Cases, Evidence
+from pollex.errors import BadInput
+from pollex.formats.csv_rows import unguarded
+from pollex.formats.fields import ReadOptions
+from pollex.formats.files import find_files, rows_of
+from pollex.formats.json_rows import Row
+from pollex.text import count, parse_json, writable
+
+IDS = ("question_id", "id")
+QUESTIONS = ("question", "prompt", "instruction")
+REFERENCES = ("reference", "reference_answer")
+EVIDENCES = ("evidences", "evidence")
+CATEGORIES = ("category",)
+SUBCATEGORIES = ("subcategory",)
+ANSWERS = ("answer", "response")
+SYSTEMS = ("answered_by", "model")
+HUMANS = ("human", "human_grade", "human_rating", "human_score")
+LISTED = 10
+
+TABLES = (".csv", ".tsv")
+"""Files with cells, which may be guarded."""
+
+
+def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None) -> Cases:
+    """Questions with references from JSON, JSON lines, CSV or Parquet.
+
+    Raises:
+        BadInput: A file can't be read, has no question in it, or more bad rows than `max_bad`.
+    """
+    options = options or ReadOptions()
+    found: dict[str, Case] = {}
+    bad: list[BadRow] = []
+    for row in _rows(sources, options):
+        case = row if isinstance(row, BadRow) else _case(row, options, human_field)
+        if isinstance(case, Case) and found.setdefault(case.id, case) != case:
+            case = BadRow(row.source, row.line, f"another question has the id {case.id!r}", "give it an id of its own")
+        if isinstance(case, BadRow):
+            bad.append(case)
+    _check(sources, len(found), bad, options.max_bad)
+    if options.category_field and not any(case.category for case in found.values()):
+        what = f"no question has a category in {options.category_field!r}"
+        raise BadInput(what, where=", ".join(sources), remedy="check --category-field")
+    return Cases(tuple(found.values()), tuple(bad))
+
+
+def with_answers(
+    cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+) -> Cases:
+    """The cases with answers from other files, by id: those of `pollex answer`, or any rows with an id and an answer.
+
+    Raises:
+        BadInput: As `read_cases`; also where no answer is to any of the questions.
+    """
+    options = options or ReadOptions()
+    by_id = {case.id: case for case in cases}
+    given: dict[str, Case] = {}
+    bad: list[BadRow] = []
+    strangers = 0
+    for row in _rows(sources, options):
+        answer = row if isinstance(row, BadRow) else _answered(row, by_id, options, human_field)
+        if answer is None:
+            strangers += 1
+        elif isinstance(answer, BadRow):
+            bad.append(answer)
+        elif given.setdefault(answer.id, answer) != answer:
+            bad.append(BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id"))
+    _check(sources, len(given), bad, options.max_bad)
+    notes = [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"] if strangers else []
+    left = sum(case.id not in given and case.answer is None for case in cases)
+    notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
+    merged = tuple(given.get(case.id, case) for case in cases)
+    return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
+
+
+def with_humans(
+    cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+) -> Cases:
+    """The cases with people's grades from other files, by id.
+
+    Raises:
+        BadInput: As `read_cases`; also where no grade is of any of the questions.
+    """
+    options = options or ReadOptions()
+    by_id, given = {case.id: case for case in cases}, dict[str, float]()
+    bad: list[BadRow] = []
+    strangers = 0
+    for row in _rows(sources, options):
+        human = row if isinstance(row, BadRow) else _number(row, [human_field] if human_field else ["grade", *HUMANS])
+        if isinstance(human, BadRow):
+            bad.append(human)
+        elif isinstance(row, Row) and human is not None:
+            id_ = _id(row, options)
+            if id_ not in by_id:
+                strangers += 1
+            elif given.setdefault(id_, human) != human:
+                bad.append(BadRow(row.source, row.line, f"a second grade of {id_!r}", "keep one an id, or their mean"))
+    _check(sources, len(given), bad, options.max_bad)
+    notes = [f"{count(strangers, 'grade is', 'grades are')} of none of the questions"] if strangers else []
+    graded = (case.model_copy(update={"human": given[case.id]}) if case.id in given else case for case in cases)
+    return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
+
+
+def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
+    """The cases without people's grades that lie off the scale: these are told of, never clipped or rescaled."""
+    off = {case.id for case in cases if case.human is not None and not lowest <= case.human <= highest}
+    if not off:
+        return cases
+    kept = tuple(case.model_copy(update={"human": None}) if case.id in off else case for case in cases)
+    what = count(len(off), "of people's grades is", "of people's grades are")
+    note = f"{what} off the scale from {lowest:g} to {highest:g}, and left out"
+    return Cases(kept, cases.bad_rows, (*cases.notes, note))
+
+
+def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:
+    for source in find_files(sources):
+        rows = rows_of(source, options.encoding)
+        yield from map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
+
+
+def _unguarded(row: Row | BadRow) -> Row | BadRow:
+    """A table's row as it was before cells were guarded: answers are graded, and ids joined, as they were given."""
+    if isinstance(row, BadRow):
+        return row
+    return replace(row, fields={name: unguarded(value) for name, value in row.fields.items()})
+
+
+def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | BadRow:
+    question, reference = (_text(row.fields, names) for names in (QUESTIONS, REFERENCES))
+    if not question:
+        return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
+    evidences = _evidences(row.fields)
+    if evidences is None:
+        return BadRow(row.source, row.line, "evidences are no list of url and quote", "mend or remove them")
+    human = _number(row, [human_field] if human_field else HUMANS)
+    if isinstance(human, BadRow):
+        return human
+    return Case(
+        id=_id(row, options),
+        question=question,
+        reference=reference,
+        evidences=evidences,
+        category=_text(row.fields, [options.category_field] if options.category_field else CATEGORIES),
+        subcategory=_text(row.fields, SUBCATEGORIES),
+        answer=_text(row.fields, ANSWERS) or None,
+        answered_by=_text(row.fields, SYSTEMS),
+        human=human,
+        unanswered=_why_unanswered(row),
+    )
+
+
+def _answered(
+    row: Row, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
+) -> Case | BadRow | None:
+    """The case that a row answers, with that answer; None where it is none of them."""
+    case = by_id.get(_id(row, options))
+    if case is None:
+        return None
+    asked = _text(row.fields, QUESTIONS)
+    if asked and asked != case.question:
+        reason = f"answers another question than the one called {case.id!r}"
+        return BadRow(row.source, row.line, reason, "use the file it was made for")
+    human = _number(row, [human_field] if human_field else HUMANS)
+    if isinstance(human, BadRow):
+        return human
+    changes = {
+        "answer": _text(row.fields, ANSWERS) or None,
+        "answered_by": _text(row.fields, SYSTEMS),
+        "human": case.human if human is None else human,
+        "unanswered": _why_unanswered(row),
+    }
+    return case.model_copy(update=changes)
+
+
+def _why_unanswered(row: Row) -> str:
+    """What `pollex answer` says of a question without an answer."""
+    outcome = str(row.fields.get("outcome") or "")
+    return "" if outcome in ("", "answered") else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
+
+
+def _id(row: Row, options: ReadOptions) -> str:
+    names = [options.id_field] if options.id_field else IDS
+    given = _text(row.fields, names)
+    # A question without an id is known by its words, which are the same in every file.
+    return given or hashlib.sha256(_text(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+    value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = "\n".join(value)
+    return value.strip() if isinstance(value, str) else "" if isinstance(value, dict | list | bool) else str(value)
+
+
+def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
+    value: Any = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
+    if isinstance(value, str):  # as a cell of CSV has it
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return None
+    if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("quote") for item in value):
+        return None
+    return tuple(Evidence(url=_text(item, ["url"]), quote=_text(item, ["quote"])) for item in value)
+
+
+def _number(row: Row, names: Sequence[str]) -> float | BadRow | None:
+    value = next((row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None)
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        number = float(value)
+    except (TypeError, ValueError):
+        return BadRow(row.source, row.line, f"no grade: {str(value)[:40]!r}", "write a number")
+    return number if abs(number) < float("inf") else BadRow(row.source, row.line, "no grade", "write a number")
+
+
+def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int) -> None:
+    if len(bad) > most:
+        every = Counter(row.reason for row in bad)
+        listed = "; ".join(str(row) for row in islice(bad, LISTED))
+        what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
+        raise BadInput(what, remedy="mend them, or allow some: --max-bad")
+    if not found:
+        raise BadInput("nothing in it could be used", where=", ".join(sources), remedy="see --help for the fields")

@@ -1,0 +1,185 @@
+"""Files of `pollex judge`: verdicts, what passes, what people are asked, and what they answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.parsing import as_read
+from pollex.conversations.conversation import Conversation, messages_of
+from pollex.errors import UNREADABLE, BadInput
+from pollex.formats.write import draft_of
+from pollex.graphs.judge.run import Decided, Judged, Task
+from pollex.text import parse_json
+
+COLUMNS = {
+    "id": "VARCHAR",
+    "rating": "VARCHAR",
+    "decided_by": "VARCHAR",
+    "reason": "VARCHAR",
+    "entropy": "DOUBLE",
+    "agreement": "DOUBLE",
+    "answered": "INTEGER",
+    "runs": "INTEGER",
+    "planned": "INTEGER",
+    "votes": "MAP(VARCHAR, INTEGER)",
+    "failures": "MAP(VARCHAR, INTEGER)",
+    "judge": "VARCHAR",
+}
+"""What is told of a verdict, with DuckDB's types."""
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def write_lines(path: Path, rows: Rows) -> None:
+    """One JSON object a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+
+
+def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
+    """A verdict as plain values; None where a conversation has no figure."""
+    found = decided.verdict
+    return {
+        "id": found.conversation_id,
+        "rating": decided.rating,
+        "decided_by": decided_by(decided),
+        "reason": reason_of(decided),
+        "entropy": found.entropy,
+        "agreement": found.agreement,
+        "answered": found.answered,
+        "runs": found.runs,
+        "planned": found.planned,
+        "votes": dict(zip(found.options, found.votes, strict=True)),
+        "failures": found.failures,
+        "judge": task.by,
+    }
+
+
+def decided_by(decided: Decided) -> str | None:
+    """Who gave the rating."""
+    if decided.person:
+        return "person"
+    return "ensemble" if decided.rating else None
+
+
+def reason_of(decided: Decided) -> str:
+    """Why there is no rating; empty where there is one."""
+    if decided.rating:
+        return ""
+    return decided.verdict.reason if decided.scorable else "not_scorable"
+
+
+def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> Iterator[dict[str, Any]]:
+    """Conversations that have a rating, ready for fine-tuning; a person's rating has no confidence."""
+    for conversation, decided in pairs:
+        if decided.rating is None:
+            continue
+        by_runs = decided.person is None
+        yield {
+            "messages": messages_of(conversation),
+            "rating": decided.rating,
+            "confidence": decided.verdict.agreement if by_runs else None,
+            "provenance": {
+                **verdict_row(decided, judged.task),
+                "text_hash": conversation.text_hash,
+                "question": judged.task.question.text,
+                "rule": judged.rule.in_words(),
+                "run": judged.run,
+            },
+        }
+
+
+def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> list[dict[str, Any]]:
+    """What people are to answer, the highest entropy first, at the end what no run answered."""
+    rows = [
+        {
+            "id": conversation.id,
+            "question": judged.task.question.text,
+            "options": list(decided.verdict.options),
+            "answer": "",
+            "reason": decided.verdict.reason,
+            "entropy": decided.verdict.entropy,
+            "votes": dict(zip(decided.verdict.options, decided.verdict.votes, strict=True)),
+            "words": decided.verdict.words,
+            "messages": messages_of(conversation),
+        }
+        for conversation, decided in pairs
+        if decided.rating is None and decided.scorable
+    ]
+    return sorted(rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True)
+
+
+class AnswersFile:
+    """What people wrote into the lines that they were given; see `graphs.judging.People`.
+
+    Raises:
+        BadInput: The file can't be read, or a line is no JSON object with `id` and `answer`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._said: dict[str, set[str]] = {}
+        for number, row in lines_of(path):
+            if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
+                remedy = "hand back the file of --for-humans, with options in its field `answer`"
+                raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}", remedy=remedy)
+            if row["answer"].strip():
+                self._said.setdefault(str(row["id"]), set()).add(row["answer"])
+
+    def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
+        """The options chosen for conversations that wait."""
+        chosen = {id_: self._option(id_, asked["options"]) for id_ in asked["conversations"] if id_ in self._said}
+        return {id_: option for id_, option in chosen.items() if option is not None}
+
+    def unused(self, decided: Iterable[Decided]) -> list[str]:
+        """Answers that changed nothing, and why; one that says again what a person said before is none of them."""
+        found = {one.verdict.conversation_id: one for one in decided}
+        told = ((id_, self._why_unused(id_, found.get(id_))) for id_ in self._said)
+        return [f"{id_}: {why}" for id_, why in told if why]
+
+    def _option(self, id_: str, options: Sequence[str]) -> str | None:
+        chosen = {option_of(answer, options) for answer in self._said[id_]}
+        return chosen.pop() if len(chosen) == 1 else None
+
+    def _why_unused(self, id_: str, decided: Decided | None) -> str:
+        if decided is None:
+            return "no such conversation in this run"
+        option = self._option(id_, decided.verdict.options)
+        if option is None:
+            told = ", ".join(sorted(self._said[id_]))
+            return f"no option, or several: {told[:80]}"
+        if option == decided.person:
+            return ""
+        if decided.person:
+            return f"a person has answered {decided.person} before, and that stands"
+        return f"the runs agree on {decided.rating}" if decided.rating else "it can't be judged"
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
+    """Each line's number and JSON value; blank lines are passed over.
+
+    Lines end where JSON's do: `splitlines` would also end them within a text, at U+2028 for example.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, parse_json(line)
+        except ValueError as error:
+            remedy = "mend the line: the file has one JSON object a line"
+            raise BadInput(f"no JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error
+
+
+def option_of(answer: str, options: Sequence[str]) -> str | None:
+    """The option that a person named, whatever the case."""
+    plain = [as_read(option).casefold() for option in options]
+    said = as_read(answer).casefold()
+    return options[plain.index(said)] if plain.count(said) == 1 else None

@@ -1,0 +1,168 @@
+"""Rows of plain values as a file: Parquet, JSON lines or CSV. A file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.formats.csv_rows import guarded
+from pollex.store import journal, lock
+from pollex.store.secret import SALT
+from pollex.text import is_text
+
+Source = str | Path | None
+
+
+def require_writable(path: Path, *read: Source) -> None:
+    """Refuses a place where no file can be written, or one is that is read: before the work, not after it.
+
+    Args:
+        read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
+
+    Raises:
+        WrongUse: It is a folder, lies below a file or in a folder that may not be written, or is a file that is read
+            or of a store.
+    """
+    if path.is_dir():
+        raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
+    if path.suffix == ".parquet" and not is_text(path):
+        raise WrongUse(
+            "no Parquet file can have a name that is no UTF-8 text", where=str(path), remedy="give another name"
+        )
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
+    if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
+        raise WrongUse("it would take the place of what is read", where=str(path), remedy="give another name")
+    where = path.resolve()
+    if where.name in _of_a_store(where.parent):
+        raise WrongUse("it would take the place of a file of the store", where=str(path), remedy="give another name")
+
+
+def _of_a_store(folder: Path) -> frozenset[str]:
+    """What a store can't do without: what is paid for, and the secret by which it is found again."""
+    if not (folder / journal.FILE).exists():
+        return frozenset()
+    from pollex.store import database  # brings DuckDB, which other folders don't need
+
+    return frozenset({database.FILE, journal.FILE, lock.NAME, SALT})
+
+
+def require_apart(*written: Path | None) -> None:
+    """Refuses files of which one would take the place of another.
+
+    Args:
+        written: What the command writes; None is not written.
+    """
+    known: set[Path] = set()
+    for path in (each for each in written if each is not None):
+        if path.resolve() in known:
+            what = "two files would be written there, and one would take the place of the other"
+            raise WrongUse(what, where=str(path), remedy="give each a name of its own")
+        known.add(path.resolve())
+
+
+def _files_of(source: Source) -> Iterable[str]:
+    if source is None:
+        return []
+    if Path(source).is_file():
+        return [str(source)]
+    return (file for file in glob.iglob(str(source), recursive=True) if Path(file).is_file())  # noqa: PTH207 as find_files
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its name when all went well, and is gone when not."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+Rows = Iterable[Mapping[str, Any]]
+FORMATS = (".jsonl", ".csv", ".parquet")
+
+
+def require_format(path: Path, *read: Source) -> None:
+    """Refuses a file that can't be written: before the work, not after it.
+
+    Args:
+        read: What the command reads.
+
+    Raises:
+        WrongUse: The name ends in no format that is known, or nothing can or may be written there.
+    """
+    if path.suffix not in FORMATS:
+        what = f"no format ends in {path.suffix or 'nothing'!r}"
+        raise WrongUse(what, where=str(path), remedy=f"use {', '.join(FORMATS)}")
+    require_writable(path, *read)
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def write_rows(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+    """Writes rows in the format that the name ends in.
+
+    Args:
+        columns: Every field with DuckDB's type for it: of Parquet nothing is inferred.
+    """
+    {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}[path.suffix](path, rows, columns)
+
+
+def _write_jsonl(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
+        for row in rows:
+            line = json.dumps({name: row[name] for name in columns}, ensure_ascii=False)
+            out.write(line.encode("utf-8", "replace").decode() + "\n")
+
+
+def _write_csv(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+    """RFC 4180; cells that a spreadsheet would run are guarded by an apostrophe; lists and objects are JSON."""
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([_cell(row[name]) for name in columns])
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else guarded(value)
+
+
+def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+    with draft_of(path) as draft:
+        lines = draft.with_name(f"{draft.name}.jsonl")
+        try:
+            _write_jsonl(lines, rows, columns)
+            write_parquet_of(lines, draft, columns)
+        finally:
+            lines.unlink(missing_ok=True)
+
+
+def write_parquet_of(lines: Path, path: Path, columns: Mapping[str, str]) -> None:
+    """Writes `path` from the JSON objects in `lines`.
+
+    Args:
+        columns: Every field with DuckDB's type for it. To DuckDB names that differ in case alone are one.
+    """
+    import duckdb  # other formats don't need it
+
+    types = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in columns.items())
+    # A path is a pattern to DuckDB, and folders named like `id=1` would take the columns' place.
+    source = f"read_json(?, format = 'newline_delimited', hive_partitioning = false, columns = {{{types}}})"
+    with duckdb.connect() as database:
+        target = _quoted(str(path))
+        database.execute(f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet)", [glob.escape(str(lines))])  # noqa: S608
+
+
+def _quoted(text: str) -> str:
+    """A text of SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,201 @@
+"""Calls, tokens and cost by stage: planned before a run, used after it, in the same table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pollex.errors import LimitReached, WrongUse
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Outcome, Usage
+from pollex.gateway.tokens import prompt_estimate
+
+
+@dataclass(slots=True)
+class StageUsage:
+    """One row of the table.
+
+    Attributes:
+        asked: Calls that came to an outcome, or that are planned.
+        sent: HTTP calls, attempts included.
+        known: Calls for which nothing was sent: the ledger had the reply, or the prompt was longer than the window.
+        prompt: Tokens read, of the calls that were counted.
+        completion: Tokens written, of the calls that were counted.
+        uncounted: Calls sent whose tokens the endpoint didn't count.
+        outcomes: How many of each kind; they sum to `asked` in a table of what was used.
+    """
+
+    asked: int = 0
+    sent: int = 0
+    known: int = 0
+    prompt: int = 0
+    completion: int = 0
+    uncounted: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def cost(self, price: Price | None) -> float | None:
+        """None where it can't be told: no price, or tokens that nobody counted. Never a guess, never 0 for unknown."""
+        if price is None or self.uncounted:
+            return None
+        return price.cost(self.prompt, self.completion)
+
+    def __iadd__(self, other: StageUsage) -> StageUsage:
+        self.asked += other.asked
+        self.sent += other.sent
+        self.known += other.known
+        self.prompt += other.prompt
+        self.completion += other.completion
+        self.uncounted += other.uncounted
+        self.outcomes += other.outcomes
+        return self
+
+
+@dataclass(slots=True)
+class UsageTable:
+    """Rows by stage, in the order in which stages began.
+
+    Attributes:
+        models: How often each model and fingerprint answered; more than one means that it was swapped during the run.
+    """
+
+    stages: dict[str, StageUsage] = field(default_factory=dict)
+    models: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def stage(self, name: str) -> StageUsage:
+        """The row of a stage, made where there is none."""
+        return self.stages.setdefault(name, StageUsage())
+
+    @property
+    def total(self) -> StageUsage:
+        """The sum of all rows."""
+        total = StageUsage()
+        for row in self.stages.values():
+            total += row
+        return total
+
+    def plan(self, calls: Iterable[Call], *, completion: int) -> None:
+        """Adds calls that would be sent, at an estimated number of tokens to write each."""
+        for call in calls:
+            row = self.stage(call.stage)
+            row.asked += 1
+            row.sent += 1
+            row.prompt += prompt_estimate(call.messages)
+            row.completion += completion
+
+    def settle(self, stage: str, outcome: Outcome) -> None:
+        """Adds a call that came to an outcome."""
+        row = self.stage(stage)
+        row.asked += 1
+        row.known += outcome.attempts == 0
+        row.outcomes[outcome.kind] += 1
+        if outcome.model:
+            self.models[outcome.model, outcome.fingerprint] += 1
+
+    def send(self, stage: str) -> None:
+        """Adds an HTTP call."""
+        self.stage(stage).sent += 1
+
+    def bill(self, stage: str, usage: Usage) -> None:
+        """Adds the tokens of one call that is charged for, or may be: one without a reply too."""
+        row = self.stage(stage)
+        row.uncounted += not usage.known
+        row.prompt += usage.prompt or 0
+        row.completion += usage.completion or 0
+
+
+_PER_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens, in whatever currency the user thinks in.
+
+    Attributes:
+        read: For prompt tokens.
+        written: For completion tokens.
+    """
+
+    read: float
+    written: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.read < math.inf and 0 <= self.written < math.inf):
+            raise WrongUse(
+                f"prices of {self.read:g} and {self.written:g} for a million tokens",
+                remedy="give numbers from 0 on: --price-in, --price-out",
+            )
+
+    def cost(self, prompt: int, completion: int) -> float:
+        """Of that many tokens."""
+        return (prompt * self.read + completion * self.written) / _PER_MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How hard, how long and how much.
+
+    Attributes:
+        concurrency: Most calls out at once; the endpoint may allow fewer.
+        deadline: Seconds after which a sent call is given up. It is not sent again in this run, since the endpoint may
+            be working on it, and bill it.
+        max_attempts: Most times that a call is sent while the network or the server fails.
+        backoff: Seconds, about, before a call that failed is sent again; doubled each further time.
+        max_wait: Most seconds to wait for an endpoint that asks to; beyond, the run pauses.
+        max_calls: Most calls sent, attempts included.
+        max_cost: Most money, known costs plus estimates where the endpoint doesn't count tokens.
+        price: Needed for `max_cost`.
+        failures: So many calls failing in a row pause the run.
+        cut_prompts: So many silently truncated prompts stop the run.
+    """
+
+    concurrency: int = 64
+    deadline: float = 120.0
+    max_attempts: int = 4
+    backoff: float = 0.5
+    max_wait: float = 300.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+    price: Price | None = None
+    failures: int = 10
+    cut_prompts: int = 3
+
+    def __post_init__(self) -> None:
+        counted = min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts)
+        if counted < 1 or not self.deadline > 0:  # NaN is above nothing
+            raise WrongUse("a limit is below 1", remedy="give positive numbers for concurrency, deadline and attempts")
+        for name in ("max_wait", "max_calls", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                option = f"--{name.replace('_', '-')}"
+                raise WrongUse(f"{option} {value:g}", remedy="give a number from 0 on, or leave it out")
+        if self.max_cost is not None and self.price is None:
+            raise WrongUse("--max-cost needs prices", remedy="add --price-in and --price-out")
+
+
+class Budget:
+    """Counts calls and money against `Limits`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.calls = 0
+        self.cost = 0.0
+
+    def take(self) -> None:
+        """Counts one call about to be sent.
+
+        Raises:
+            LimitReached: It may not be sent.
+        """
+        limits = self._limits
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            raise LimitReached(f"--max-calls {limits.max_calls} reached", remedy="resume with a higher limit")
+        if limits.max_cost is not None and self.cost >= limits.max_cost:
+            raise LimitReached(f"--max-cost {limits.max_cost:g} reached", remedy="resume with a higher limit")
+        self.calls += 1
+
+    def spend(self, usage: Usage) -> None:
+        """Adds what a reply cost."""
+        if self._limits.price is not None:
+            self.cost += self._limits.price.cost(usage.prompt or 0, usage.completion or 0)

@@ -1,0 +1,287 @@
+"""Reads a reply as an outcome. Never raises, whatever a server sends, and depends on nothing but reply and call."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Literal
+
+from pollex.gateway.calls import Call, Reply
+from pollex.gateway.outcomes import (
+    Completed,
+    ContextExceeded,
+    Malformed,
+    Outcome,
+    Refused,
+    SilentlyTruncated,
+    Truncated,
+    Usage,
+)
+from pollex.gateway.redaction import redacted
+from pollex.gateway.tokens import prompt_floor
+
+CUT_SHORT = 0.7
+"""A prompt of which the server counted less than this share of the tokens it has at least was cut."""
+
+_CHARACTERS_A_TOKEN = 4
+_REFUSAL = re.compile(
+    r"\s*(?:i(?:'|’)?m (?:very |really )?sorry|i am (?:very |really )?sorry|sorry, (?:but )?i\b|i apologi[sz]e"
+    r"|i(?:'|’)?m (?:unable|not able) to|i am (?:unable|not able) to|i (?:can(?:'|’)?t|cannot|won(?:'|’)?t|can not) )",
+    re.IGNORECASE,
+)
+
+
+def read(reply: Reply, call: Call) -> Outcome | Fault:
+    """What `reply` means: an outcome, or a fault that the gateway has to act on."""
+    fault = fault_of(reply)
+    if fault is not None:
+        return _settled(fault) or fault
+    if reply.problem:
+        return Malformed(detail=f"reply {reply.problem.replace('_', ' ')}", seconds=reply.seconds)
+    try:
+        return _read_completion(json.loads(reply.body), call, reply.seconds)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        detail = f"not a chat completion: {error_text(reply.body)[:120]}"
+        return Malformed(detail=detail, seconds=reply.seconds)
+
+
+def _settled(fault: Fault) -> Outcome | None:
+    if fault.action == "context":
+        return ContextExceeded(detail=fault.detail)
+    if fault.action == "refused":
+        return Refused(detail=fault.detail)
+    return None
+
+
+def _read_completion(body: Mapping[str, Any], call: Call, seconds: float) -> Outcome:
+    choice = body["choices"][0]
+    message = choice["message"]
+    text = _text(message, call)
+    common: dict[str, Any] = {
+        "text": text,
+        "logprobs": _logprobs(choice),
+        "finish_reason": str(choice.get("finish_reason") or ""),
+        "model": redacted(str(body.get("model") or "")),
+        "fingerprint": str(body.get("system_fingerprint") or ""),
+        "usage": read_usage(body.get("usage")),
+        "seconds": seconds,
+    }
+    return _judge(call, text, str(message.get("refusal") or ""), common)
+
+
+def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outcome:
+    if cut := _cut_prompt(common["usage"], call):
+        return SilentlyTruncated(detail=cut, **common)
+    if refusal:
+        return Refused(detail=refusal, **common)
+    if common["finish_reason"] == "content_filter":
+        return Refused(detail="content filter", **common)
+    if common["finish_reason"] == "length" and not _asked_for_one_token(call):
+        return Truncated(detail="stopped at the token limit", **common)
+    if common["finish_reason"] in {"error", "abort"}:
+        return Malformed(detail=f"finish reason {common['finish_reason']}", **common)
+    if not text.strip():
+        return Refused(detail="empty answer", **common)
+    if call.schema is not None and "{" not in text and _REFUSAL.match(text):
+        return Refused(detail=text.strip()[:200], **common)
+    return Completed(**common)
+
+
+def _asked_for_one_token(call: Call) -> bool:
+    """An answer of one token always ends at the limit."""
+    return call.max_tokens == 1
+
+
+def _text(message: Mapping[str, Any], call: Call) -> str:
+    """What the model wrote: a string, text parts, or the arguments of the tool call that the answer was asked as.
+
+    Some servers write words, or none, beside that call; of several calls the last counts, as of several objects.
+    """
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
+        content = calls[-1]["function"]["arguments"]
+    if content is not None and not isinstance(content, str):
+        raise TypeError("content is no text")
+    return content or ""
+
+
+def _logprobs(choice: Mapping[str, Any]) -> list[Any] | None:
+    logprobs = choice.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return tokens if isinstance(tokens, list) and tokens else None
+
+
+def read_usage(usage: Any) -> Usage:
+    """Token counts as far as they are there; a prompt of 0 tokens is a count that is not there."""
+    if not isinstance(usage, dict):
+        return Usage()
+    return Usage(
+        prompt=_count(usage, "prompt_tokens") or None,
+        completion=_count(usage, "completion_tokens"),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _count(counts: Any, name: str) -> int | None:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _cut_prompt(usage: Usage, call: Call) -> str:
+    """Says how much of the prompt the server read, where that is less than was sent; else empty."""
+    if usage.prompt is None:
+        return ""
+    # Counting takes time; a prompt with a token for every four characters was hardly cut.
+    characters = sum(len(content) for message in call.messages if isinstance(content := message.get("content"), str))
+    if usage.prompt * _CHARACTERS_A_TOKEN >= characters:
+        return ""
+    least = prompt_floor(call.messages)
+    if usage.prompt >= CUT_SHORT * least:
+        return ""
+    return f"the server read {usage.prompt} of at least {least} prompt tokens"
+
+
+Action = Literal["retry", "wait", "fail", "stop", "refused", "context"]
+"""Send again soon; send again when the endpoint allows; give this call up; give all up; two outcomes of their own."""
+
+_CONTEXT = re.compile(
+    r"context[_ ]length|context window|context[_ ]size|maximum context|prompt is too long|too many (?:input )?tokens"
+    r"|input (?:is )?too long|reduce the length of the (?:messages|prompt|input)"
+    r"|exceeds? the (?:model'?s )?max(?:imum)? (?:input|sequence|model)",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(r"insufficient_(?:quota|balance|credit)|billing|exceeded your current quota|payment", re.IGNORECASE)
+_FILTERED = re.compile(r"content[_ ]?filter|content management policy|content_policy|moderation|flagged", re.IGNORECASE)
+_INVALID = re.compile(r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE)
+"""Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
+_NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
+
+_CHECK_KEY = "check the API key, then resume"
+_REMEDIES: dict[int, tuple[str, str]] = {
+    401: ("key", _CHECK_KEY),
+    402: ("quota", "add credit or raise the quota, then resume"),
+    403: ("key", "check what the API key may use, then resume"),
+    404: ("model", "check the model's name and the base URL, then resume"),
+    405: ("address", "check the base URL, then resume"),
+    407: ("proxy", "check the proxy's user and password, then resume"),
+}
+_RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
+_LONGEST_DETAIL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a reply is no answer.
+
+    Attributes:
+        name: One word, see `Failed.fault`.
+        detail: The endpoint's words on one line, secrets blanked out.
+        remedy: What to do, for faults that stop everything.
+        wait: Seconds that the endpoint asks to wait; None where it doesn't say.
+    """
+
+    name: str
+    action: Action
+    detail: str = ""
+    remedy: str = ""
+    wait: float | None = None
+
+
+def fault_of(reply: Reply) -> Fault | None:
+    """The fault that `reply` is, None for a whole reply with status 200."""
+    if reply.problem == "timeout":
+        return Fault("timeout", "fail", reply.detail)
+    if reply.problem == "connection":
+        return Fault("connection", "retry", reply.detail)
+    if reply.problem == "certificate":
+        return Fault("certificate", "stop", reply.detail, "check the address and its certificate, then resume")
+    if reply.status == HTTPStatus.OK:
+        return None
+    return _status_fault(reply.status, reply.headers, error_text(reply.body))
+
+
+def _status_fault(status: int, headers: Mapping[str, str], text: str) -> Fault:
+    detail = f"HTTP {status} {text}".strip()
+    if 300 <= status < 400:
+        target = redacted(headers.get("location", "another address"))
+        return Fault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _too_many(headers, text, detail)
+    if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
+        return Fault("context", "context", detail)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
+        return Fault("bad_request", "fail", detail)
+    if status >= 500 or status in _RETRIED:
+        return Fault("server", "retry", detail, wait=retry_after(headers))
+    if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
+        return Fault("filter", "refused", detail)
+    if status in _REMEDIES:
+        name, remedy = _REMEDIES[status]
+        return Fault(name, "stop", detail, remedy)
+    return Fault("bad_request", "fail", detail)
+
+
+def _too_many(headers: Mapping[str, str], text: str, detail: str) -> Fault:
+    if _QUOTA.search(text):
+        return Fault("quota", "stop", detail, _REMEDIES[402][1])
+    if _NEVER_FITS.search(text):
+        return Fault("bad_request", "fail", detail)
+    return Fault("rate_limited", "wait", detail, wait=retry_after(headers))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait that a reply's headers ask for; None when they ask for none or for nonsense.
+
+    `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts from the reply's own
+    `Date`, so that a wrong clock on either side does no harm.
+    """
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    if (seconds := _number(value)) is not None:
+        return seconds
+    until, now = _date(value), _date(headers.get("date")) or datetime.now(UTC)
+    return max((until - now).total_seconds(), 0.0) if until else None
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _date(value: str | None) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value or "")
+    except (ValueError, IndexError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def error_text(body: str) -> str:
+    """The code and message of an error body, or its beginning, on one line with secrets blanked out."""
+    try:
+        error = json.loads(body)
+    except (ValueError, RecursionError):
+        error = body
+    if isinstance(error, dict):
+        error = error.get("error", error.get("detail", error.get("message", body)))
+    if isinstance(error, dict):
+        error = " ".join(str(error[name]) for name in ("code", "type", "message") if error.get(name))
+    return redacted(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
+
+
+def _plain(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return re.sub(r"<[^<>]{0,200}>", " ", text[: 20 * _LONGEST_DETAIL])

@@ -1,0 +1,103 @@
+"""When a call is sent again, and when that is over."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from pollex.errors import ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.budget import Limits
+from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncated
+from pollex.gateway.redaction import redacted
+from pollex.gateway.responses import Fault
+
+_MOST_MALFORMED = 3
+_LONGEST_BACKOFF = 30.0
+_SHORTEST_WAIT = 0.1
+
+
+class Patience:
+    """One call's attempts in this run.
+
+    Network and server faults count towards `max_attempts`, malformed replies may come three times, and 429 counts
+    nothing: it costs time, not money, up to `max_wait`.
+    """
+
+    def __init__(self, limits: Limits, jitter: random.Random) -> None:
+        self._limits = limits
+        self._jitter = jitter
+        self._faults = 0
+        self._malformed = 0
+        self._rejected = 0
+        self._rejected_at = 0.0
+
+    def backoff(self, meaning: Fault | Malformed) -> float | None:
+        """Seconds to wait before the call is sent again; None when it is not."""
+        if isinstance(meaning, Malformed):
+            self._malformed += 1
+            return self._spread(self._malformed) if self._malformed < _MOST_MALFORMED else None
+        if meaning.action != "retry":
+            return None
+        self._faults += 1
+        if self._faults >= self._limits.max_attempts:
+            return None
+        return max(meaning.wait or 0.0, self._spread(self._faults))
+
+    def rejection(self, fault: Fault, now: float) -> float:
+        """Seconds for which a 429 stops all sending: what the endpoint asks for, where that is not nothing."""
+        self._rejected += 1
+        if self._rejected == 1:
+            self._rejected_at = now
+        asked = fault.wait or 0.0
+        return asked if asked >= _SHORTEST_WAIT else self._spread(self._rejected)
+
+    def rejected_since(self, now: float) -> float:
+        """When the first 429 came; `now` when none did."""
+        return self._rejected_at if self._rejected else now
+
+    def _spread(self, number: int) -> float:
+        longest = min(_LONGEST_BACKOFF, self._limits.backoff * 2.0 ** (number - 1))
+        return longest * self._jitter.uniform(0.5, 1.5)
+
+
+class Health:
+    """Decides when the way things go should end the run, and in what words.
+
+    Args:
+        where: The endpoint, for messages.
+    """
+
+    def __init__(self, limits: Limits, where: str) -> None:
+        self._limits = limits
+        self._where = redacted(where)
+        self._failed_in_a_row = 0
+        self._cut_prompts = 0
+
+    def of_fault(self, fault: Fault) -> PollexError | None:
+        """The error that ends the run because of one reply."""
+        if fault.action == "stop":
+            return self._say(ModelRefused, fault.detail, fault.remedy)
+        if (fault.wait or 0.0) > self._limits.max_wait:
+            what = f"the endpoint asks to wait {fault.wait:g} s, more than --max-wait {self._limits.max_wait:g}"
+            return self._say(ModelUnavailable, what, "resume later")
+        return None
+
+    def of_starving(self) -> PollexError:
+        """The error that ends a run of which nothing was accepted for `max_wait`."""
+        what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
+        return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
+
+    def of_outcome(self, outcome: Outcome) -> PollexError | None:
+        """The error that ends the run because too many calls came to this."""
+        self._failed_in_a_row = self._failed_in_a_row + 1 if isinstance(outcome, Failed | Malformed) else 0
+        if self._failed_in_a_row >= self._limits.failures:
+            what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
+            return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
+        self._cut_prompts += isinstance(outcome, SilentlyTruncated)
+        if self._cut_prompts >= self._limits.cut_prompts:
+            what = f"the endpoint cuts long prompts without saying so: {outcome.detail}"
+            return self._say(ModelRefused, what, "raise the server's context window (num_ctx in Ollama), then resume")
+        return None
+
+    def _say(self, kind: Callable[..., PollexError], what: str, remedy: str) -> PollexError:
+        return kind(what, where=self._where, remedy=remedy)

@@ -1,0 +1,161 @@
+"""How a request gets to a model and a reply comes back. A wire sends once, never raises, and never reads meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Protocol
+
+import aiohttp
+import httpx2
+from langchain_openai import ChatOpenAI
+from openai import DefaultAioHttpClient, Omit
+
+from pollex.gateway.calls import Reply, Request
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.langchain import ChatModel, ChatModelWire
+from pollex.gateway.redaction import redacted, without
+
+MOST_BYTES = 1 << 20
+"""Of a body that is read and kept."""
+
+MOST_BYTES_WITH_LOGPROBS = 1 << 24
+"""Each token brings its alternatives along, some two kilobytes at twenty of them."""
+
+_CONNECT_SECONDS = 10.0
+_NETWORK_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError, ValueError)
+
+
+class Wire(Protocol):
+    """A way to a model, for one event loop."""
+
+    async def send(self, request: Request, seconds: float) -> Reply:
+        """One attempt, of at most that many seconds by the clock."""
+
+    async def close(self) -> None:
+        """Ends all connections."""
+
+
+def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
+    """A wire to `place` for the running event loop."""
+    return ChatModelWire(place) if isinstance(place, ChatModel) else OpenAIWire(place, concurrency)
+
+
+class OpenAIWire:
+    """A `ChatOpenAI` whose connections are used directly.
+
+    The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply before anybody could
+    save it, and costs three times the processor time. Redirects are not followed, environment proxies not used, nothing
+    is retried.
+
+    Attributes:
+        model: The chat model, for whoever needs a LangChain object; its client and connections are the wire's own.
+    """
+
+    def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
+        self._endpoint = endpoint
+        self._url = endpoint.url("chat/completions")
+        self._http = DefaultAioHttpClient(
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
+            follow_redirects=False,
+            trust_env=False,
+            proxy=endpoint.proxy,
+        )
+        self.model = ChatOpenAI(
+            model=endpoint.model,
+            base_url=endpoint.place,
+            api_key=endpoint.api_key or "none",
+            default_headers=endpoint.headers,
+            max_retries=0,
+            http_async_client=self._http,
+        )
+        self._headers = _headers(self.model.root_async_client.default_headers, endpoint)
+
+    async def send(self, request: Request, seconds: float) -> Reply:
+        """See `Wire`."""
+        cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
+        return await self._send("POST", self._url, request.body, cap, seconds)
+
+    async def fetch(self, path: str, seconds: float) -> Reply:
+        """A document beside the chat operation, for example `models`."""
+        return await self._send("GET", self._endpoint.url(path), None, MOST_BYTES_WITH_LOGPROBS, seconds)
+
+    async def close(self) -> None:
+        """See `Wire`."""
+        await self._http.aclose()
+
+    async def _send(self, method: str, url: str, body: bytes | None, cap: int, seconds: float) -> Reply:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        arriving = _Arriving(cap)
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._http.stream(method, url, content=body, headers=self._headers) as response,
+            ):
+                await arriving.read(response)
+        except TimeoutError:
+            arriving.fail("timeout", f"no whole reply within {seconds:g} s")
+        except _NETWORK_ERRORS as error:
+            certificate = _certificate(error)
+            words = redacted(f"{type(error).__name__}: {certificate or error}", self._endpoint.secrets)
+            arriving.fail("certificate" if certificate else "cut" if arriving.status == 200 else "connection", words)
+        return arriving.reply(self._endpoint.secrets, loop.time() - began)
+
+
+class _Arriving:
+    """A reply while it comes in: what there is of it stays when the rest never comes."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._chunks: list[bytes] = []
+        self._problem: str = ""
+        self._detail = ""
+        self._headers: Mapping[str, str] = {}
+        self.status = 0
+
+    async def read(self, response: httpx2.Response) -> None:
+        self.status, self._headers = response.status_code, response.headers
+        size = 0
+        async for chunk in response.aiter_bytes():
+            self._chunks.append(chunk[: self._cap - size])
+            size += len(chunk)
+            if size > self._cap:
+                self.fail("too_large", f"more than {self._cap} bytes")
+                return
+
+    def fail(self, problem: str, detail: str) -> None:
+        self._problem, self._detail = problem, detail
+
+    def reply(self, secrets: tuple[str, ...], seconds: float) -> Reply:
+        body = b"".join(self._chunks).decode("utf-8", "replace")
+        return Reply(
+            status=self.status,
+            body=without(secrets, body),
+            headers=self._headers,
+            problem=self._problem,  # type: ignore[arg-type]
+            detail=self._detail,
+            seconds=seconds,
+        )
+
+
+def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
+    headers = {name: value for name, value in defaults.items() if isinstance(value, str)}
+    # Uncompressed, so that the cap holds for what arrives; replies are small.
+    headers |= {"Accept-Encoding": "identity"}
+    if endpoint.authorization:
+        headers["Authorization"] = endpoint.authorization
+    else:
+        headers.pop("Authorization", None)
+    return headers
+
+
+def _certificate(error: BaseException | None) -> str:
+    """The words of the TLS error that `error` came from; empty when it came from none."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError | ssl.CertificateError):
+            return str(error)
+        error = error.__cause__ or error.__context__
+    return ""

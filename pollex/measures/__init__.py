@@ -1,0 +1,1 @@
+"""How well: every figure with its interval."""

@@ -1,0 +1,231 @@
+"""Whether what is said to happen with probability p happens that often: smECE, and diagrams of it.
+
+Source: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
+arXiv:2309.12236; the error is computed by the authors' package.
+
+A question with several answers is looked at one answer against the rest.
+
+How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson 1927,
+doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is exact where it has, and
+too wide where those of a text don't all agree. To a bootstrap an answer that none of ten gave is beyond doubt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.intervals import Measured, codes_of_texts, resampled, with_interval
+
+SMECE_RESAMPLES = 200
+MESH = 101
+BINS = 10
+Z = 1.959964
+"""Half width of the 95 % interval of a standard normal variable."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """What a reliability diagram of one answer shows.
+
+    Attributes:
+        mesh: Predicted probabilities `[mesh]` from 0 to 1.
+        curve: How often the answer was given at them, smoothed `[mesh]`.
+        low: Lower end of the curve's 95 % band `[mesh]`. What smoothing itself bends is not in it.
+        high: Upper end.
+        density: How many predictions there are at them, of mean 1 `[mesh]`. Where it is near 0 the curve says nothing.
+        width: Standard deviation of the kernel.
+        bins: The same without smoothing.
+    """
+
+    value: float
+    mesh: Floats
+    curve: Floats
+    low: Floats
+    high: Floats
+    density: Floats
+    width: float
+    smece: Measured
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Judgments whose predicted probabilities are next to each other.
+
+    Attributes:
+        predicted: Mean predicted probability.
+        share: How often the answer was given, with its interval.
+    """
+
+    predicted: float
+    share: Measured
+
+
+def smece(
+    proba: Floats,
+    answer: Ints,
+    text: Ints,
+    rng: np.random.Generator | None = None,
+    resamples: int = SMECE_RESAMPLES,
+) -> tuple[Measured, list[Measured]]:
+    """Smoothed calibration error: mean over the answers, and of each answer against the rest.
+
+    Resampling adds noise to every smoothed share and so drives the error up, by about as much as the sample itself did:
+    the interval is the basic one, drawn out to the value where it would end under it. It is no test of calibration:
+    where there is no error at all, it reaches down to 0 in about half of the samples of 60 and a third of those of 200.
+
+    Args:
+        proba: `[judgment, option]`.
+        answer: Place of the option that was chosen `[judgment]`.
+        text: Which text each judgment is of `[judgment]`.
+    """
+    options = proba.shape[1]
+    if len(answer) < 2:
+        reason = "fewer than two judgments" if len(answer) else "no judgments"
+        nothing = Measured(None, None, None, len(answer), len(answer), reason)
+        return nothing, [nothing] * options
+    hits, codes = np.eye(options)[answer], codes_of_texts(text)
+    values = _errors(proba, hits, np.ones((1, len(answer))))[0]
+    draws = np.concatenate(
+        [np.zeros((0, options)), *(_errors(proba, hits, weights) for weights in resampled(codes, resamples, rng))]
+    )
+    n, texts = len(answer), int(codes.max()) + 1
+    each = [
+        with_interval(float(value), draw, n, texts, kind="basic") for value, draw in zip(values, draws.T, strict=True)
+    ]
+    return with_interval(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), each
+
+
+def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
+    """smECE of each answer `[resample, option]`."""
+    # Seconds to import, for matplotlib and pandas come with it.
+    from relplot import smECE  # type: ignore[import-untyped]
+
+    copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
+    return np.array([[smECE(p, h) for p, h in zip(proba[rows].T, hits[rows].T, strict=True)] for rows in copies])
+
+
+def reliability(
+    proba: Floats,
+    answer: Ints,
+    text: Ints,
+    values: tuple[float, ...],
+    rng: np.random.Generator | None = None,
+    smece_resamples: int = SMECE_RESAMPLES,
+    bins: int = BINS,
+) -> list[Reliability]:
+    """A diagram for each answer; none when there are fewer than two judgments.
+
+    Args:
+        proba: `[judgment, option]`.
+        answer: Place of the option that was chosen `[judgment]`.
+        text: Which text each judgment is of `[judgment]`.
+        values: What each option is worth.
+        rng: None: without intervals of smECE.
+        bins: So many of equal size.
+    """
+    if len(answer) < 2:
+        return []
+    errors = smece(proba, answer, text, rng, smece_resamples)[1]
+    hits = np.eye(len(values))[answer]
+    return [
+        Reliability(
+            value=value,
+            smece=error,
+            bins=_bins(probability, hit, text, bins),
+            **_curve(probability, hit, text),
+        )
+        for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True)
+    ]
+
+
+def smoothed(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float) -> Floats:
+    """Kernel regression of hits on probabilities `[resample, mesh]`.
+
+    The kernel is a normal density that is reflected at 0 and 1, where a plain one would lose mass.
+
+    Args:
+        probability: `[judgment]`.
+        hit: `[judgment]`.
+        weights: `[resample, judgment]`.
+    """
+    kernel, _ = _kernel(probability, mesh, width)
+    below = weights @ kernel
+    shares: Floats = np.divide((weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0)
+    return shares
+
+
+def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
+    """Reflected normal density of each mesh point around each probability, without its norm.
+
+    With five images on either side: what is further away weighs under e⁻⁷ of the nearest, even if the width is 1.
+
+    Returns:
+        `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would round to 0; and
+        these `[mesh]`.
+    """
+    images = np.concatenate([shift + sign * mesh for shift in (-4, -2, 0, 2, 4) for sign in (1, -1)])
+    logs = -(((probability[:, None] - images) / width) ** 2) / 2
+    logs = logs.reshape(len(probability), -1, len(mesh))
+    top = logs.max(axis=(0, 1))
+    return np.exp(logs - top).sum(axis=1), np.exp(top)
+
+
+def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
+    """The smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
+    from relplot import smECE
+
+    width = float(smECE(probability, hit, return_width=True)[1])
+    mesh = np.linspace(0, 1, MESH)
+    kernel, scale = _kernel(probability, mesh, width)
+    density = kernel.sum(axis=0) * scale
+    curve = smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
+    low, high = wilson(curve, _texts_behind(kernel, codes_of_texts(text)))
+    return {
+        "mesh": mesh,
+        "curve": curve,
+        "low": low,
+        "high": high,
+        "density": density / density.mean(),
+        "width": width,
+    }
+
+
+def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
+    """How many texts a smoothed share rests on `[mesh]`: (Σ w)² / Σ w² of what each weighs.
+
+    Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
+
+    Args:
+        kernel: `[judgment, mesh]`.
+        codes: The text of each judgment, from 0 on without gaps `[judgment]`.
+    """
+    weights = np.zeros((int(codes.max()) + 1, kernel.shape[1]))
+    np.add.at(weights, codes, kernel)
+    return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
+
+
+def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Both ends of the 95 % score interval of shares of n, any shape."""
+    p, size = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    below = 1 + Z * Z / size
+    centre = (p + Z * Z / (2 * size)) / below
+    half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _bins(probability: Floats, hit: Floats, text: Ints, bins: int) -> tuple[Bin, ...]:
+    order = np.argsort(probability, kind="stable")
+    parts = [part for part in np.array_split(order, min(bins, len(order))) if len(part)]
+    return tuple(Bin(float(probability[part].mean()), _share(hit[part], text[part])) for part in parts)
+
+
+def _share(hit: Floats, text: Ints) -> Measured:
+    share, texts = float(hit.mean()), len(np.unique(text))
+    low, high = wilson(share, texts)
+    return Measured(share, float(low), float(high), len(hit), texts)

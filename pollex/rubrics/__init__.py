@@ -1,0 +1,1 @@
+"""What is learned and how it scores: questions, answers, rubrics, rubric sets, NetSAT."""

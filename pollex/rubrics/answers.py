@@ -1,0 +1,153 @@
+"""Questions with answer options, and what a judge answered: a distribution, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.rubrics.rubric import Rubric
+
+
+class Option(BaseModel):
+    """One answer that may be given, and what it is worth."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    value: float
+
+
+LIKERT = tuple(
+    Option(text=text, value=value)
+    for text, value in [
+        ("Strongly Disagree", 0.0),
+        ("Disagree", 2.5),
+        ("Neutral", 5.0),
+        ("Agree", 7.5),
+        ("Strongly Agree", 10.0),
+    ]
+)
+"""The five options of RUBICON with their values. Source: Biyani et al. 2024, the evaluation prompt."""
+
+NUMERIC = tuple(Option(text=str(grade), value=(grade - 1) / 9 * 10) for grade in range(1, 11))
+"""Grades from 1 to 10, spread over the same 0 to 10. Source: Biyani et al. 2024, the evaluators that it compares."""
+
+ScaleName = Literal["likert-domain", "likert", "numeric"]
+
+SCALES: dict[ScaleName, tuple[Option, ...]] = {"likert-domain": LIKERT, "likert": LIKERT, "numeric": NUMERIC}
+"""How rubrics may be asked. Only with the first the judge is told what is expected in the domain."""
+
+_BY_LENGTH = {len(options): options for options in SCALES.values()}
+
+
+class Question(BaseModel):
+    """What a judge is asked about a conversation.
+
+    Attributes:
+        id: The rubric's id where a rubric is asked.
+        rubric: The rubric that is asked; None for any other question.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    text: str
+    options: tuple[Option, ...] = LIKERT
+    rubric: Rubric | None = None
+
+    @classmethod
+    def about(cls, rubric: Rubric, scale: ScaleName = "likert-domain") -> Question:
+        """The rubric as a question with the options of a scale."""
+        return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale])
+
+
+Source = Literal["embedded", "logprobs", "sampled", "point", "recorded"]
+
+
+class Answer(BaseModel):
+    """What a judge answered to one question about one conversation.
+
+    Attributes:
+        probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.
+        chosen: Index of the option picked.
+        source: Where the probabilities come from.
+        justification: The judge's words, or what the embedded judge saw.
+        turns: Indices of the turns that the answer rests on.
+        judge: Who answered; starts with `embedded` for the embedded judge.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question_id: str
+    probabilities: tuple[float, ...]
+    chosen: int
+    source: Source
+    justification: str = ""
+    turns: tuple[int, ...] = ()
+    judge: str = ""
+
+    @property
+    def mass(self) -> float:
+        """Z: the probability that fell on any of the options."""
+        return sum(self.probabilities)
+
+    @property
+    def scale(self) -> tuple[Option, ...]:
+        """The options that a rubric was asked with: its scales differ in their length."""
+        return _BY_LENGTH.get(len(self.probabilities), LIKERT)
+
+    def expected(self, options: tuple[Option, ...] | None = None) -> float:
+        """Σ p·value / Z; without options, those of a rubric."""
+        options = self.scale if options is None else options
+        total = sum(p * option.value for p, option in zip(self.probabilities, options, strict=True))
+        return total / self.mass
+
+    def mode(self, options: tuple[Option, ...] | None = None) -> float:
+        """The picked option's value; without options, of those of a rubric."""
+        return (self.scale if options is None else options)[self.chosen].value
+
+    def value(self, options: tuple[Option, ...] | None = None) -> float:
+        """What NetSAT adds up: for a point mass the picked option's value (the paper's rule), else the expected one."""
+        return self.mode(options) if self.source == "point" else self.expected(options)
+
+
+Outcome = Literal[
+    "not_scorable",
+    "refused",
+    "unparsable",
+    "truncated",
+    "context_exceeded",
+    "silently_truncated",
+    "suspect",
+    "undecided",
+    "error",
+]
+"""`undecided`: an ensemble's runs don't agree, or too few of them answered."""
+
+
+MENDABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+"""Outcomes that may be others the next time: a resumed run asks again."""
+
+
+class Unanswered(BaseModel):
+    """Why a question has no answer. Never a score.
+
+    Attributes:
+        question_id: Empty when the whole call failed before its questions were told apart.
+        outcome: What became of the call.
+        detail: The cause in words; for `error` it starts with the kind.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question_id: str
+    outcome: Outcome
+    detail: str = ""
+    judge: str = ""
+
+
+def mendable(answer: Answer | Unanswered, kinds: Collection[Outcome] = MENDABLE) -> bool:
+    """Whether asking again may bring an answer."""
+    return isinstance(answer, Unanswered) and answer.outcome in kinds

@@ -1,0 +1,128 @@
+"""The window with a guarantee as a rubric set keeps it, and in words.
+
+Of the rubrics by which a conversation is scored for it only the choice is made without the conversation: their texts
+are extracted from all training conversations. What that does to the promise where a model extracts is not measured.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from pollex.measures.intervals import share_interval
+from pollex.selection.guarantee import GuaranteedWindow, Side
+from pollex.selection.losses import Bools, Floats, Ints
+from pollex.selection.threshold import Window
+from pollex.text import count
+
+
+class SideRecord(BaseModel):
+    """One side; see `selection.conformal.Side`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float | None
+    confident: int
+    wrong: int
+    needed: int | None = None
+
+    @classmethod
+    def of(cls, side: Side) -> Self:
+        """As a record."""
+        return cls(**vars(side))
+
+
+class GuaranteeRecord(BaseModel):
+    """Both sides; see `selection.conformal.GuaranteedWindow`.
+
+    Attributes:
+        n: Training conversations that it was fitted on, by rubrics that were chosen, though not written, without them.
+        held_out: Held-out conversations.
+        outside: Those among them outside the window.
+        right: Those of these that are labelled right.
+        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside; None in sets
+            of before these were counted, whose conversations are taken for independent.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lower: SideRecord
+    upper: SideRecord
+    precision: float
+    delta: float
+    n: int
+    held_out: int = 0
+    outside: int = 0
+    right: int = 0
+    blocks: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools, together: Ints) -> Self:
+        """As a record, with what it does on held-out scores `[conversation]`, of which a block's bear one number."""
+        outside = found.window.confident(tested)
+        return cls(
+            lower=SideRecord.of(found.lower),
+            upper=SideRecord.of(found.upper),
+            precision=found.precision,
+            delta=found.delta,
+            n=found.n,
+            held_out=len(tested),
+            outside=int(outside.sum()),
+            right=int((outside & ((tested > theta) == truth)).sum()),
+            blocks=(len(np.unique(together)), len(np.unique(together[outside]))),
+        )
+
+    @property
+    def window(self) -> Window:
+        """For use like the plug-in window."""
+        return Window(self.lower.threshold, self.upper.threshold, self.precision)
+
+
+def in_words(record: GuaranteeRecord) -> str:
+    """What it promises and did, for people; to stand behind a colon."""
+    return f"{promise(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
+
+
+def promise(record: GuaranteeRecord) -> str:
+    """What holds on each side."""
+    return (
+        f"right at least {_percent(record.precision)} of the time on each side, with probability "
+        f"{_percent(1 - record.delta)}, on conversations like the {record.n} that it was fitted on"
+    )
+
+
+def _held_out(record: GuaranteeRecord) -> str:
+    if not record.held_out:
+        return ""
+    all_, beyond = record.blocks or (record.held_out, record.outside)
+    outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
+    return f"{outside}, {_counted(record.right, record.outside, beyond)} right." if record.outside else f"{outside}."
+
+
+def _counted(hits: int, n: int, blocks: int) -> str:
+    """A count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
+    low, high = share_interval(hits, n, units=blocks)
+    return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    """A whole number, or with the digits that it takes to say 0 % and 100 % of nothing that is neither."""
+    percent = 100 * share
+    digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
+    return f"{percent:.{digits}f} %"
+
+
+def _sides(record: GuaranteeRecord) -> str:
+    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
+        return "no score has that certainty, and no threshold is right often enough for more labels to help"
+    return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
+
+
+def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:
+    if side.threshold is not None:
+        return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
+    if side.needed is None:
+        return f"none is {label} with that certainty, and no threshold is right often enough for more labels to help"
+    return f"none is {label} with that certainty: it would take about {side.needed:,} labels in place of {record.n:,}"

@@ -1,0 +1,137 @@
+"""NetSAT: the sum of a conversation's rubric values, and what it means.
+
+Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific Human-AI Conversations".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.thumb_model import ThumbModel
+from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Window
+
+
+class Score(BaseModel):
+    """What a conversation came to.
+
+    Attributes:
+        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the five below.
+        label: `positive` where NetSAT is over θ.
+        confident: Whether NetSAT lies outside the uncertainty window.
+        guaranteed: Whether it lies outside the window with a guarantee; None where the set has no such window, too.
+        probability: P(positive), of somebody unknown.
+        entropy: Of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
+        judges: P(positive) of each judge that was asked for.
+        outcome: `scored`, or why there is no score.
+        answers: One a rubric, in the set's order.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_id: str
+    netsat: float | None = None
+    label: Literal["positive", "negative"] | None = None
+    confident: bool | None = None
+    guaranteed: bool | None = None
+    probability: float | None = None
+    entropy: float | None = None
+    judges: dict[str, float] = {}
+    outcome: str = "scored"
+    answers: tuple[Answer | Unanswered, ...] = ()
+
+
+class NetSat(BaseModel):
+    """The sum of rubric values, and what it means. Source: Biyani et al. 2024, §NetSAT.
+
+    Attributes:
+        signs: +1 for SAT and −1 for DSAT rubrics, by id.
+        guaranteed: The window with a guarantee; None where the set has none.
+        calibration: The curve that gives a probability where there is no model.
+        thumb_model: What gives probabilities; None in sets of before there was one.
+    """
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    signs: Mapping[str, int]
+    theta: float
+    window: Window
+    calibration: Calibration
+    thumb_model: ThumbModel | None = None
+    guaranteed: Window | None = None
+    value: Literal["auto", "expected", "mode"] = "auto"
+
+    def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
+        """One conversation's score; see `score_all`."""
+        return self.score_all({conversation_id: answers}, judges)[0]
+
+    def score_all(
+        self, answers: Mapping[str, Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
+    ) -> list[Score]:
+        """By conversation a score where every rubric is answered, else the reason why there is none.
+
+        Args:
+            answers: By conversation, in any order; they are added up in the set's, since the last digit of a sum
+                depends on it.
+            judges: Whose probabilities are wanted beside that of somebody unknown.
+        """
+        scores = [self._added_up(id_, given) for id_, given in answers.items()]
+        scored = [score for score in scores if score.netsat is not None]
+        if self.thumb_model is None or not scored:
+            return scores
+        likelihoods = dict(
+            zip((score.conversation_id for score in scored), self._likelihoods(scored, judges), strict=True)
+        )
+        return [score.model_copy(update=likelihoods.get(score.conversation_id, {})) for score in scores]
+
+    def _added_up(self, conversation_id: str, answers: Sequence[Answer | Unanswered]) -> Score:
+        by_rubric = {answer.question_id: answer for answer in answers}
+        ordered = tuple(by_rubric[id_] for id_ in self.signs if id_ in by_rubric)
+        failed = [answer for answer in ordered if isinstance(answer, Unanswered)]
+        if failed or len(ordered) < len(self.signs):
+            outcome = failed[0].outcome if len(failed) == len(self.signs) else "incomplete"
+            return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
+        netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in ordered if isinstance(a, Answer))
+        return self.read(conversation_id, netsat).model_copy(update={"answers": ordered})
+
+    def _likelihoods(self, scored: Sequence[Score], judges: Sequence[str]) -> Iterator[dict[str, object]]:
+        """What the model says of each; all at once, as one alone takes it as long as hundreds."""
+        model = self.thumb_model
+        assert model is not None, "only called where there is one"
+        rows = model.rows([score.answers for score in scored])
+        each = {judge: model.probability(rows, judge).tolist() for judge in judges}
+        for place, p in enumerate(model.probability(rows).tolist()):
+            own = {judge: values[place] for judge, values in each.items()}
+            yield {"probability": p, "entropy": entropy(p), "judges": own}
+
+    def read(self, conversation_id: str, netsat: float) -> Score:
+        """What a NetSAT means by itself."""
+        scores = np.array([netsat])
+        probability = float(self.calibration.probability(scores)[0])
+        return Score(
+            conversation_id=conversation_id,
+            netsat=netsat,
+            label="positive" if netsat > self.theta else "negative",
+            confident=bool(self.window.confident(scores)[0]),
+            guaranteed=None if self.guaranteed is None else bool(self.guaranteed.confident(scores)[0]),
+            probability=probability,
+            entropy=entropy(probability),
+        )
+
+
+def entropy(p: float) -> float:
+    """Of a probability, in nats: −p·log p − (1 − p)·log(1 − p)."""
+    return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+
+
+def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto") -> float:
+    """What NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
+    if rule == "auto":
+        return answer.value()
+    return answer.expected() if rule == "expected" else answer.mode()

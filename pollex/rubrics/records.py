@@ -1,0 +1,294 @@
+"""The parts of a rubric set, as they stand in its file."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from pollex.agents.embedded.judge import Scale
+from pollex.gateway.capabilities import Capabilities
+from pollex.prompts.messages import Closing
+from pollex.rubrics.answers import SCALES, ScaleName
+from pollex.rubrics.rubric import Polarity, Rubric, content_id
+
+
+class Record(BaseModel):
+    """Base of all parts: unknown fields are refused, so that a typo in a hand-edited file doesn't vanish."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Choice(Record):
+    """Why a rubric was chosen.
+
+    Attributes:
+        step: From 1, in the order of choice.
+        loss: `−LC/(10·|R|) + α·LS` of the set with it in.
+        correctness: LC of that set.
+        sharpness: LS of that set.
+        stability: Share of bootstrap resamples of the training conversations in which it is chosen.
+    """
+
+    step: int
+    loss: float
+    correctness: float
+    sharpness: float
+    stability: float | None = None
+
+
+class ChosenRubric(Rubric):
+    """A rubric of the set. A person who adds one gives text and polarity; the rest has defaults.
+
+    Attributes:
+        written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
+        choice: None for a rubric that a person added.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = ""
+    written: str = ""
+    choice: Choice | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_id(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("id") and "text" in data:
+            data = {**data, "id": content_id(str(data.get("polarity", "")), str(data["text"]))}
+        return data
+
+
+class DroppedRubric(Record):
+    """A rubric of the pool that is not in the set.
+
+    Attributes:
+        reason: In words: what it was a duplicate of, or which rubric was chosen before it.
+        duplicate_of: Id of the rubric that it went into.
+        loss: Of the set with it in, at the last step at which its kind was open; None for duplicates.
+    """
+
+    id: str
+    text: str
+    polarity: Polarity
+    support: int
+    reason: str
+    duplicate_of: str | None = None
+    loss: float | None = None
+    stability: float | None = None
+
+
+class Figure(Record):
+    """A metric with its 95 % interval; `value` is None where it is undefined, and `undefined` says why."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int
+    undefined: str = ""
+
+
+class Figures(Record):
+    """All metrics of one set of conversations."""
+
+    n: int
+    positives: int
+    negatives: int
+    auc: Figure
+    accuracy: Figure
+    precision: Figure
+    recall: Figure
+    f1: Figure
+    delta_netsat: Figure
+    yield_at_90: Figure
+    confident_accuracy: Figure
+
+
+class Baseline(Record):
+    """What something simpler reaches on the same split.
+
+    Attributes:
+        advantage: AUC of the rubrics less that of the baseline, with its interval.
+    """
+
+    name: str
+    training: Figures | None = None
+    held_out: Figures | None = None
+    advantage: Figure | None = None
+
+
+class AlphaRow(Record):
+    """Cross-validated AUC of one α; no deviation where there is only one fold."""
+
+    alpha: float
+    mean_auc: float
+    deviation: float | None
+    folds: int
+
+
+class JudgeOptions(BaseModel):
+    """Those of a judge's options that it is asked with again; a set of before some were known lacks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    place: str = ""
+    embedding_model: str = ""
+    elicitation: Literal["batched", "independent"] = "batched"
+    samples: int = Field(default=1, ge=1)
+    canary: bool = True
+    straight_lining: bool = True
+    closing: Closing = "system"
+    without: list[str] = []
+    seed: int = 0
+    capabilities: Capabilities | None = None
+
+    @field_validator("capabilities", mode="before")
+    @classmethod
+    def _of_known_kinds(cls, found: Any) -> Any:
+        if isinstance(found, dict) and (odd := found.keys() - {each.name for each in fields(Capabilities)}):
+            raise ValueError(f"an endpoint has nothing called {min(odd)!r:.60}")
+        return found
+
+
+class JudgeRecord(Record):
+    """Who answers, and all that it has learnt.
+
+    Attributes:
+        value: What NetSAT adds up: the expected value of an answer's distribution, or the chosen option's.
+        options: What it was made with: the embedding model, or the LLM's name and mode.
+        learned: `Judge.learned`.
+    """
+
+    kind: Literal["embedded", "llm"]
+    name: str
+    fingerprint: str
+    value: Literal["auto", "expected", "mode"] = "auto"
+    options: dict[str, Any] = Field(default_factory=dict)
+    learned: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("options")
+    @classmethod
+    def _that_it_can_be_asked_with(cls, options: dict[str, Any]) -> dict[str, Any]:
+        if "scale" in options and options["scale"] not in list(SCALES):
+            raise ValueError(f"the scale {options['scale']!r:.60} is none of {', '.join(SCALES)}")
+        try:
+            read = JudgeOptions.model_validate(options).model_dump(exclude_unset=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        if odd := [name for name, value in options.items() if read[name] != value]:
+            raise ValueError(f"{odd[0]} is nothing that pollex writes")
+        return options
+
+    @model_validator(mode="after")
+    def _with_scales_to_answer_on(self) -> Self:
+        for id_, stored in self.learned.items() if self.kind == "embedded" else ():
+            try:
+                Scale.from_json(stored)
+            except ValueError as error:
+                raise ValueError(f"what is learned of {id_}: {error}") from None
+        return self
+
+    @property
+    def scale(self) -> ScaleName:
+        """How rubrics are asked; sets of before there was a choice don't say."""
+        found: ScaleName = self.options.get("scale", "likert-domain")
+        return found
+
+
+class DataRecord(Record):
+    """What it was learnt from. Text hashes of the training conversations tell later that one was seen before.
+
+    Attributes:
+        training_hashes: Of those that rubrics came from and were chosen on; in a set that was refitted before the two
+            were told apart, of those that θ was fitted to as well.
+        fitted_hashes: Of those that only θ, window and probability are fitted to.
+    """
+
+    fingerprint: str
+    conversations: int
+    positives: int
+    negatives: int
+    unlabelled: int
+    not_scorable: int
+    training: int
+    held_out: int
+    test_fraction: float
+    seed: int
+    training_hashes: tuple[str, ...] = ()
+    fitted_hashes: tuple[str, ...] = ()
+
+
+class WindowRecord(Record):
+    """The uncertainty window; see `selection.threshold.Window`."""
+
+    lower: float | None
+    upper: float | None
+    precision: float
+
+
+class CalibrationRecord(Record):
+    """P(positive | NetSAT); see `selection.probability.Calibration`."""
+
+    slope: float
+    intercept: float
+
+
+class CandidateRow(Record):
+    """How a model of the thumbs did on conversations that neither it nor the choice of rubrics saw.
+
+    Attributes:
+        log_loss: Mean −log p of the given thumb, in nats.
+        behind: Its log-loss less that of the best.
+        error: Standard error of `behind`.
+    """
+
+    name: str
+    log_loss: float
+    behind: float
+    error: float
+    n: int
+
+
+class ProbabilityFigures(Record):
+    """How true the probabilities of one set of conversations are.
+
+    Attributes:
+        log_loss: Mean −log p of the given thumb, in nats.
+        brier: Mean (p − thumb)².
+        smece: Smoothed calibration error; None where it was not measured.
+        share_log_loss: Log-loss of the share of positive training conversations, said of every conversation.
+        share_brier: Likewise.
+        gain: `share_log_loss` less `log_loss`.
+    """
+
+    n: int
+    log_loss: Figure
+    brier: Figure
+    smece: Figure | None = None
+    share_log_loss: Figure
+    share_brier: Figure
+    gain: Figure
+
+
+class CalibratorRecord(Record):
+    """The model that gives probabilities; its arrays lie in the file beside, whose hash is among the facts.
+
+    Attributes:
+        chosen: Which of those compared.
+        compared: None where there were too few conversations to compare on.
+        labels: Training thumbs that it was fitted on.
+        training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
+            there are none.
+        rubrics: Ids, in the order in which it wants the answers.
+        facts: See `calibration.kept.Packed`; the questionnaire follows from `rubrics`.
+    """
+
+    chosen: str
+    compared: tuple[CandidateRow, ...] = ()
+    labels: int
+    training: ProbabilityFigures | None = None
+    held_out: ProbabilityFigures | None = None
+    rubrics: tuple[str, ...]
+    facts: dict[str, Any]

@@ -1,0 +1,327 @@
+"""The artifact of `learn`: a JSON file that is all that scoring needs, reads well, and may be edited by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from glob import escape
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from pollex.calibration.files import write_whole
+from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
+from pollex.measures.intervals import Support, support
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import SCALES, Question
+from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.netsat import NetSat
+from pollex.rubrics.records import (
+    AlphaRow,
+    Baseline,
+    CalibrationRecord,
+    CalibratorRecord,
+    ChosenRubric,
+    DataRecord,
+    DroppedRubric,
+    Figures,
+    JudgeRecord,
+    Record,
+    WindowRecord,
+)
+from pollex.rubrics.rubric import Reason, Rubric, content_id
+from pollex.rubrics.thumb_model import ThumbModel
+from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Window
+from pollex.text import object_of, writable
+
+FORMAT = 2
+"""1 had a curve on NetSAT for its only probability."""
+
+
+class RubricSet(Record):
+    """Rubrics with provenance, and everything that turns answers into scores.
+
+    Attributes:
+        policy: What chose the rubrics, and whose α it is; sets of before there was a choice don't say.
+        guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
+        rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
+        roles: Who did which work, by role: `embedded`, or a model's name.
+        notes: What a reader must know: small samples, nothing held out, refused rubrics.
+    """
+
+    format: int = FORMAT
+    pollex: str
+    created: str
+    run: str
+    roles: dict[str, str]
+    prompts: dict[str, str] = Field(default_factory=dict)
+    domain: DomainProfile
+    rubrics: tuple[ChosenRubric, ...]
+    theta: float
+    window: WindowRecord
+    guaranteed: GuaranteeRecord | None = None
+    calibration: CalibrationRecord
+    policy: str = "greedy"
+    alpha: float | None
+    alphas: tuple[AlphaRow, ...] = ()
+    judge: JudgeRecord
+    data: DataRecord
+    training: Figures
+    held_out: Figures | None
+    baselines: tuple[Baseline, ...] = ()
+    notes: tuple[str, ...] = ()
+    dropped: tuple[DroppedRubric, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    rubrics_digest: str
+    calibrator: CalibratorRecord | None = None
+
+    _arrays: bytes = PrivateAttr(default=b"")
+    """The calibrator's, as they lie in the file beside."""
+
+    @classmethod
+    def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
+        """Reads a rubric set and the arrays of its calibrator.
+
+        Args:
+            arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
+
+        Raises:
+            BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
+            BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+            stored = writable(json.loads(text, object_pairs_hook=object_of, **NUMBERS))
+        except FileNotFoundError:
+            raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
+        except (OSError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRubrics(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        except json.JSONDecodeError as error:
+            what, remedy = f"not valid JSON: {error.msg}", "mend it, or learn again"
+            raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
+        except ValueError as error:
+            raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
+        found = cls.parse(stored, where=str(path))
+        if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
+            return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
+        return found
+
+    @classmethod
+    def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
+        """A rubric set from JSON values; see `load`."""
+        if isinstance(stored, dict) and isinstance(found := stored.get("format"), int) and found > FORMAT:
+            raise BadRubrics(
+                f"it has format {found}, this pollex reads up to {FORMAT}", where=where, remedy="install a newer pollex"
+            )
+        try:
+            rubrics = cls.model_validate(stored)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the whole"
+            raise BadRubrics(f"{place}: {first['msg']}", where=where, remedy="mend it, or learn again") from error
+        ids = [rubric.id for rubric in rubrics.rubrics]
+        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+            raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
+        if not ids:
+            raise BadRubrics("it has no rubrics", where=where, remedy="add one, or learn again")
+        if wordless := [rubric.id for rubric in rubrics.rubrics if not rubric.text.strip()]:
+            raise BadRubrics(
+                f"the rubric {wordless[0]} has no words", where=where, remedy="write its text, or remove it"
+            )
+        return rubrics
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file whole or not at all, after the calibrator's arrays.
+
+        Raises:
+            BadCalibrator: The arrays were left out when it was loaded.
+        """
+        target, text = Path(path), self.to_json()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        record = None if self.edited else self.calibrator
+        if record:
+            require_arrays(self._arrays, record.facts, str(target))
+            write_whole(place_of(target, record.facts), self._arrays)
+        write_whole(target, f"{text}\n".encode())
+        if record:
+            remove_others(target, place_of(target, record.facts))
+
+    def to_json(self) -> str:
+        """Indented JSON, fields in a fixed order."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
+
+    def with_arrays(self, arrays: bytes) -> Self:
+        """The same with the arrays of its calibrator."""
+        copy = self.model_copy()
+        copy._arrays = arrays
+        return copy
+
+    @property
+    def thumb_model(self) -> ThumbModel | None:
+        """What gives probabilities; None in a set of format 1.
+
+        Raises:
+            BadCalibrator: It can't be rebuilt from what stands there.
+        """
+        if (record := self.calibrator) is None:
+            return None
+        from pollex.calibration.storage import unpacked  # scikit-learn comes with it, and takes a second to import
+        from pollex.calibration.thumbs import questionnaire
+
+        require_arrays(self._arrays, record.facts, "rubric set")
+        options = len(SCALES[self.judge.scale])
+        facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}
+        try:
+            return ThumbModel(record.rubrics, unpacked(facts, self._arrays), options)
+        except BadCalibrator as error:
+            raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
+
+    @property
+    def support(self) -> Support:
+        """How many labels stand behind the probabilities, and whether they may be called calibrated."""
+        return support(self.calibrator.labels if self.calibrator else self.data.training)
+
+    @property
+    def questions(self) -> list[Question]:
+        """The rubrics as questions to a judge, in their order."""
+        return [Question.about(rubric, self.judge.scale) for rubric in self.rubrics]
+
+    @property
+    def learnt_from(self) -> frozenset[str]:
+        """Hashes of the conversations that the rubrics came from and were chosen on.
+
+        None where people wrote them all: sets of before that was told apart have those that θ was fitted to there.
+        """
+        return frozenset(self.data.training_hashes if self.reasons else ())
+
+    @property
+    def only_fitted_to(self) -> frozenset[str]:
+        """Hashes of the conversations that θ was fitted to, and no rubric came from."""
+        return frozenset((*self.data.training_hashes, *self.data.fitted_hashes)) - self.learnt_from
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person has changed, added or removed rubrics since θ was fitted."""
+        return digest_of(self.rubrics) != self.rubrics_digest
+
+    def require_unedited(self, where: str = "") -> None:
+        """Raises BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
+        if self.edited:
+            raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
+        windows = {"window": Window(**self.window.model_dump())}
+        if self.guaranteed:
+            windows["guaranteed"] = self.guaranteed.window
+        for name, window in windows.items():
+            for side, end, sign in (("lower", window.lower, 1), ("upper", window.upper, -1)):
+                if end is not None and sign * end > sign * self.theta:  # a score would be sure of another label
+                    what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
+                    raise BadRubrics(what, where=where, remedy=AGAIN)
+
+    def scorer_of(self) -> NetSat:
+        """What turns a conversation's answers into a score."""
+        return NetSat(
+            signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
+            theta=self.theta,
+            window=Window(**self.window.model_dump()),
+            calibration=Calibration(**self.calibration.model_dump()),
+            thumb_model=self.thumb_model,
+            guaranteed=self.guaranteed and self.guaranteed.window,
+            value=self.judge.value,
+        )
+
+
+def _no_number(name: str) -> None:
+    """Refuses NaN and infinities, against which every score would compare as false."""
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    """Likewise numbers that are too large to be told from infinity."""
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text:.20}… is too large a number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
+
+
+NUMBERS: dict[str, Any] = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _whole}
+"""How `json.loads` is to read a rubric set's numbers."""
+
+
+def digest_of(rubrics: Sequence[Rubric]) -> str:
+    """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
+    parts = sorted("\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)]) for r in rubrics)
+    return content_id(*parts)
+
+
+DIGITS = 8
+"""Of the hash, in the file's name."""
+
+AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
+
+
+def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
+    """Where the arrays of the rubric set at `path` lie.
+
+    Args:
+        facts: Of the calibrator; see `calibration.kept.Packed`.
+
+    Raises:
+        BadCalibrator: They name no hash.
+    """
+    digest = facts.get("arrays_sha256")
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise BadCalibrator("arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN)
+    return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
+
+
+def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
+    """The arrays of the rubric set at `path`.
+
+    Raises:
+        BadCalibrator: They can't be read, or are not the ones that were written with it.
+    """
+    place = place_of(path, facts)
+    try:
+        arrays = place.read_bytes()
+    except OSError as error:
+        raise BadCalibrator(
+            f"the arrays of {path.name} can't be read: {error.strerror}",
+            where=str(place),
+            remedy=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
+        ) from error
+    require_arrays(arrays, facts, str(place))
+    return arrays
+
+
+def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
+    """Raises BadCalibrator where these are not the arrays that were written with the facts."""
+    if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
+        raise BadCalibrator(
+            "the arrays are not the ones that were written with the rubric set",
+            where=where,
+            remedy=f"put the file back that came with it, or {AGAIN}",
+        )
+
+
+def remove_others(path: Path, kept: Path) -> None:
+    """Removes arrays of rubric sets that lay at `path` before.
+
+    Where another file there has the name with another ending, such as a copy that was put aside, all stay: some of
+    them may be its own.
+    """
+    begin = f"{path.stem}."
+    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name != path.name):
+        return
+    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
+        if other != kept:
+            other.unlink(missing_ok=True)

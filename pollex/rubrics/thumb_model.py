@@ -1,0 +1,104 @@
+"""From answers to a probability: the model that is fitted on thumbs, and the step of `learn` that chooses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import WrongUse
+from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+
+if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
+
+
+Floats = npt.NDArray[np.float64]
+
+FOLDS = 5
+DIGITS = 12
+"""Of a probability: those after it depend on how many conversations are worked out at once."""
+
+SHOWN = 10
+"""Names of judges that an error lists."""
+
+
+class ThumbModel:
+    """A fitted calibrator of thumbs.
+
+    Args:
+        rubrics: Ids, in the order in which it wants the answers.
+        model: Fitted.
+        options: Of each rubric.
+    """
+
+    def __init__(self, rubrics: Sequence[str], model: JudgedEstimator, options: int = len(LIKERT)) -> None:
+        self.rubrics = tuple(rubrics)
+        self.model = model
+        self.options = options
+
+    def rows(self, answers: Sequence[Sequence[Answer | Unanswered]]) -> Floats:
+        """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
+        missing = (np.nan,) * self.options
+        given = [{one.question_id: one.probabilities for one in each if isinstance(one, Answer)} for each in answers]
+        rows = [[each.get(id_, missing) for id_ in self.rubrics] for each in given]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), self.options)
+
+    def probability(self, answers: Floats, judge: str | None = None) -> Floats:
+        """P(thumb up) `[conversation]`; None: of somebody unknown.
+
+        Args:
+            answers: Probability of each option `[conversation, rubric, option]`; NaN where unanswered.
+        """
+        from pollex.calibration.thumbs import up
+
+        if not len(answers):
+            return np.zeros(0)
+        found = up(self.model, answers, None if judge is None else [judge] * len(answers))
+        return np.round(found, DIGITS)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Who gave the thumbs that it was fitted on, as far as the log says."""
+        return self.model.judges_
+
+    def wanted(self, judges: Sequence[str]) -> tuple[str, ...]:
+        """The judges that a user asks for; `all` stands for all.
+
+        Raises:
+            WrongUse: One is not known, or a name stands for a list.
+        """
+        if isinstance(judges, str):
+            raise WrongUse(f"one name, {judges!r}, for a set of judges", remedy="give a list of names")
+        if list(judges) == ["all"] and "all" not in self.judges:
+            return self.judges
+        if strangers := [judge for judge in judges if judge not in self.judges]:
+            raise WrongUse(f"no thumb of {strangers[0]!r} was learnt from", remedy=_who(self.judges))
+        return tuple(dict.fromkeys(judges))
+
+
+def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str, ...]:
+    """As `ThumbModel.wanted`, also for a rubric set that has none.
+
+    Raises:
+        WrongUse: One is not known, or there is no model that knows any.
+    """
+    if judges and model is None:
+        raise WrongUse("this rubric set knows no judges", remedy="learn it again, or score without judges")
+    return () if model is None else model.wanted(judges)
+
+
+def _who(judges: Sequence[str]) -> str:
+    if not judges:
+        return "the log that it was learnt from names nobody: learn with --judge-field FIELD, or leave judges out"
+    more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
+    return f"name one of {', '.join(judges[:SHOWN])}{more}"
+
+
+def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
+    """Who gave each thumb; None where the log names nobody."""
+    judges = [conversation.judge for conversation in conversations]
+    return judges if any(judge is not None for judge in judges) else None

@@ -1,0 +1,1 @@
+"""What one can do: one module a use case, which prints nothing."""

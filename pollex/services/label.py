@@ -1,0 +1,297 @@
+"""What `pollex label next --rubrics` does: predict, pick the labels worth most, list them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.view import views_of
+from pollex.calibration.active_learning import Picked, doubt_of, most_telling, vectors_of
+from pollex.calibration.estimator import entropy
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Questionnaire
+from pollex.calibration.storage import load
+from pollex.cli.options import refuse_for
+from pollex.cli.output import logs_from, print_json, show_logs, show_outcomes, show_rows, show_usage, usage_json
+from pollex.cli.session import Session, session
+from pollex.conversations.conversation import Conversation, Label, messages_of
+from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.files import find_files
+from pollex.formats.label_requests import LOGGED, Row, writer_for
+from pollex.formats.predictions import expected_of
+from pollex.formats.read_tables import read_answers, read_judgments
+from pollex.graphs.score.run import Scored, score, scores_of
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.intervals import support
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.thumb_model import judges_wanted
+from pollex.services.calibrate import faults_exit_code, faults_json, say, tell_faults, training_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import plan_scoring
+from pollex.services.roles import Workers, judging
+from pollex.services.score import exit_code, support_json
+from pollex.text import count
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Conversations that have a probability, labelled ones too: those say what is known already.
+
+    Attributes:
+        probability: Of each judge that was asked for, or one column of somebody unknown `[conversation, judge]`.
+    """
+
+    conversations: list[Conversation]
+    scores: list[Score]
+    probability: Floats
+    judges: tuple[str, ...]
+
+    @property
+    def labelled(self) -> Bools:
+        """Which have a label `[conversation]`."""
+        return np.array([c.label is not Label.NONE for c in self.conversations], dtype=bool)
+
+    @property
+    def known(self) -> Bools:
+        """Which labels there are `[conversation, judge]`."""
+        if not self.judges:
+            return self.labelled[:, None]
+        who = np.array([c.judge for c in self.conversations], dtype=object)
+        return np.asarray(self.labelled[:, None] & (who[:, None] == np.array(self.judges, dtype=object)), dtype=bool)
+
+
+def next_conversations(
+    sources: Sequence[str],
+    rubrics: Path,
+    *,
+    count: int,
+    judges: Sequence[str],
+    out: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+) -> int:
+    """Scores what has no label, lists what to label next; the exit code."""
+    rubric_set = RubricSet.load(rubrics)
+    rubric_set.require_unedited(str(rubrics))
+    refuse_for(rubric_set.judge, embeds=True)
+    write = writer_for(out, rubrics, *sources)
+    wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
+    logs = logs_from(sources, reading)
+    asked = to_score(logs, rubric_set)
+    if run.dry_run:
+        return plan_scoring(asked.conversations, rubric_set, run, model)
+    with session(run) as opened:
+        show_logs(opened, logs)
+        arguments = {"logs": list(sources), "rubrics": str(rubrics)}
+        scored, staff, rows = opened.run(_ask(opened, asked, rubric_set, model, arguments, wanted, count))
+        show_rows(opened.console, rows, ("id", "probability", "entropy", "judge", "begins"))
+        opened.say(counted(len(rows), logs.conversations))
+        show_outcomes(opened, scored.counts)
+        show_usage(opened, staff)
+        opened.say(f"Probabilities: {rubric_set.support}")
+        if out is not None:
+            write(rows_to_fill_in(rows, logs, reading))
+            opened.say(f"Wrote {out}")
+        if run.as_json:
+            about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts}
+            print_json({"next": rows} | about | support_json(rubric_set) | usage_json(staff))
+    return exit_code(logs, scored)
+
+
+def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
+    """What has no label; labelled ones too where asking costs nothing, since they say what is known already."""
+    free = rubric_set.judge.kind == "embedded"
+    kept = tuple(c for c in logs.conversations if free or c.label is Label.NONE)
+    return Logs(conversations=kept, fingerprint=logs.fingerprint)
+
+
+def counted(listed: int, conversations: Sequence[Conversation]) -> str:
+    """How many are listed of how many without a label."""
+    left = sum(c.label is Label.NONE for c in conversations)
+    if not left:
+        return "Every conversation has a label: there is none to ask people for."
+    return f"{listed} of {count(left, 'conversation')} without a label, those first whose labels would make all surest"
+
+
+async def _ask(
+    opened: Session,
+    logs: Logs,
+    rubric_set: RubricSet,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    judges: Sequence[str],
+    count: int,
+) -> tuple[Scored, Workers, list[Row]]:
+    async with judging(model, rubric_set, opened.store) as staff:
+        opened.meet(staff)
+        setting = opened.setting(arguments, staff)
+        scored = await score(
+            logs.conversations,
+            rubric_set,
+            judge=staff.roles.judge,
+            data_fingerprint=logs.fingerprint,
+            setting=setting,
+            command="label",
+        )
+        scores = scores_of(opened.store, scored.run, rubric_set, logs.conversations, judges)
+        return scored, staff, picked_rows(candidates(logs.conversations, scores, judges), staff.embedder, count)
+
+
+def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> Candidates:
+    """Those that have a probability."""
+    both = [(c, s) for c, s in zip(conversations, scores, strict=True) if s.probability is not None]
+    each = [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both]
+    probability = np.array(each, dtype=np.float64).reshape(len(both), max(1, len(judges)))
+    return Candidates([c for c, _ in both], [s for _, s in both], probability, tuple(judges))
+
+
+def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
+    """The conversations to label next, a row each."""
+    if not found.conversations:
+        return []
+    p = found.probability
+    answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for s in found.scores]
+    vectors = vectors_of(np.array(answers), embeddings_of(found.conversations, embedder))
+    picked = most_telling(
+        vectors,
+        p * (1 - p),
+        found.known,
+        count,
+        askable=np.broadcast_to(~found.labelled[:, None], p.shape),
+    )
+    return [_row(found, place, judge) for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True)]
+
+
+def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
+    """What each conversation is about: mean vectors of the user's turns and of the assistant's `[row, 2 × width]`."""
+    views = views_of(conversations, embedder)
+    parts = [[view.vectors[view.user].mean(axis=0), view.vectors[view.assistant].mean(axis=0)] for view in views]
+    return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
+
+
+def _row(found: Candidates, place: int, judge: int) -> Row:
+    one, p = found.conversations[place], float(found.probability[place, judge])
+    row: Row = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
+    if found.judges:
+        row["judge"] = found.judges[judge]
+    return row | {"begins": " ".join(one.opening.split())[:80]}
+
+
+def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:
+    """The same with the row of the log that each is from, under `LOGGED`.
+
+    Names are those of the log, so that the options that read it read both: a row that lost its group would be split
+    from the others of its user.
+    """
+    wanted = {row["id"] for row in rows}
+    kept = {one.id: one for one in logs if one.id in wanted}
+    return [row | {LOGGED: as_logged(kept[row["id"]], row, logs.label_field, reading)} for row in rows]
+
+
+def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOptions) -> Row:
+    """A conversation as a row of a log, with what was predicted of it and an empty thumb."""
+    said = {name: row[name] for name in ("probability", "entropy")}
+    found = one.metadata | {reading.id_field or "id": one.id} | said
+    if one.group is not None:
+        found[reading.group_field or "group"] = one.group
+    if "judge" in row:
+        found[reading.judge_field or "judge"] = row["judge"]
+    return found | {reading.messages_field or "messages": messages_of(one), label_field or "thumbs": None}
+
+
+def next_texts(
+    folder: Path,
+    answers: str,
+    judgments: str | None,
+    *,
+    count: int,
+    judges: Sequence[str],
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Lists which text to label next, and whom to ask; the exit code."""
+    console = Console(stderr=as_json)
+    write = writer_for(out, answers, judgments)
+    find_files([answers, *([judgments] if judgments else [])])
+    model = load(folder)
+    if strangers := sorted(set(judges) - set(model.judges_)):
+        known = ", ".join(model.judges_) or "none"
+        raise WrongUse(f"the calibrator doesn't know judge {strangers[0]!r}", remedy=f"it knows {known}")
+    answered = read_answers(answers, scales=model.questionnaire_.asked)
+    faults = answered.faults
+    given = None
+    if judgments is not None:
+        judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
+        given, faults = judged.judgments, (*faults, *judged.faults)
+    tell_faults(console, faults)
+    names = tuple(judges) or model.judges_
+    rows = text_rows(model, answered.texts, answered.X, given, names, count)
+    show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
+    labels = training_of(folder).labels
+    say(console, f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
+    if labels is not None:
+        say(console, f"Predictions: {support(labels)}")
+    if out is not None:
+        write(rows)
+        say(console, f"Wrote {out}")
+    if as_json:
+        print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))
+    return faults_exit_code(faults)
+
+
+def text_rows(
+    model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
+) -> list[Row]:
+    """The labels to ask for next, a row each: a judgment without its answer, and what the model expects of it."""
+    sheet = model.questionnaire_
+    who: list[str | None] = [*judges] or [None]
+    proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
+    known = known_labels(given, sheet, len(X), judges)
+    picked: Picked = most_telling(vectors_of(columns_of(sheet, X)), doubt_of(proba, sheet), known, count)
+    rows = []
+    for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
+        p = proba[row, judge]
+        asked = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
+        (expected,) = expected_of(p[None], sheet.scale())
+        figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
+        rows.append({"text_id": texts[row]} | asked | figures)
+    return rows
+
+
+def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]) -> Bools:
+    """Which labels of the main question there are `[row, judge]`; of anybody where no judges are told apart."""
+    known = np.zeros((rows, max(1, len(judges))), dtype=bool)
+    if given is None:
+        return known
+    main = given.of_question(sheet.index())
+    if not judges:
+        known[main.row, 0] = True
+        return known
+    coded = main.coded(judges)
+    mine = coded.judge >= 0
+    known[coded.row[mine], coded.judge[mine]] = True
+    return known
+
+
+def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
+    """What predictions rest on `[row, column]`: expected answers, and the options' shares where these have no order."""
+    expected = sheet.expected(X)
+    parts = [
+        expected[:, [place]] if scale.ordinal else X[:, block][:, :-1]
+        for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True))
+    ]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(X), 0))

@@ -1,0 +1,380 @@
+"""`--dry-run`: what a run would ask, how much it would read and write, and what that would cost, without one call.
+
+The roles on a model are run against a door that notes calls in place of asking them, so what is known is known to the
+call. What depends on answers (rubrics, duplicates, the size of the pool) is estimated from above, and said to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from rich.console import Console
+
+from pollex.agents.ensemble import Ensemble
+from pollex.agents.llm.asker import MOST_IN_A_CALL, Asker
+from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.rater import LlmRater
+from pollex.agents.llm.summarizer import LlmSummarizer
+from pollex.agents.llm.updater import LlmUpdater
+from pollex.cli.output import print_json, usage_table, usage_values
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import split
+from pollex.errors import PollexError
+from pollex.gateway.budget import UsageTable
+from pollex.gateway.calls import Call
+from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.gateway.tokens import prompt_estimate
+from pollex.graphs.ask import ask_sides
+from pollex.graphs.judge.run import Task
+from pollex.graphs.learn.state import LearnSettings
+from pollex.prompts.domain import DomainProfile
+from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import JudgeOptions, ModelOptions, RunOptions
+from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
+from pollex.store.glance import glance
+from pollex.store.secret import kept_salt
+
+EXACT, AT_MOST = "planned", "at most"
+
+KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
+
+WRITTEN = {
+    "extract": 350,
+    "summarize": 500,
+    "update": 500,
+    "deduplicate": 60,
+    "describe": 90,
+    "answer": 500,
+    "classify": 60,
+    "check_evidence": 60,
+    "grade_plainly": 150,
+}
+"""Tokens written in a call, about."""
+
+WRITTEN_AN_ANSWER = 45
+"""Tokens of one answer in a judging call: a short sentence, turns, the option."""
+
+_WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
+
+
+def assumed(model: str) -> Capabilities:
+    """An endpoint that can do everything: what a plan goes by where none was probed."""
+    return Capabilities(
+        model=model,
+        json_schema=True,
+        tools=True,
+        json_object=True,
+        logprobs=20,
+        n=True,
+        seed=True,
+        temperature=True,
+        limit_field="max_completion_tokens",
+        window=None,
+        calls=0,
+    )
+
+
+@dataclass
+class Planner:
+    """A door that notes calls. Each is noted `times` over, as `certainty`.
+
+    Attributes:
+        known: Whether the ledger has the reply to a key.
+    """
+
+    endpoint: Endpoint
+    known: Callable[[str], bool]
+    table: UsageTable = field(default_factory=UsageTable)
+    times: int = 1
+    certainty: str = EXACT
+
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asking.Door`."""
+        row = self.table.stage(call.stage)
+        row.asked += self.times
+        row.outcomes[self.certainty] += self.times
+        if self.times == 1 and self.known(self.endpoint.request(call).key):
+            row.known += 1
+        else:
+            row.sent += self.times
+            row.prompt += self.times * prompt_estimate(call.messages)
+            row.completion += self.times * written(call)
+        return Failed(fault="planned")
+
+    @contextmanager
+    def estimating(self, times: int = 1) -> Iterator[None]:
+        """What is asked in here stands for `times` calls at most."""
+        before, (self.times, self.certainty) = (self.times, self.certainty), (times, AT_MOST)
+        try:
+            yield
+        finally:
+            self.times, self.certainty = before
+
+
+def written(call: Call) -> int:
+    """Tokens that a model writes in reply, about."""
+    if call.max_tokens == 1:
+        return 1
+    if call.stage not in ("judge", "grade"):
+        return WRITTEN.get(call.stage, 0)
+    return WRITTEN_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The roles of a run, working against a planner."""
+
+    planner: Planner
+    asker: Asker
+
+    @classmethod
+    def of(
+        cls,
+        model: ModelOptions,
+        profile: DomainProfile,
+        run: RunOptions,
+        seed: int = 0,
+        capabilities: Capabilities | None = None,
+    ) -> Plan:
+        """A plan for the endpoint that the options name; the store is looked into, not made."""
+        endpoint = model.endpoint()
+        options = llm_options(model, kept_salt(run.store) or secrets.token_bytes(32), seed)
+        planner = Planner(endpoint, paid(run).__contains__)
+        return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, options))
+
+    async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
+        """Every conversation on every rubric."""
+        return await self.fitting(conversations, rubrics.rubrics)
+
+    async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+        """Every conversation on every one of the rubrics."""
+        judge, questions = (
+            LlmJudge(self.asker),
+            [Question.about(rubric, self.asker.options.scale) for rubric in rubrics],
+        )
+        for one in conversations:
+            await ask_sides(judge, one, questions)
+        return self.planner.table
+
+    async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
+        """All calls of `learn`, those behind the extraction at most."""
+        sides = split(logs.learnable, settings.test_fraction, settings.seed)
+        extractor = LlmExtractor(self.asker)
+        for one in sides.train:
+            await extractor.extract(one)
+        if settings.method == "spur":
+            return await self._spur(sides.train, sides.test, settings)
+        pool = {
+            kind: await self._summaries(kind, MOST_REASONS * sum(c.label is label for c in sides.train), settings)
+            for kind, label in KINDS.items()
+        }
+        await self._deduplication(sum(pool.values()))
+        batches = sum(ceil(size / MOST_IN_A_CALL) for size in pool.values())
+        await self._judging(sides.train, batches)
+        chosen = zip(settings.budget, pool.values(), strict=True)
+        await self._judging(sides.test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
+        return self.planner.table
+
+    async def _spur(
+        self, training: Sequence[Conversation], held_out: Sequence[Conversation], settings: LearnSettings
+    ) -> UsageTable:
+        """Notes the revisions of both sets, and their judging; a set has no more rubrics than the budget."""
+        updater = LlmUpdater(self.asker)
+        for (kind, label), most in zip(KINDS.items(), settings.budget, strict=True):
+            batches = ceil(MOST_REASONS * sum(c.label is label for c in training) / settings.batch)
+            shown = [_reason(number, kind) for number in range(settings.batch)]
+            if batches and most:
+                with self.planner.estimating(batches):
+                    await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
+        for side in (training, held_out):
+            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget))
+        return self.planner.table
+
+    async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
+        """Notes the summaries of so many reasons, and returns how many rubrics they can write."""
+        summarizer, most = LlmSummarizer(self.asker), self.asker.options.new_rubrics
+        batches = ceil(reasons / settings.batch)
+        shown = [_reason(number, kind) for number in range(settings.batch)]
+        known = [_rubric(number, kind) for number in range(most * batches // 2)]
+        if batches:
+            with self.planner.estimating(batches):  # a batch sees the rubrics of those before it: half on average
+                await summarizer.summarize(shown, known, kind)
+        return batches * most
+
+    async def _deduplication(self, rubrics: int) -> None:
+        """Notes a call for every two rubrics: no two groups of candidates share one."""
+        items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
+        call = self.asker.call(load("deduplicate"), items, {}, stage="deduplicate")
+        with self.planner.estimating(rubrics // 2):
+            await self.planner.ask(call)
+
+    async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
+        """Notes so many calls about every conversation."""
+        judge = LlmJudge(self.asker)
+        questions = [
+            Question.about(_rubric(number, "sat"), self.asker.options.scale) for number in range(MOST_IN_A_CALL)
+        ]
+        with self.planner.estimating(batches):
+            for one in conversations:
+                await judge.judge(one, questions)
+
+
+def paid(run: RunOptions) -> set[str]:
+    """Keys of the replies that the store's ledger has; none where it can't be looked into now."""
+    try:
+        with glance(run.store) as store:
+            return {row["key"] for row in store.rows("SELECT DISTINCT key FROM ledger WHERE kind = 'result'")}
+    except PollexError:
+        return set()
+
+
+def plan_scoring(
+    conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions, model: ModelOptions
+) -> int:
+    """Tells what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
+    if rubrics.judge.kind == "embedded":
+        embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
+        return nothing(run)
+    model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")
+    able = Capabilities(**probed) if probed else None
+    plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
+    return tell(run, model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
+
+
+def plan_refit(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> int:
+    """Tells what `refit` would ask: every labelled conversation on every rubric, whatever side it is on."""
+    if model.model is None:
+        return plan_scoring(logs.learnable, rubrics, run, model)
+    plan = Plan.of(model, rubrics.domain, run, seed)
+    return tell(run, model, asyncio.run(plan.judging(logs.learnable, rubrics)), probed=False)
+
+
+def plan_learning(
+    logs: Logs,
+    settings: LearnSettings,
+    profile: DomainProfile,
+    run: RunOptions,
+    model: ModelOptions,
+    given: Sequence[Rubric] = (),
+) -> int:
+    """Tells what `learn` would ask.
+
+    Args:
+        given: Rubrics that are fitted and not learnt.
+    """
+    if model.model is None:
+        return nothing(run)
+    plan = Plan.of(model, profile, run, settings.seed)
+    work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
+    return tell(run, model, asyncio.run(work), probed=False)
+
+
+def tell(
+    run: RunOptions,
+    model: ModelOptions,
+    table: UsageTable,
+    probed: bool,
+    panel: Sequence[tuple[str, UsageTable]] = (),
+) -> int:
+    """Prints a plan.
+
+    Args:
+        panel: Names and plans of models that are asked beside the first.
+    """
+    console, price = Console(stderr=run.as_json), model.limits.price
+    for name, each in [(model.model, table), *panel]:
+        if panel:
+            console.print(f"{name}:", highlight=False, markup=False)
+        console.print(usage_table(each, price))
+    lines = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
+    if any(each.total.outcomes[AT_MOST] for each in (table, *(each for _, each in panel))):
+        lines.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
+    if not probed:
+        lines.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
+    if not probed and model.samples > 1:
+        lines.append(f"Where it gives no log-probabilities, --samples {model.samples} judges so many times as often.")
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+    if run.as_json:
+        others = {name: usage_values(each, price) for name, each in panel}
+        told = {"dry_run": True, "notes": lines, "plan": usage_values(table, price)}
+        print_json(told | ({"panel": others} if others else {}))
+    return 0
+
+
+def nothing(run: RunOptions) -> int:
+    """Tells that the embedded roles ask nobody."""
+    said = "The embedded roles work: no calls, no tokens, no cost."
+    Console(stderr=run.as_json).print(said, highlight=False)
+    if run.as_json:
+        print_json({"dry_run": True, "notes": [said], "plan": {}})
+    return 0
+
+
+def _reason(number: int, kind: Polarity) -> Reason:
+    """A reason of the usual length."""
+    text = " ".join(["reason"] * _WORDS_OF_A_REASON)
+    return Reason(id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=())
+
+
+def _rubric(number: int, kind: Polarity) -> Rubric:
+    """A rubric of the usual length."""
+    return Rubric(id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind)
+
+
+@dataclass
+class Rehearsal:
+    """A door that notes calls, and describes end states at the usual length, so that the calls behind them are made."""
+
+    planner: Planner
+
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asking.Door`."""
+        if call.stage == "describe":
+            await self.planner.ask(call)
+            return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))
+        if "end_state" not in call.messages[1]["content"]:
+            return await self.planner.ask(call)
+        with self.planner.estimating():
+            return await self.planner.ask(call)
+
+
+def plan_judge(
+    conversations: Sequence[Conversation],
+    task: Task,
+    profile: DomainProfile,
+    run: RunOptions,
+    model: ModelOptions,
+    options: JudgeOptions,
+) -> int:
+    """Tells what the runs would ask of each member."""
+    if model.model is None:
+        return nothing(run)
+    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in (model.model, *options.panel)]
+    if options.stop_early:  # which runs are spared depends on what the others answer
+        for plan in plans:
+            plan.planner.certainty = AT_MOST
+    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
+    raters = [LlmRater(asker, options.variant, options.told()) for asker in askers]
+    ensemble = Ensemble(*raters, rule=task.rule)
+
+    async def rehearse() -> None:
+        for one in conversations:
+            await ensemble.votes(one, [task.question])
+
+    asyncio.run(rehearse())
+    first, *others = (plan.planner.table for plan in plans)
+    return tell(run, model, first, probed=False, panel=list(zip(options.panel, others, strict=True)))

@@ -1,0 +1,356 @@
+"""Who does the work of a run: the embedded roles, or an LLM's through the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Literal
+
+from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
+from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.agents.roles import Judge, Roles
+from pollex.errors import WrongUse
+from pollex.gateway.budget import Budget
+from pollex.gateway.endpoint import LANGCHAIN, Endpoint
+from pollex.graphs.context import WAVE
+from pollex.graphs.run import Setting
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions
+from pollex.store.secret import salt_of
+
+if TYPE_CHECKING:
+    from pollex.agents.llm.asker import LlmOptions
+    from pollex.gateway.capabilities import Capabilities
+    from pollex.gateway.gateway import Gateway
+    from pollex.gateway.langchain import ChatModel
+    from pollex.store.spans import Tracer
+    from pollex.store.store import Store
+
+
+EMBEDDINGS = "embeddings"
+"""Folder of cached embeddings inside a store."""
+
+JUDGING = ("scale", "elicitation", "samples", "canary", "straight_lining", "closing")
+"""What a rubric set remembers of how its judge was asked, and asks again."""
+
+
+@dataclass(kw_only=True)
+class Workers:
+    """The roles of a run, and what the run must know of them.
+
+    Attributes:
+        record: How a rubric set remembers the judge.
+        prompts: Version of each prompt by name; empty for the embedded roles.
+        gateway: None for the embedded roles; `capabilities` likewise.
+        again: Outcomes that a resume asks about again.
+        traced: Told the run's tracer, for spans of model calls.
+        notes: What to tell the user before the work.
+    """
+
+    roles: Roles
+    record: JudgeRecord
+    embedder: Embedder
+    prompts: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    again: frozenset[Outcome] = MENDABLE
+    gateway: Gateway | None = None
+    capabilities: Capabilities | None = None
+    traced: Callable[[Tracer], None] = lambda _tracer: None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def at_once(self) -> int:
+        """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
+        return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
+
+    def setting(self, store: Store, **rest: Any) -> Setting:
+        """The setting of a run that they work in; `rest` as of `Setting.of`."""
+        return Setting.of(
+            store, again=self.again, secrets=self.secrets, traced=self.traced, at_once=self.at_once, **rest
+        )
+
+    def for_method(self, method: str) -> Roles:
+        """The roles with all that a way to learn needs.
+
+        Raises:
+            WrongUse: SPUR, and no model.
+        """
+        if method != "spur":
+            return self.roles
+        if self.gateway is None:
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+        from pollex.agents.llm.judge import LlmJudge
+        from pollex.agents.llm.updater import LlmUpdater
+
+        assert isinstance(self.roles.judge, LlmJudge), "who has a gateway judges by it"
+        return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
+
+    @property
+    def said(self) -> str:
+        """Who works, for people."""
+        if self.gateway is None:
+            return "embedded (no LLM, no network)"
+        return f"{self.record.name} at {self.gateway.endpoint.shown}"
+
+
+@asynccontextmanager
+async def workers(
+    options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, budget: Budget | None = None
+) -> AsyncIterator[Workers]:
+    """`hire`, with a model's connections closed at the end."""
+    async with dismissed(await hire(options, profile, store, seed, budget=budget)) as staff:
+        yield staff
+
+
+async def hire(
+    options: ModelOptions,
+    profile: DomainProfile,
+    store: Store,
+    seed: int = 0,
+    chat: ChatModel | None = None,
+    budget: Budget | None = None,
+) -> Workers:
+    """The roles that the options ask for; a model is probed first.
+
+    Args:
+        chat: A LangChain chat model in place of an endpoint.
+        budget: What these workers share with others; None: the options' limits are for them alone.
+
+    Raises:
+        ModelRefused: The endpoint refuses every call, or lacks what is required.
+        ModelUnavailable: It can't be reached.
+    """
+    embedder = embedder_for(store.folder, options.embedding_model)
+    if options.model is None and chat is None:
+        if options.scale != "likert-domain":
+            raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
+        if options.without:
+            raise WrongUse("the embedded roles have no prompts to leave parts out of", remedy="name a model: --model")
+        return embedded_workers(profile, embedder, seed)
+    from pollex.gateway.gateway import MENDABLE as SENT_AGAIN  # the client behind it takes a second to import
+    from pollex.gateway.gateway import Gateway
+    from pollex.gateway.probe import probe
+    from pollex.store.ledger import StoreLedger
+
+    endpoint = chat or options.endpoint()
+    capabilities = await probe(endpoint)
+    ledger = StoreLedger(store)
+    refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
+    again = SENT_AGAIN | refused
+    gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window, budget=budget)
+    made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
+    made.again, made.traced = MENDABLE | refused, ledger.trace
+    return made
+
+
+@asynccontextmanager
+async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
+    """Workers whose calls are awaited and whose connections are closed at the end."""
+    try:
+        yield staff
+    finally:
+        if staff.gateway is not None:
+            await staff.gateway.close()
+
+
+def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Workers:
+    """All four roles without an LLM."""
+    return Workers(roles=embedded_roles(profile, embedder, seed), record=embedded_record(embedder), embedder=embedder)
+
+
+def llm_workers(
+    options: ModelOptions,
+    profile: DomainProfile,
+    store: Store,
+    embedder: Embedder,
+    gateway: Gateway,
+    capabilities: Capabilities,
+    seed: int,
+) -> Workers:
+    """All four roles on a model."""
+    from pollex.agents.llm.roles import build_llm_roles  # the client behind it takes a second to import
+
+    roles = Roles(
+        *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store), seed), embedder)
+    )
+    record = JudgeRecord(
+        kind="llm",
+        name=capabilities.model,
+        fingerprint=roles.judge.fingerprint,
+        value=options.value,
+        options={
+            "place": gateway.endpoint.shown,
+            **{name: getattr(options, name) for name in JUDGING},
+            "without": sorted(options.without),
+            "seed": seed,
+            "capabilities": capabilities.as_dict(),
+        },
+    )
+    return Workers(
+        roles=roles,
+        record=record,
+        embedder=embedder,
+        prompts=prompt_versions(),
+        secrets=gateway.endpoint.secrets,
+        gateway=gateway,
+        capabilities=capabilities,
+    )
+
+
+def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
+    """What the roles on a model are told."""
+    from pollex.agents.llm.asker import LlmOptions
+
+    return LlmOptions(
+        salt=salt,
+        without=options.without if options.scale == "likert-domain" else options.without | {"domain"},
+        scale=options.scale,
+        elicitation=options.elicitation,
+        samples=options.samples,
+        require=options.require,
+        seed=seed,
+        canary=options.canary,
+        straight_lining=options.straight_lining,
+        closing=options.closing,
+    )
+
+
+def prompt_versions() -> dict[str, str]:
+    """The version of every prompt, by name."""
+    from pollex.prompts.prompt import load, names
+
+    return {name: load(name).version for name in names()}
+
+
+def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Roles:
+    """All four roles without an LLM."""
+    return Roles(
+        extractor=EmbeddedExtractor(embedder, seed),
+        summarizer=EmbeddedSummarizer(profile.words()),
+        deduplicator=EmbeddedDeduplicator(embedder),
+        judge=EmbeddedJudge(embedder),
+    )
+
+
+def embedded_record(embedder: Embedder) -> JudgeRecord:
+    """How a rubric set remembers the embedded judge, before it has learnt anything."""
+    return JudgeRecord(kind="embedded", name="embedded", fingerprint="", options={"embedding_model": embedder.model})
+
+
+def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
+    """The embedding model with the store's cache."""
+    return Embedder(model, None if store is None else store / EMBEDDINGS)
+
+
+def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
+    """The embedded judge as the rubric set remembers it.
+
+    Args:
+        asked: The embedding model that the user names.
+
+    Raises:
+        WrongUse: The set's judge is a model, or embeds with something that the user did not name.
+    """
+    record = rubric_set.judge
+    if record.kind != "embedded":
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of the embedded judge",
+            remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
+        )
+    return EmbeddedJudge(embedder_for(store, embeds_with(record, asked)), record.learned)
+
+
+@asynccontextmanager
+async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
+    """`hire_judge`, with a model's connections closed at the end."""
+    async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
+        yield staff
+
+
+async def hire_judge(
+    options: ModelOptions, rubric_set: RubricSet, store: Store, chat: ChatModel | None = None
+) -> Workers:
+    """Workers whose judge is the one that θ was fitted to.
+
+    Raises:
+        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
+    """
+    record = rubric_set.judge
+    if record.kind == "llm":
+        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
+        hired.notes += changed(record, hired.capabilities)
+        return hired
+    embedder = embedder_for(store.folder, embedding_confirmed(options, record, chat))
+    staff = embedded_workers(rubric_set.domain, embedder)
+    staff.roles = replace(staff.roles, judge=EmbeddedJudge(embedder, record.learned))
+    staff.record = record
+    return staff
+
+
+def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> ModelOptions:
+    """The options with which the set's judge answers as it did.
+
+    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
+    """
+    asked = chat.model if chat else options.model
+    if asked not in (None, record.name):
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of {asked}",
+            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
+        )
+    place = record.options.get("place")
+    if chat is None and options.base_url is None and place != Endpoint(record.name).place:
+        made = str(place).startswith(LANGCHAIN)
+        remedy = "give it in Python: pollex.Scorer.load(PATH, model=…)" if made else f"confirm it: --base-url {place}"
+        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=remedy)
+    known = {name: record.options[name] for name in JUDGING if name in record.options}
+    without = frozenset(record.options.get("without", ()))
+    return replace(options, model=record.name, value=record.value, without=without, **known)
+
+
+def embedding_confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> str:
+    """The embedding model with which the set's embedded judge answers as it did; likewise."""
+    if asked := options.model or (chat and chat.model):
+        raise WrongUse(
+            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
+            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
+        )
+    return embeds_with(record, options.embedding_model)
+
+
+def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+    """What a reader of scores must know where the endpoint can't do, or can do more than, what θ was fitted with."""
+    before = record.options.get("capabilities")
+    if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
+        return []
+    gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
+    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
+
+
+def seed_of(record: JudgeRecord) -> int:
+    """The seed that a judge's calls were sent with."""
+    return int(record.options.get("seed", 0))
+
+
+def embeds_with(record: JudgeRecord, asked: str) -> str:
+    """The embedding model that the set's judge was made with.
+
+    A rubric set may come from anybody: a model that it names is neither fetched nor read, a folder's files not even
+    hashed, unless the user names it too.
+    """
+    made_with = str(record.options.get("embedding_model", DEFAULT_MODEL))
+    if made_with not in (DEFAULT_MODEL, asked):
+        raise WrongUse(
+            f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
+            remedy=f"confirm it: --embedding-model {quote(made_with)}, in Python embedding_model={made_with!r}",
+        )
+    return made_with

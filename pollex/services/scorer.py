@@ -1,0 +1,223 @@
+"""Scorer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.log_shapes import reader_of
+from pollex.gateway.langsmith import tracing_off
+from pollex.graphs.ask import ask_sides
+from pollex.python_words import python_words
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.thumb_model import judges_wanted
+from pollex.services.event_loop import complete, running_loop
+from pollex.services.options import ModelOptions
+from pollex.services.roles import embedded_judge, hire_judge
+from pollex.store.store import DEFAULT, Store
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from pollex.gateway.gateway import Gateway
+    from pollex.gateway.langchain import ChatModel
+
+SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
+Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
+"""A conversation of ours, a dict with `messages`, or a list of OpenAI-style messages."""
+
+
+class Scorer:
+    """Scores conversations with a rubric set, one by one or many.
+
+    A model's answers are kept in the store, so that none is paid for twice; the embedded judge keeps nothing. With a
+    model, `close` the scorer in the end, or use it in a `with`: until then nobody else can open its store. Any number
+    of threads and event loops may ask one scorer.
+
+    Args:
+        rubrics: The rubric set.
+        judge: Who answers; by default the judge that the set was learnt with.
+        model: The LangChain chat model that the set was learnt with, where it was one.
+        base_url: Where the set's model is served, if not at OpenAI.
+        embedding_model: What the set's embedded judge embeds with, where it isn't the bundled model.
+        store: Folder of a model's answers.
+
+    Raises:
+        BadRubrics: The rubrics were edited after θ was fitted.
+        WrongUse: No rubric set is given, or a model that nobody would ask.
+    """
+
+    @python_words()
+    def __init__(
+        self,
+        rubrics: RubricSet,
+        judge: Judge | None = None,
+        *,
+        model: BaseChatModel | None = None,
+        base_url: str | None = None,
+        embedding_model: str = DEFAULT_MODEL,
+        store: str | Path = DEFAULT,
+    ) -> None:
+        if not isinstance(rubrics, RubricSet):
+            raise WrongUse(
+                f"not a rubric set, but {type(rubrics).__name__}", remedy="read its file: pollex.Scorer.load(PATH)"
+            )
+        rubrics.require_unedited()
+        self.rubrics = rubrics
+        embedded = rubrics.judge.kind == "embedded"
+        if (judge or embedded) and (model is not None or base_url is not None):
+            who = "the judge that is given" if judge else "the embedded judge, whose answers θ was fitted to,"
+            raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
+        self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
+        self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
+        self._gateway: Gateway | None = None
+        self._close_store: weakref.finalize[[], Scorer] | None = None
+        self._door = threading.Lock()
+        self._hirer: asyncio.AbstractEventLoop | None = None
+        self._questions = rubrics.questions
+        self._netsat = rubrics.scorer_of()
+
+    @classmethod
+    def load(cls, path: str | Path, **options: Any) -> Self:
+        """A scorer with the rubric set of a file; `options` as of the class."""
+        return cls(RubricSet.load(path), **options)
+
+    def score(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
+        """The score of a conversation; see `Given` for what it may be.
+
+        Args:
+            judges: People whose thumbs the set was learnt from, and whose own probabilities are wanted; `["all"]` for
+                all.
+
+        Raises:
+            WrongUse: It is no conversation, one of the judges is not known; see `score_many`, too.
+        """
+        return self.score_many([conversation_from(conversation)], judges)[0]
+
+    async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
+        """`score`, to be awaited.
+
+        A model's connections last as long as the event loop: ask from one, not from an `asyncio.run` a conversation.
+        """
+        with python_words():
+            known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
+            return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
+
+    @python_words()
+    def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
+        """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none.
+
+        Raises:
+            WrongUse: One of them is no conversation, one of the judges not known, or a task of the running event loop,
+                which would have to wait for this, is about to make the first call.
+        """
+        asked = judges_wanted(self._netsat.thumb_model, judges)
+        if self._hirer is not None and self._hirer is running_loop():
+            raise WrongUse("this event loop is finding out what the model can do", remedy="here, await ascore")
+
+        async def every() -> list[Score]:
+            known = list(_numbered(conversations))
+            try:
+                await (await self._hired()).prepare(known)
+                return await asyncio.gather(*(self.ascore(conversation, asked) for conversation in known))
+            finally:
+                if self._gateway is not None:  # its connections belong to this call's event loop
+                    await self._gateway.close()
+
+        return complete(every())
+
+    def close(self) -> None:
+        """Closes the store; a scorer with the embedded judge has none."""
+        if self._close_store is not None:
+            self._close_store()
+            self._close_store = self._judge = self._gateway = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _hired(self) -> Judge:
+        """The judge; a model is probed when it is first asked, by one caller, of whatever event loop."""
+        while self._judge is None:
+            if not self._door.acquire(blocking=False):  # a lock of asyncio's holds in one event loop alone
+                await asyncio.sleep(0.01)
+                continue
+            try:
+                self._hirer = asyncio.get_running_loop()
+                if self._judge is None:
+                    await self._hire()
+            finally:
+                self._hirer = None
+                self._door.release()
+        return self._judge
+
+    async def _hire(self) -> None:
+        tracing_off()
+        with ExitStack() as opened:
+            store = opened.enter_context(Store.open(self._folder))
+            chat = None if self._chat is None else chat_model(self._chat)
+            staff = await hire_judge(self._options, self.rubrics, store, chat)
+            opened.pop_all()
+        # A scorer that nobody closed and nobody holds any more must not keep its store from others.
+        self._close_store = weakref.finalize(self, store.close)
+        self._gateway, self._judge = staff.gateway, staff.roles.judge
+
+
+def chat_model(model: BaseChatModel) -> ChatModel:
+    """A user's model as the gateway takes it.
+
+    Raises:
+        WrongUse: It is no chat model of LangChain's.
+    """
+    from langchain_core.language_models import BaseChatModel  # LangChain takes a second to import
+
+    from pollex.gateway.langchain import ChatModel
+
+    if not isinstance(model, BaseChatModel):
+        raise WrongUse(
+            f"not a model, but {type(model).__name__}", remedy="give a model's name, or a LangChain chat model"
+        )
+    return ChatModel(model)
+
+
+def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Conversation:
+    """A conversation from what people have at hand.
+
+    Raises:
+        WrongUse: It is none of the known shapes.
+    """
+    if isinstance(given, Conversation):
+        return given
+    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+        raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
+    fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
+    try:
+        reader = reader_of(fields)
+        draft = None if reader.row_is_turn else reader.read(fields)
+    except BadInput as error:
+        raise WrongUse(f"not a conversation: {error.what}", where=error.where, remedy=SHAPES) from error
+    if draft is None:
+        raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
+    return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
+
+
+def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
+    """Conversations of a collection; one that is none is named by its number."""
+    for number, one in enumerate(given, 1):
+        try:
+            yield conversation_from(one)
+        except WrongUse as error:
+            where = ", ".join(filter(None, [f"item {number}", error.where]))
+            raise WrongUse(error.what, where=where, remedy=error.remedy) from error

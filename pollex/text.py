@@ -1,0 +1,108 @@
+"""Untrusted text on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+LINE_BREAKS = "\n\t"
+_UNSEEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
+"""Unicode categories that are controls, invisible, or reorder what stands around them."""
+
+
+def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) -> str:
+    """The text with every control, bidi and zero-width character as a visible escape such as `\\x1b`.
+
+    Args:
+        limit: Characters of the result; a longer one ends in `…`.
+        keep_lines: Leaves line breaks and tabs as they are.
+    """
+    kept = LINE_BREAKS if keep_lines else ""
+    # An escape is longer than what it stands for, so more than `limit` characters are never needed.
+    head = text if limit is None else text[: limit + 1]
+    shown = head if head.isprintable() else "".join(c if c in kept else _visible(c) for c in head)
+    if limit is not None and len(shown) > limit:
+        return shown[: max(limit - 1, 0)] + "…" * (limit > 0)
+    return shown
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _UNSEEN:
+        return character
+    code = ord(character)
+    if character in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def writable(value: Any) -> Any:
+    """The value with U+FFFD for every lone surrogate, in all that is in it."""
+    if isinstance(value, str):
+        return value if value.isascii() else SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {writable(name): writable(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [writable(inner) for inner in value]
+    return value
+
+
+def is_text(name: str | Path) -> bool:
+    """Whether a file's name is text; DuckDB opens no others. Old ones may hold bytes that are none in UTF-8."""
+    return SURROGATES.search(str(name)) is None
+
+
+def count(n: int, one: str, more: str = "") -> str:
+    """`1 row is`, `2 rows are`: a number and what stands behind it.
+
+    Args:
+        one: Behind a 1.
+        more: Behind every other number; `one` with an s when left out.
+    """
+    return f"{n} {one if n == 1 else more or one + 's'}"
+
+
+MAX_DEPTH = 64
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: Not JSON, two equal keys in an object, or nested too deep.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=object_of)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for `json.loads`; ValueError for one in which a key stands twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
+    return fields
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether objects and lists are nested deeper than `levels`; level by level, so that depth costs no stack."""
+    level = [value]
+    for _ in range(levels):
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+    return any(isinstance(inner, dict | list) for inner in level)
+
+
+def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer

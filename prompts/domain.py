@@ -1,0 +1,136 @@
+"""What a domain is about, in a TOML file that a person writes once."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from pollex.errors import UNREADABLE, WrongUse
+
+NEUTRAL = Path(__file__).with_name("neutral.toml")
+REMEDY = "mend it; `pollex domain new` writes a whole one"
+_WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class DomainProfile(BaseModel):
+    """The words that make prompts and rubrics speak of one domain.
+
+    A field's description is the question that `pollex domain new` asks for it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    assistant: Text = Field(description="What is the assistant, and what is it for? (a noun phrase)")
+    task: Text = Field(description="What is a conversation meant to achieve? (to …)")
+    user: Text = Field(description="Who are its users? (a noun phrase)")
+    ideal_conversation: Text = Field(description="How does a roughly ideal conversation go? (two or three sentences)")
+    expectations: tuple[Text, ...] = Field(min_length=1, description="What is expected of the assistant? (one a line)")
+    language: Text = Field(description="In what language shall rubrics be written?")
+
+    @classmethod
+    def load(cls, path: str | Path) -> DomainProfile:
+        """Reads a profile.
+
+        Raises:
+            WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
+        """
+        try:
+            return cls.parse(Path(path).read_text(encoding="utf-8-sig"), where=str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            what = f"the domain profile can't be read: {error}"
+            raise WrongUse(what, where=str(path), remedy=UNREADABLE) from error
+
+    @classmethod
+    def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
+        """The profile that the TOML `text` holds; see `load`."""
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except ValidationError as error:
+            raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
+        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=REMEDY) from error
+
+    @classmethod
+    def neutral(cls) -> DomainProfile:
+        """What is used when no profile is given; it holds for any assistant."""
+        return cls.load(NEUTRAL)
+
+    def toml(self) -> str:
+        """The text that `parse` turns back into this profile, each field under its question."""
+        return "\n".join(
+            f"# {field.description}\n{name} = {toml_value(getattr(self, name))}\n"
+            for name, field in type(self).model_fields.items()
+        )
+
+    def values(self) -> dict[str, str]:
+        """What stands in a prompt's gaps; noun phrases without a full stop, since a sentence goes on behind them."""
+        return {
+            "assistant": self.assistant.rstrip("."),
+            "task": self.task.rstrip("."),
+            "user": self.user.rstrip("."),
+            "ideal_conversation": self.ideal_conversation,
+            "expectations": "\n".join(f"  - {expectation}" for expectation in self.expectations),
+            "language": self.language,
+        }
+
+    def words(self) -> tuple[str, ...]:
+        """The domain's content words, lower case, each once, in the order of the profile."""
+        text = " ".join([self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations])
+        words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
+        return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
+
+
+def profile_at(path: Path | None) -> DomainProfile:
+    """The domain profile of a file, or the neutral one."""
+    return DomainProfile.neutral() if path is None else DomainProfile.load(path)
+
+
+def complaint(error: ValidationError) -> str:
+    """All that is missing or wrong, in one clause a field."""
+    faults = error.errors(include_url=False, include_input=False)
+    names: dict[str, list[str]] = {}
+    for fault in faults:
+        names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
+    return "; ".join(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items())
+
+
+_FAULTS = {
+    "missing": "missing",
+    "extra_forbidden": "unknown",
+    "string_too_short": "empty",
+    "too_short": "empty",
+    "string_too_long": "longer than 2,000 characters",
+    "string_type": "must be text",
+    "tuple_type": "must be a list of texts",
+}
+
+
+def toml_value(value: str | tuple[str, ...]) -> str:
+    """A TOML string, or a list of them one a line: JSON's escapes are TOML's, but JSON leaves DEL as it is."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"
+
+
+STOPWORDS = frozenset(
+    """
+    a about above after again against all already also am an and another any anything are as at back be because been
+    before being below between both but by came can cannot come could did do does doing done down during each either
+    else enough ever every everything few first for from further gave get gets give given gives go goes going gone
+    good got had has have having he her here hers him his how i if in instead into is it its itself just keep keeps
+    kept know known knows last less let like likes made make makes many may me might mine more most much must my
+    need needs neither never new next no none nor not nothing now of off often on once one only or other others our
+    out over own per put rather really said same say says see seen shall she should show shows since so some someone
+    something still such take takes than that the their them then there these they thing things this those though
+    through to together too toward towards two under until up upon us use used uses using very want wants was way
+    well were what whatever when where whether which while who whom whose why will with within without work works
+    would yet you your
+    """.split()  # noqa: SIM905 - a list of words reads better as text
+)

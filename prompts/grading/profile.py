@@ -1,0 +1,239 @@
+"""How answers are graded against references: scale, rules, dimensions, task types, in a TOML file and in its language.
+
+Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743. The
+bundled profiles say in their own words what the paper's rules and dimensions say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pollex.errors import WrongUse
+from pollex.prompts.domain import Text, complaint
+from pollex.prompts.prompt import Prompt, parse
+
+HOME = Path(__file__).parent
+DEFAULT = "chinese"
+MOST_GRADES = 100
+"""Each is an option that judges choose among, and a column of figures."""
+UNSURE = "unsure"
+OVERALL, EVIDENCE = "overall", "evidence"
+RESERVED = {OVERALL, EVIDENCE, UNSURE, "plain", "type"}
+"""What questions and answers of our own are called; no dimension or type may be."""
+
+Temperature = Annotated[float, Field(ge=0, le=2)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rule(_Part):
+    """What grades from `lowest` to `highest` mean."""
+
+    lowest: int
+    highest: int
+    text: Text
+
+
+class Dimension(_Part):
+    """One side of an answer that gets a grade of its own."""
+
+    name: Text
+    text: Text
+
+
+class TaskType(_Part):
+    """A kind of task.
+
+    Attributes:
+        text: What tasks are of this type, for the model that has to tell.
+        dimensions: Keys of what its answers are graded on, in order.
+        categories: Categories of a question file that are of this type: `category` or `category/subcategory`.
+        temperature: At which the system under test is asked.
+    """
+
+    text: Text
+    dimensions: tuple[str, ...] = Field(min_length=1)
+    categories: tuple[Text, ...] = ()
+    temperature: Temperature
+
+
+class Unknown(_Part):
+    """What holds where the type of a task can't be told."""
+
+    dimensions: tuple[str, ...] = Field(min_length=1)
+    temperature: Temperature
+
+
+class Words(_Part):
+    """What is said to the judge beside rules and dimensions.
+
+    Attributes:
+        task: Who it is and what it does, where there is a reference.
+        steps: How it goes about it.
+        evidence_task: What the judge does who looks at reference and evidence alone.
+        evidence: The question whether they agree.
+        overall: The question for the last grade.
+        plain_task: As `task`, for the judge without a reference; so with the two that follow.
+        classify: What is asked of the model that tells the type of a task.
+        type: The question for the type; the types are listed behind it.
+        unsure: When to answer `unsure` to that.
+    """
+
+    task: Text
+    steps: Text
+    evidence_task: Text
+    evidence: Text
+    overall: Text
+    plain_task: Text
+    plain_steps: Text
+    plain_overall: Text
+    classify: Text
+    type: Text
+    unsure: Text
+
+
+class ReferencingProfile(_Part):
+    """See the module.
+
+    Attributes:
+        language: Of the profile, for people.
+        lowest: Worst grade; grades are whole numbers.
+        highest: Best grade.
+        pivot: What the reference itself is worth.
+        temperatures: By category, or `category/subcategory`, where it differs from that of the category's type.
+    """
+
+    language: Text
+    lowest: int
+    highest: int
+    pivot: int
+    words: Words
+    rules: tuple[Rule, ...] = Field(min_length=1)
+    dimensions: dict[str, Dimension]
+    types: dict[str, TaskType] = Field(min_length=1)
+    unknown: Unknown
+    temperatures: dict[str, Temperature] = {}
+
+    @classmethod
+    def load(cls, path: str | Path) -> ReferencingProfile:
+        """Reads a profile: a bundled one by its name (`chinese`, `english`), else a file.
+
+        Raises:
+            WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is named.
+        """
+        file = HOME / f"{path}.toml" if str(path) in bundled() else Path(path)
+        try:
+            return cls.parse(file.read_text(encoding="utf-8-sig"), where=str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"give a TOML file, or one of {', '.join(bundled())}"
+            raise WrongUse(f"the profile can't be read: {error}", where=str(path), remedy=remedy) from error
+
+    @classmethod
+    def parse(cls, text: str, where: str = "profile") -> ReferencingProfile:
+        """The profile that the TOML `text` holds; see `load`."""
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except ValidationError as error:
+            own = [str(f["ctx"]["error"]) for f in error.errors() if f["type"] == "value_error" and "ctx" in f]
+            raise WrongUse("; ".join(own) or complaint(error), where=where, remedy=_remedy()) from error
+        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        if not self.lowest < self.pivot <= self.highest:
+            raise ValueError(f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}")
+        if self.highest - self.lowest >= MOST_GRADES:
+            raise ValueError(f"a scale from {self.lowest} to {self.highest} has more than {MOST_GRADES} grades")
+        if any(not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules):
+            raise ValueError(f"a rule is not on the scale from {self.lowest} to {self.highest}")
+        covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
+        if sorted(covered) != list(self.grades):
+            raise ValueError(f"the rules don't cover each grade from {self.lowest} to {self.highest} once")
+        used = {key for part in self.types.values() for key in part.dimensions} | {*self.unknown.dimensions}
+        if strange := used - self.dimensions.keys():
+            raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
+        if taken := RESERVED & {*self.dimensions, *self.types}:
+            raise ValueError(f"a name that is taken: {', '.join(sorted(taken))}")
+        self._one_type_a_category()
+        return self
+
+    def _one_type_a_category(self) -> None:
+        every = [known_as(category) for part in self.types.values() for category in part.categories]
+        if twice := {category for category in every if every.count(category) > 1}:
+            raise ValueError(f"a category of two types: {', '.join(sorted(twice))}")
+
+    @property
+    def grades(self) -> range:
+        """All grades, the worst first."""
+        return range(self.lowest, self.highest + 1)
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits of all that it says."""
+        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
+
+    def type_of(self, category: str, subcategory: str = "") -> str | None:
+        """The type that a category's tasks are of; None where the profile doesn't say. A type's own name is one."""
+        places = {known_as(place): name for name, part in self.types.items() for place in (*part.categories, name)}
+        return next((places[place] for place in _places(category, subcategory) if place in places), None)
+
+    def dimensions_of(self, type_: str | None) -> tuple[str, ...]:
+        """Keys of what a task of that type is graded on."""
+        return self.types[type_].dimensions if type_ in self.types else self.unknown.dimensions
+
+    def temperature_of(self, category: str, subcategory: str = "") -> float:
+        """At which the system under test is asked."""
+        given = {known_as(place): value for place, value in self.temperatures.items()}
+        for place in _places(category, subcategory):
+            if place in given:
+                return given[place]
+        type_ = self.type_of(category, subcategory)
+        return self.types[type_].temperature if type_ else self.unknown.temperature
+
+    def rule_lines(self) -> str:
+        """The rules, one a line, the worst grades first."""
+        rules = sorted(self.rules, key=lambda rule: rule.lowest)
+        return "\n".join(f"{_interval(rule)}: {rule.text}" for rule in rules)
+
+
+def _remedy() -> str:
+    return f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled())}"
+
+
+def bundled() -> list[str]:
+    """Names of the profiles that come along."""
+    return sorted(file.stem for file in HOME.glob("*.toml"))
+
+
+def prompt(name: str) -> Prompt:
+    """One of the prompts beside this module."""
+    return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def prompts() -> list[Prompt]:
+    """All of them."""
+    return [prompt(file.stem) for file in sorted(HOME.glob("*.md"))]
+
+
+def known_as(place: str) -> str:
+    """A category in one spelling."""
+    return "/".join(part.strip() for part in place.casefold().split("/"))
+
+
+def _places(category: str, subcategory: str) -> Iterable[str]:
+    """How a question's category may stand in a profile, the most special first."""
+    return [known_as(f"{category}/{subcategory}"), known_as(category)] if subcategory else [known_as(category)]
+
+
+def _interval(rule: Rule) -> str:
+    return str(rule.lowest) if rule.lowest == rule.highest else f"{rule.lowest}–{rule.highest}"

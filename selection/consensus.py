@@ -1,0 +1,201 @@
+"""Votes of an ensemble against the truth: entropy, coverage, score, and the τ that keeps to a precision.
+
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Symposium.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.measures.intervals import share_interval
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+TIE = -1
+"""In an array of modes: two options have as many votes, or none has any."""
+
+ROUNDING = 1e-9
+
+
+def entropies(votes: Ints) -> Floats:
+    """Diversity entropy in nats of votes [..., option]: [...]; NaN where nobody voted."""
+    total = votes.sum(axis=-1, keepdims=True)
+    p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
+    return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1) + 0.0)
+
+
+def modes(votes: Ints) -> Ints:
+    """The option with the most votes, of votes [..., option]: [...]; `TIE` where there is none."""
+    most = votes.max(axis=-1, keepdims=True)
+    single = ((votes == most).sum(axis=-1) == 1) & (most[..., 0] > 0)
+    return np.where(single, votes.argmax(axis=-1), TIE)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Conversations on one side of τ.
+
+    Attributes:
+        n: How many have a truth.
+        right: Those among them whose mode is the truth; a tie is not.
+        tied: Those without a mode; they count as −1.
+        units: How many they are if those that go together count as one; None: each is alone.
+    """
+
+    n: int
+    right: int
+    tied: int
+    units: int | None = None
+
+    @property
+    def precision(self) -> float | None:
+        """Share that is right; None where there is nothing."""
+        return self.right / self.n if self.n else None
+
+    @property
+    def precision_interval(self) -> tuple[float, float] | None:
+        """95 % interval of that share; None where there is nothing."""
+        return share_interval(self.right, self.n, units=self.units) if self.n else None
+
+    @property
+    def score(self) -> float | None:
+        """Mean of +1 for right and −1 for wrong; None where there is nothing."""
+        return (2 * self.right - self.n) / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the score; None where there is nothing."""
+        found = self.precision_interval
+        return found and (2 * found[0] - 1, 2 * found[1] - 1)
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What τ does to conversations with a truth: those that pass, and those that don't; `units` as of a side."""
+
+    passed: Side
+    left: Side
+    units: int | None = None
+
+    @property
+    def coverage(self) -> float | None:
+        """Share that passes."""
+        n = self.passed.n + self.left.n
+        return self.passed.n / n if n else None
+
+    @property
+    def coverage_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the coverage."""
+        n = self.passed.n + self.left.n
+        return share_interval(self.passed.n, n, units=self.units) if n else None
+
+
+def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
+    """The two sides of τ. A tie has no rating and never passes, whatever its entropy.
+
+    Args:
+        entropy: [conversation]; NaN doesn't pass.
+        mode: [conversation], `TIE` for none.
+        truth: [conversation].
+    """
+    return _sides(_passing(entropy, mode, tau), mode, truth)
+
+
+def _passing(entropy: Floats, mode: Ints, tau: float) -> Flags:
+    return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
+
+
+def _sides(passes: Flags, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+    return Filtered(
+        _side(passes, mode, truth, together),
+        _side(~passes, mode, truth, together),
+        None if together is None else len(np.unique(together)),
+    )
+
+
+def _side(on_it: Flags, mode: Ints, truth: Ints, together: Ints | None) -> Side:
+    mode, truth = mode[on_it], truth[on_it]
+    units = None if together is None else len(np.unique(together[on_it]))
+    return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
+
+
+@dataclass(frozen=True)
+class FittedTau:
+    """A τ fitted to labelled conversations.
+
+    Attributes:
+        tau: The highest at which the ratings are as precise as wanted; None where there is none.
+        n: Labelled conversations that it was fitted to.
+        passed: Those among them that pass.
+        right: Those of these that are right.
+        best: The highest precision that any τ has on them; None where none of them has a mode.
+        units: How many those that pass are if those that go together count as one; None: each is alone.
+    """
+
+    tau: float | None
+    n: int
+    passed: int
+    right: int
+    best: float | None = None
+    units: int | None = None
+
+    @property
+    def precision(self) -> float | None:
+        """On the conversations that it was fitted to, and so too good by a little."""
+        return self.right / self.passed if self.passed else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of that precision."""
+        return share_interval(self.right, self.passed, units=self.units) if self.passed else None
+
+
+def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:
+    """The highest τ at which at least `precision` of the ratings that pass are right.
+
+    Args:
+        entropy: [conversation]; NaN for one without votes.
+        mode: [conversation], `TIE` for none.
+        truth: [conversation].
+        together: What goes together bears one number [conversation]; None: each conversation is alone.
+    """
+    rated = (mode != TIE) & ~np.isnan(entropy)
+    order = np.argsort(entropy[rated], kind="stable")
+    sorted_entropy = entropy[rated][order]
+    right = np.cumsum((mode == truth)[rated][order])
+    count = np.arange(1, len(right) + 1)
+    last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]  # all of one entropy pass together
+    best = float((right / count)[last].max()) if len(right) else None
+    good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
+    if not len(good):
+        return FittedTau(None, len(truth), 0, 0, best)
+    at = good[-1]
+    units = None if together is None else len(np.unique(together[rated][order][: at + 1]))
+    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units)
+
+
+def crossfitted(
+    entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
+) -> Filtered:
+    """What a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
+
+    Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
+    others have no such τ.
+
+    Args:
+        folds: Fold of each conversation [conversation].
+        entropy: As for `fitted_tau`; so with the others.
+    """
+    passes = np.zeros(len(truth), dtype=bool)
+    for fold in np.unique(folds):
+        inside = folds == fold
+        tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
+        if tau is not None:
+            passes[inside] = _passing(entropy[inside], mode[inside], tau)
+    return _sides(passes, mode, truth, together)
