@@ -19,6 +19,8 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import FEWEST, Measured
+from pollex.reports.calibration import calibration_page
+from pollex.reports.calibration_data import CalibrationData
 from pollex.services.calibrate import (
     TRAINING,
     TrainingRecord,
@@ -28,8 +30,6 @@ from pollex.services.calibrate import (
     tell_tables,
     training_of,
 )
-from pollex.web.calibration_material import CalibrationMaterial
-from pollex.web.calibration_page import render_calibration
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -50,7 +50,7 @@ def report_command(
     material = replace(_measured_beside_others(model, training_of(folder), table, judged, seed, quick), facts=facts)
     out.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(out) as draft:
-        draft.write_text(render_calibration(material), encoding="utf-8", errors="replace")
+        draft.write_text(calibration_page(material), encoding="utf-8", errors="replace")
     tell(console, material)
     say(console, f"Wrote {out}")
     if as_json:
@@ -60,7 +60,7 @@ def report_command(
 
 def _measured_beside_others(
     model: JudgedEstimator, training: TrainingRecord, table: AnswerTable, judged: JudgmentTable, seed: int, quick: bool
-) -> CalibrationMaterial:
+) -> CalibrationData:
     """All that the page shows, but for where it is from."""
     from pollex.services.calibration_report import (  # scikit-learn, as above
         QUICK,
@@ -76,7 +76,7 @@ def _measured_beside_others(
         return replace(material_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike)
 
 
-def tell(console: Console, material: CalibrationMaterial) -> None:
+def tell(console: Console, material: CalibrationData) -> None:
     """The comparison in a table."""
     made = table(f"held out, {material.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
     for model in material.compared:
@@ -94,7 +94,7 @@ def tell(console: Console, material: CalibrationMaterial) -> None:
     say(console, f"{material.title}: {material.support}")
 
 
-def figures_json(material: CalibrationMaterial) -> dict[str, Any]:
+def figures_json(material: CalibrationData) -> dict[str, Any]:
     """For scripts: the calibrator's figures, the others beside it, and the rest of the page."""
     shown = {m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in material.compared[1:]}
     return {

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pollex.measures.arrays import Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Measured, codes_of_texts, resampled, with_interval
 
 SMECE_RESAMPLES = 200
 MESH = 101
 BINS = 10
+FEWEST_IN_BIN, MOST_BINS = 10, 8
 Z = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
 
@@ -219,13 +220,27 @@ def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
+def bins_of(probability: Floats, hit: Bools, text: Ints) -> list[Bin]:
+    """Bin predictions into at most 8 bins of at least 10, in the order of probability; equal ones stay together.
+
+    Args:
+        probability: `[judgment]`.
+        hit: Whether what was predicted came true `[judgment]`.
+        text: Judgments with the same number count as one in the intervals `[judgment]`.
+    """
+    wanted = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
+    cuts = np.quantile(probability, np.arange(1, wanted) / wanted, method="lower") if len(probability) else []
+    numbers = np.searchsorted(np.unique(cuts), probability, side="left")
+    return [_bin(probability, hit, text, np.flatnonzero(numbers == each)) for each in np.unique(numbers)]
+
+
 def _bins(probability: Floats, hit: Floats, text: Ints, bins: int) -> tuple[Bin, ...]:
     order = np.argsort(probability, kind="stable")
-    parts = [part for part in np.array_split(order, min(bins, len(order))) if len(part)]
-    return tuple(Bin(float(probability[part].mean()), _share(hit[part], text[part])) for part in parts)
+    parts = np.array_split(order, min(bins, len(order)))
+    return tuple(_bin(probability, hit, text, part) for part in parts if len(part))
 
 
-def _share(hit: Floats, text: Ints) -> Measured:
-    share, texts = float(hit.mean()), len(np.unique(text))
+def _bin(probability: Floats, hit: Floats | Bools, text: Ints, part: Ints) -> Bin:
+    share, texts = float(hit[part].mean()), len(np.unique(text[part]))
     low, high = wilson(share, texts)
-    return Measured(share, float(low), float(high), len(hit), texts)
+    return Bin(float(probability[part].mean()), Measured(share, float(low), float(high), len(part), texts))

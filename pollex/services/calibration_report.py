@@ -25,14 +25,14 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess, assess_each, difference
 from pollex.measures.intervals import Measured, support
 from pollex.measures.reliability import reliability
-from pollex.services.calibrate import choice_of, groups_of, name_for_people
-from pollex.web.calibration_material import (
-    CalibrationMaterial,
+from pollex.reports.calibration_data import (
+    CalibrationData,
     ComparedModel,
     LearningPoint,
     QuestionGain,
     ResponseCurve,
 )
+from pollex.services.calibrate import choice_of, groups_of, name_for_people
 
 FOLDS = 5
 SLOW = {"network", "calibrator"}
@@ -158,7 +158,7 @@ def material_of(
     table: AnswerTable,
     judged: JudgmentTable,
     seen: int | None,
-) -> CalibrationMaterial:
+) -> CalibrationData:
     """Everything on the page.
 
     Args:
@@ -171,7 +171,7 @@ def material_of(
     quick = quick_of(model, scale.ordinal)
     mesh, responses = responses_of(model, bench.X, given)
     whose, found = leverages_of(quick, bench)
-    return CalibrationMaterial(
+    return CalibrationData(
         title=title,
         worker=quick.title,
         unlike="",

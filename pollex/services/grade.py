@@ -32,13 +32,13 @@ from pollex.graphs.grade.summary import ALL, Summary, summary
 from pollex.measures.intervals import Measured
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.reports.grades import grades_page
 from pollex.services.options import AnswerOptions, ModelOptions, ReferenceOptions, RunOptions
 from pollex.services.plan import Plan, tell
 from pollex.services.roles import Workers, dismissed, hire, llm_options
 from pollex.store.secret import salt_of
 from pollex.store.store import Store
 from pollex.text import count
-from pollex.web.reference_plots import render_grades
 
 OUT = Path("grades.jsonl")
 SEED = 0
@@ -77,7 +77,7 @@ def reference_command(
         gradings = list(gradings_of(opened.store, ended.run, profile, cases))
         write_rows(out, grade_rows(profile, gradings, model.model, model.value), COLUMNS)
         found = summary(profile, gradings, model.value)
-        _write_page(page, render_grades(found, judge=model.model, pivot=profile.pivot, run=ended.run))
+        _write_page(page, grades_page(found, judge=model.model, pivot=profile.pivot, run=ended.run))
         _show(opened, found, gradings)
         show_outcomes(opened, ended.counts)
         show_usage(opened, staff)

@@ -33,6 +33,9 @@ from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import learn, refit
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.reports.learning import learning_page
+from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.page import file_of
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric import Rubric
@@ -41,9 +44,6 @@ from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import plan_learning, plan_refit
 from pollex.services.roles import Workers, judging, workers
-from pollex.web.material import MeanAnswer, Skipped
-from pollex.web.page import file_of
-from pollex.web.report import render_report
 
 REPORT = "report.html"
 DONE, PARTLY = 0, 3
@@ -210,7 +210,7 @@ def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Worke
     left_out = skipped(logs, learned)
     rubrics.save(out)
     means = {id_: MeanAnswer(*mean) for id_, mean in learned.means.items()}
-    page = render_report(rubrics, learned.scores, left_out, means=means, path=str(out), store=str(opened.options.store))
+    page = learning_page(rubrics, learned.scores, left_out, means=means, path=str(out), store=str(opened.options.store))
     report = report_of(out)
     with draft_of(report) as draft:
         draft.write_text(page, encoding="utf-8")

@@ -6,7 +6,7 @@ import relplot
 from relplot.kernels import ReflectedGaussianKernel
 
 from pollex.measures.intervals import Measured, ends, with_interval
-from pollex.measures.reliability import reliability, smece, smoothed, wilson
+from pollex.measures.reliability import MOST_BINS, bins_of, reliability, smece, smoothed, wilson
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -171,3 +171,29 @@ def test_bins_of_true_probabilities_hold_them_nineteen_times_of_twenty(
         (_, up) = reliability(np.stack([1 - p, p], axis=1), answer, np.arange(texts), (0.0, 1.0))
         held += [each.share.low <= each.predicted <= each.share.high for each in up.bins]  # type: ignore[operator]
     assert 0.92 < np.mean(held) < 0.99
+
+
+def test_bins_hold_equal_numbers_in_the_order_of_probability() -> None:
+    probabilities = np.linspace(0.99, 0.01, 40)
+    bins = bins_of(probabilities, probabilities > 0.5, np.arange(40))
+    assert [each.share.n for each in bins] == [10, 10, 10, 10]
+    assert [each.share.value for each in bins] == [0, 0, 1, 1]
+    assert bins[0].predicted == pytest.approx(np.sort(probabilities)[:10].mean())
+
+
+def test_equal_probabilities_stay_in_one_bin() -> None:
+    bins = bins_of(np.array([0.2] * 25 + [0.9] * 5), np.array([True, False] * 15), np.arange(30))
+    assert [(each.share.n, round(each.predicted, 6)) for each in bins] == [(25, 0.2), (5, 0.9)]
+
+
+def test_conversations_that_belong_together_count_as_one_in_a_bin() -> None:
+    (four,) = bins_of(np.full(40, 0.5), np.arange(40) // 4 % 2 == 0, np.arange(40) // 4)
+    assert (four.share.n, four.share.texts, four.share.value) == (40, 10, 0.5)
+    assert (four.share.low, four.share.high) == pytest.approx(wilson(0.5, 10))
+
+
+def test_no_probability_falls_out_and_there_are_not_too_many_bins() -> None:
+    rng = np.random.default_rng(0)
+    bins = bins_of(rng.random(1003), rng.random(1003) < 0.5, np.arange(1003))
+    assert (sum(each.share.n for each in bins), len(bins)) == (1003, MOST_BINS)
+    assert bins_of(np.empty(0), np.empty(0, bool), np.empty(0, int)) == []

@@ -81,6 +81,6 @@ def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
 
 
 def test_the_readme_says_where_each_room_is() -> None:
-    rooms = set(FOLDERS.values()) - {"examples", "pollex", "pollex/web"}
+    rooms = set(FOLDERS.values()) - {"examples", "pollex"}
     missing = [folder for folder in rooms if f"`{folder}/`" not in text_of("README.md")]
     assert missing == []

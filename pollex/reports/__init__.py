@@ -1,0 +1,1 @@
+"""Pages from results: Jinja2 templates, SVG drawings, no computing and no files."""

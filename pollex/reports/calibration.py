@@ -1,0 +1,133 @@
+"""The page on a calibrator: how well its predictions fit, and what it has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pollex.calibration.model_choice import Choice, Trial, names_of
+from pollex.measures.intervals import FEWEST, Measured
+from pollex.reports.calibration_data import CalibrationData, ComparedModel
+from pollex.reports.numbers import count, interval_in_words, known, listed, number
+from pollex.reports.page import REASON, render, short
+from pollex.reports.sparks import scale_of
+
+NO_INTERVAL = "no interval"
+"""Where there are too few texts for one, or it was left out because it takes minutes."""
+
+LONGEST_OPEN = 8
+"""Rows of the longest table of subgroups that is open from the start."""
+
+
+@dataclass(frozen=True)
+class QuestionLeverage:
+    """The leverage of one question.
+
+    Attributes:
+        figure: Mean over texts.
+        spread: Standard deviation over texts.
+    """
+
+    question: str
+    figure: Measured
+    spread: float | None
+
+
+def calibration_page(data: CalibrationData) -> str:
+    """Render the whole page as HTML, the same for the same data. Write it as UTF-8."""
+    leverages = [
+        QuestionLeverage(each.question, Measured(each.mean, each.low, each.high, each.n, each.n, each.undefined),
+                         each.spread)
+        for each in data.leverages
+    ]  # fmt: skip
+    return render(
+        "calibration.html",
+        file="",
+        data=data,
+        verdict=verdict(data),
+        about=about(data),
+        cautions=list(cautions(data)),
+        spared=smece_spared(data.compared),
+        behind=scale_of([model.behind for model in data.compared if model.behind]),
+        gain_scale=scale_of([each.gain for each in data.gains]),
+        leverages=leverages,
+        leverage_scale=scale_of([each.figure for each in leverages]),
+        longest_open=LONGEST_OPEN,
+        no_interval=NO_INTERVAL,
+        drawn=sum(point.log_loss is not None for point in data.learning) > 1,
+        members=members(data.choice) if data.choice else "",
+        ranking=ranking(data.choice) if data.choice else [],
+        refusals={why: names_of(trials) for why, trials in data.choice.refusals().items()} if data.choice else {},
+        fewest=FEWEST,
+        facts=data.facts,
+    )
+
+
+def verdict(data: CalibrationData) -> str:
+    """Say in one sentence how far predictions are from the given answers."""
+    loss = data.own.log_loss
+    where = f"On {count(data.labels, 'label')} of {count(data.texts, 'text')}, held out in turn"
+    if not known(loss.value):
+        return f"{where}, the log-loss of the predictions is undefined: {loss.undefined}."
+    bounds = interval_in_words(loss, 3, NO_INTERVAL)
+    return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({bounds})."
+
+
+def about(data: CalibrationData) -> str:
+    """Say which model it is, how it was tested, and how far judges agree."""
+    alpha, bounds = data.agreement, interval_in_words(data.agreement, 2, NO_INTERVAL)
+    agree = (
+        f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
+        f"{count(alpha.n, 'label')} of {count(alpha.texts, 'text')}); 1 is full agreement, 0 is chance."
+        if known(alpha.value)
+        else f"Agreement between judges can't be measured: {alpha.undefined}."
+    )
+    return (
+        f"Model: {short(data.title, REASON)}. {count(data.judges, 'judge')}; {data.folds} folds by text, "
+        f"seed {data.seed}. {agree} Where judges disagree, no model can predict an unknown judge."
+    )
+
+
+def cautions(data: CalibrationData) -> Iterator[str]:
+    """Say what the figures don't show."""
+    yield _sentence(str(data.support))
+    others = [(model.title, model.behind) for model in data.compared[1:] if model.behind]
+    for title, behind in others:
+        if title == "constant" and known(behind.low) and behind.low <= 0:
+            yield "By log-loss, it is not clearly better than a constant, which uses neither text nor judge."
+    for title, behind in others:
+        if known(behind.high) and behind.high < 0:
+            yield f"{title} has the lower log-loss here, by {number(-(behind.value or 0.0), 3)}."
+    if data.unlike:
+        yield _sentence(data.unlike)
+    if data.choice is not None:
+        yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
+    if data.learnt_from != 0:
+        seen = (
+            "It is not known which texts the kept calibrator learned from"
+            if data.learnt_from is None
+            else f"The kept calibrator learned from {data.learnt_from:,} of these texts"
+        )
+        yield f"{seen}; the figures are of models fitted anew, with the same settings, without the texts they predict."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def smece_spared(models: tuple[ComparedModel, ...]) -> bool:
+    """Tell whether the calibrator alone has an interval of smECE, because the others' would take too long."""
+    own, *others = (model.assessment.smece for model in models if model.assessment is not None)
+    return known(own.low) and any(known(each.value) and not known(each.low) for each in others)
+
+
+def members(choice: Choice) -> str:
+    """Name the models that predict together, with their weights; empty for one alone."""
+    weights = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
+    return listed(weights) if len(weights) > 1 else ""
+
+
+def ranking(choice: Choice) -> list[tuple[Trial, bool]]:
+    """List the candidates that could be fitted from the best on, and whether each was chosen."""
+    taken = [choice.trials[place] for place in choice.weights]
+    return [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]

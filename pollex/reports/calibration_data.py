@@ -1,0 +1,127 @@
+"""Data of the page on a calibrator: figures, with nothing left to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pollex.calibration.leverage import Leverage, Whose
+from pollex.calibration.model_choice import Choice
+from pollex.formats.columns import Fault
+from pollex.measures.distributions import Assessment
+from pollex.measures.intervals import Measured, Support
+from pollex.measures.reliability import Reliability
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """A model beside the calibrator, cross-fitted on the same judgments.
+
+    Attributes:
+        assessment: None where it can't be fitted on these tables.
+        behind: Its log-loss minus the calibrator's; None for the calibrator itself.
+        why_not: Why there is no assessment.
+    """
+
+    title: str
+    assessment: Assessment | None
+    behind: Measured | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class ResponseCurve:
+    """Expected answer of one judge against the LLM's answer.
+
+    Attributes:
+        judge: Name; None for an unknown judge.
+        labels: Of the main question; a text that the judge judged again counts once.
+        given: Mean of the judgments; None where there is none.
+        predicted: Expected answer at each point of the curves' mesh.
+    """
+
+    judge: str | None
+    labels: int
+    given: float | None
+    predicted: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class QuestionGain:
+    """Rise of the held-out log-loss when the LLM is not asked a question."""
+
+    question: str
+    gain: Measured
+
+
+@dataclass(frozen=True)
+class LearningPoint:
+    """Held-out log-loss with a share of the training texts.
+
+    Attributes:
+        labels: Mean number behind a model.
+        log_loss: Mean over draws of the texts; None where it is undefined.
+        deviation: Standard deviation over the draws, which share texts.
+        draws: How many there were.
+    """
+
+    share: float
+    labels: float
+    log_loss: float | None
+    deviation: float | None
+    draws: int
+
+
+@dataclass(frozen=True)
+class CalibrationData:
+    """Everything on the page.
+
+    Attributes:
+        title: The calibrator's name for people.
+        worker: The model that gains, the learning curve, and leverage are of: the calibrator's heaviest member where it
+            has members, another in place of one that takes too long to be fitted often.
+        unlike: How the cross-fitted models differ from the kept calibrator; empty where they don't.
+        main: Id of the main question.
+        texts: How many have a judgment of the main question.
+        folds: Of cross-fitting, by text.
+        learnt_from: Of these texts, how many the kept calibrator was fitted on; None where that is unknown.
+        agreement: Krippendorff's alpha between the judges.
+        choice: Which model was chosen and by how much; None where the model was named.
+        compared: The calibrator first.
+        subgroups: By column, the figures of each group.
+        mesh: The LLM's expected main answers at which response curves are drawn; empty where it was not asked.
+        whose: Whose answer leverage gains on.
+    """
+
+    title: str
+    worker: str
+    unlike: str
+    main: str
+    values: tuple[float, ...]
+    texts: int
+    labels: int
+    judges: int
+    folds: int
+    seed: int
+    learnt_from: int | None
+    support: Support
+    agreement: Measured
+    choice: Choice | None
+    compared: tuple[ComparedModel, ...]
+    reliabilities: tuple[Reliability, ...]
+    subgroups: Mapping[str, Mapping[str, Assessment]]
+    mesh: tuple[float, ...]
+    responses: tuple[ResponseCurve, ...]
+    gains: tuple[QuestionGain, ...]
+    learning: tuple[LearningPoint, ...]
+    leverages: tuple[Leverage, ...]
+    whose: Whose
+    faults: tuple[Fault, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Assessment:
+        """The calibrator's figures."""
+        found = self.compared[0].assessment
+        assert found is not None, "a calibrator that can't be fitted has no page"
+        return found

@@ -1,0 +1,97 @@
+"""The page on answers graded against references: how grades are distributed, and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from markupsafe import Markup
+
+from pollex.graphs.grade.summary import ALL, HUMAN, RULES, Summary
+from pollex.measures.arrays import Floats
+from pollex.measures.intervals import Measured
+from pollex.reports.learning_charts import SHARES
+from pollex.reports.numbers import count, known, listed, number
+from pollex.reports.page import render
+from pollex.reports.svg import Frame, svg
+
+CURVES = {
+    HUMAN: ("ink", "people"),
+    "plain": ("negative", "plain: no reference, no rules"),
+    RULES: ("positive", "by rules, against the reference"),
+}
+"""Class and name of each judge's curve; dashed and solid lines tell them apart without color."""
+
+COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "Overall, people"}
+"""Names of the columns that stand first."""
+
+
+def grades_page(found: Summary, *, judge: str, pivot: float, run: str = "") -> str:
+    """Render the whole page.
+
+    Args:
+        judge: The model's name.
+        pivot: The grade of the reference.
+
+    Returns:
+        HTML, the same for the same arguments. Write it as UTF-8.
+    """
+    worst, best = (number(float(level), 0) for level in found.levels[[0, -1]])
+    shown = [name for name in CURVES if found.counts.get(name)]
+    columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
+    return render(
+        "grades.html",
+        file="",
+        titles={},
+        found=found,
+        judge=judge,
+        scale=f"The reference has grade {number(pivot, 0)} on a scale from {worst} to {best}.",
+        by_people=bool(found.counts.get(HUMAN)),
+        legend=[(CURVES[name][0], f"{CURVES[name][1]} (n = {found.counts[name]})") for name in shown],
+        drawing=cumulative_chart(found, pivot),
+        unequal=len({found.counts[name] for name in shown}) > 1,
+        areas={name.replace(" - ", " minus "): (figure, area_verdict(name, figure)) for name, figure in
+               found.areas.items()},
+        columns={name: found.names.get(name, COLUMNS.get(name, name)) for name in columns},
+        everything=ALL,
+        left_out=left_out(found.outcomes, found.flags),
+        facts={"judge": judge, "run": run},
+    )  # fmt: skip
+
+
+def cumulative_chart(found: Summary, pivot: float) -> Markup:
+    """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
+    low, high = float(found.levels[0]), float(found.levels[-1])
+    frame = Frame.over((low - 0.5, high), (0.0, 1.0))
+    shown = [name for name in CURVES if found.counts.get(name)]
+    said = listed([f"{CURVES[name][1]} ({count(found.counts[name], 'grade')})" for name in shown])
+    return svg(
+        f"Cumulative distribution of grades: {said}",
+        frame.y_axis(SHARES),
+        frame.vline(pivot, "reference", "reference"),
+        [frame.curve(*steps(found.levels, found.shares[name], low - 0.5), CURVES[name][0]) for name in shown],
+        frame.x_axis("grade"),
+    )
+
+
+def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], list[float]]:
+    """Return the corners of a cumulative distribution that is constant between levels, from 0 at `start` on."""
+    rises = np.flatnonzero(np.diff(shares, prepend=0.0))  # flat stretches need no corners
+    xs = np.concatenate([[start], np.repeat(levels[rises], 2), levels[-1:]])
+    after = shares[rises]
+    before = np.concatenate([[0.0], after[:-1]])[: len(after)]
+    ys = np.concatenate([[0.0], np.stack([before, after], axis=1).ravel(), shares[-1:]])
+    return xs.tolist(), ys.tolist()
+
+
+def area_verdict(name: str, figure: Measured) -> str:
+    """Say whether the difference between two judges is more than noise; empty for one judge."""
+    if " - " not in name or not (known(figure.low) and known(figure.high)):
+        return ""
+    return "may be noise: the interval includes 0" if figure.low <= 0 <= figure.high else "more than noise"
+
+
+def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]:
+    """List cases without a grade by outcome, and cases with a flag."""
+    missing = [f"{count(n, 'case')}: {name.replace('_', ' ')}" for name, n in outcomes.items() if name != "graded"]
+    return missing + [f"{count(n, 'case')} flagged: {name}" for name, n in flags.items()]

@@ -1,0 +1,213 @@
+"""The report on a rubric set: what was learned, how well it does, and how far that can be trusted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.reliability import bins_of
+from pollex.measures.resampling import FEWEST
+from pollex.reports.learning_charts import bars_over
+from pollex.reports.learning_data import (
+    MOST_DROPPED,
+    MOST_PLACES,
+    MeanAnswer,
+    Skipped,
+    agreement_range,
+    cards_of,
+    dropped_groups,
+    sides_of,
+    skipped_groups,
+)
+from pollex.reports.numbers import (
+    LEVEL,
+    SPACE,
+    count,
+    known,
+    listed,
+    number,
+    percent,
+    percent_interval,
+    points,
+)
+from pollex.reports.page import REASON, render, short
+from pollex.reports.sparks import scale_over
+from pollex.rubrics.guarantee import in_words
+from pollex.rubrics.records import Baseline, Figures, WindowRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.place import STORE, kept_in
+
+CHANCE = 0.5
+TOO_FEW = 10
+"""Fewer conversations than this say nothing about probabilities."""
+
+
+def learning_page(
+    rubrics: RubricSet,
+    scores: Sequence[LabelledScore] = (),
+    skipped: Sequence[Skipped] = (),
+    *,
+    means: Mapping[str, MeanAnswer] | None = None,
+    path: str = "rubrics.json",
+    store: str = STORE,
+) -> str:
+    """Render the whole page.
+
+    Args:
+        scores: Of the labeled conversations of both sides.
+        skipped: What was left out, and why.
+        means: By rubric id, the mean agreement in each class.
+        path: Where the rubric set lies, for the commands.
+        store: The folder of the run's store, for the commands.
+
+    Returns:
+        HTML, the same for the same arguments. Write it as UTF-8.
+    """
+    sides = sides_of(rubrics, scores)
+    last, latest = list(sides.items())[-1]
+    likely = latest.with_probability
+    return render(
+        "learning.html",
+        file=Path(path).name,
+        rubrics=rubrics,
+        verdict=verdict(rubrics),
+        learned_from=learned_from(rubrics),
+        roles=who_worked(rubrics),
+        cautions=[*cautions(rubrics), *rubrics.notes],
+        lead=rubrics.held_out or rubrics.training,
+        chance=CHANCE,
+        kinds={kind: cards_of(rubrics, kind, means or {}) for kind in ("sat", "dsat")},
+        agreement=scale_over(*agreement_range(means.values())) if means else None,
+        sides=sides,
+        bars=bars_over(rubrics, sides.values()),
+        last=last,
+        likely=likely,
+        bins=bins_of(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
+        window=window_in_words(rubrics.window),
+        guarantee=in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%") if rubrics.guaranteed else "",
+        dropped=dropped_groups(rubrics.dropped),
+        skipped=skipped_groups(skipped, scores),
+        most_dropped=MOST_DROPPED,
+        most_places=MOST_PLACES,
+        commands=commands(rubrics, path, store),
+        fewest=FEWEST,
+        facts=facts(rubrics),
+    )
+
+
+def verdict(rubrics: RubricSet) -> str:
+    """Say in one sentence how well the rubrics rank."""
+    held_out, auc = rubrics.held_out, (rubrics.held_out or rubrics.training).auc
+    where = f"{held_out.n:,} held-out" if held_out else f"the {rubrics.training.n:,}"
+    where = f"On {where} {'conversation' if auc.n == 1 else 'conversations'}"
+    if not held_out:
+        where += " that they were learned from"
+    if not known(auc.value):
+        return f"{where}, how well the rubrics rank could not be measured: {auc.undefined or 'there is no figure'}."
+    return (
+        f"{where}, the rubrics rank a positive conversation above a negative one {percent(auc.value)} of the time "
+        f"({percent_interval(auc)}); chance is {percent(CHANCE)}."
+        + ("" if held_out else " This is optimistic, and because nothing was held out, nobody knows by how much.")
+    )
+
+
+def learned_from(rubrics: RubricSet) -> str:
+    """Say how many rubrics there are, from which conversations, and on which they were tested."""
+    sat, dsat = (sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat"))
+    data = rubrics.data
+    tested = (
+        f"tested on {data.held_out:,} others ({_classes(rubrics.held_out)})"
+        if rubrics.held_out
+        else "nothing was held out"
+    )
+    return (
+        f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of satisfaction and {dsat} of dissatisfaction, "
+        f"learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}); {tested}. "
+        f"Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
+    )
+
+
+def _classes(figures: Figures) -> str:
+    return f"{figures.positives:,} positive, {figures.negatives:,} negative"
+
+
+def who_worked(rubrics: RubricSet) -> str:
+    """Name the model of each role, or say that no LLM was used."""
+    names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
+    if rubrics.judge.kind == "embedded" and all(name.startswith("embedded") for name in names):
+        return (
+            "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
+            "and judged, on this machine."
+        )
+    by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
+    work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]
+    return f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
+
+
+def cautions(rubrics: RubricSet) -> Iterator[str]:
+    """Say what the figures don't show."""
+    if rubrics.edited:
+        yield "Rubrics were edited after θ was fitted: run pollex refit before scoring."
+    if rubrics.held_out is None:
+        return
+    auc = rubrics.held_out.auc
+    if known(auc.low) and auc.low <= CHANCE:
+        yield "The interval includes chance: on these conversations, the rubrics may be no better than guessing."
+    yield from filter(None, map(_comparison, rubrics.baselines))
+
+
+def _comparison(baseline: Baseline) -> str:
+    gain = baseline.advantage
+    if gain is None or baseline.name == "constant" or not (known(gain.low) and known(gain.high)):
+        return ""
+    bounds = f"{LEVEL} {points(gain.low)} to {points(gain.high)}"
+    by = f"a difference of {points(gain.value)} in 100 pairs ({bounds})"
+    if gain.low > 0:
+        return f"The rubrics rank better than {baseline.name}: {by}."
+    if gain.high < 0:
+        return f"{baseline.name} ranks better than the rubrics: {by}."
+    return f"It is not clear whether the rubrics rank better than {baseline.name}: {by}."
+
+
+def window_in_words(window: WindowRecord) -> str:
+    """Say in plain words what the uncertainty window promises."""
+    precision = percent(window.precision)
+    if window.lower is None and window.upper is None:
+        return f"No threshold is right {precision} of the time on the training conversations: every score is uncertain."
+    if window.lower is None:
+        return f"A score over {number(window.upper, 1)} is confidently positive; none is confidently negative."
+    if window.upper is None:
+        return f"A score of at most {number(window.lower, 1)} is confidently negative; none is confidently positive."
+    return (
+        f"The shaded window runs from {number(window.lower, 1)} to {number(window.upper, 1)}. On the training "
+        f"conversations, at least {precision} of the labels outside it are right."
+    )
+
+
+def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
+    """List what to type next; a hostile name stays one word of the shell."""
+    file, first, run = (shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run))
+    kept = kept_in(short(store, REASON))
+    return {
+        "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",
+        "Measure the rubrics on another labeled log": f"pollex evaluate LOGS --rubrics {file}",
+        "See where a rubric comes from": f"pollex why {file} {first}{kept}",
+        "Edit the rubrics by hand, then fit θ again": f"pollex refit LOGS --rubrics {file}",
+        "Look into the run that made them": f"pollex trace {run}{kept}",
+    }
+
+
+def facts(rubrics: RubricSet) -> dict[str, str]:
+    """List everything that identifies the run."""
+    return {
+        "pollex": rubrics.pollex,
+        "made": rubrics.created,
+        "run": rubrics.run,
+        "roles": listed([f"{role}: {who}" for role, who in rubrics.roles.items()]),
+        "judge": f"{rubrics.judge.name}, fingerprint {rubrics.judge.fingerprint}",
+        "data": f"fingerprint {rubrics.data.fingerprint}, seed {rubrics.data.seed}",
+        "prompts": listed([f"{name} {version}" for name, version in rubrics.prompts.items()]),
+        "size": f"{count(len(rubrics.rubrics), 'rubric')}, {count(len(rubrics.reasons), 'reason')}",
+    }

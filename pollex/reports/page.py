@@ -1,0 +1,78 @@
+"""Templates to pages: one HTML file that needs nothing else, without a script and without a web address."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from pollex.reports import calibration_charts, learning_charts, numbers, sparks
+from pollex.reports.svg import escape
+from pollex.text import printable
+
+STYLES = ("tokens.css", "parts.css", "report.css")
+
+NAME, QUOTE, REASON, TEXT = 120, 400, 600, 1000
+"""Characters shown of a name or id, of a quote, of a reason, path or remedy, and of a rubric."""
+
+_OF_FILE = re.compile(rb'<meta name="of-file" content="([^"]+)">')
+_HEAD = 2048
+"""The first bytes of a page, which hold its `meta` elements."""
+
+
+def render(template: str, **data: Any) -> str:
+    """Fill a template; the same text for the same data. Write it as UTF-8."""
+    return environment().get_template(template).render(data)
+
+
+@cache
+def environment() -> Environment:
+    """Make what templates are filled in: every text in them is escaped, and a missing name is an error."""
+    made = Environment(
+        loader=PackageLoader("pollex.reports", "templates"),
+        autoescape=True,
+        finalize=_inert,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    written = (numbers.count, numbers.interval, numbers.interval_in_words, numbers.listed, numbers.number)
+    shares = (numbers.percent, numbers.percent_interval, numbers.points)
+    made.filters.update({each.__name__: each for each in (*written, *shares, short)})
+    made.tests["known"] = numbers.known
+    made.globals.update(calibration_charts=calibration_charts, learning_charts=learning_charts, sparks=sparks)
+    made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
+    style = "".join(style_of(name) for name in STYLES)
+    made.globals.update(style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
+    return made
+
+
+def style_of(name: str) -> str:
+    """Read one of the style sheets; `tokens.css` and `parts.css` are those of every page."""
+    return (files("pollex.reports") / "styles" / name).read_text(encoding="utf-8")
+
+
+def _inert(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
+
+
+def short(text: str, limit: int = NAME) -> str:
+    """Cut a text to `limit` visible characters; a longer one ends in `…`."""
+    return printable(text, limit, keep_lines=True)
+
+
+def file_of(page: Path) -> str | None:
+    """Return the file name that a report was made for; None without a page, or where the page names none."""
+    try:
+        with page.open("rb") as written:
+            found = _OF_FILE.search(written.read(_HEAD))
+    except OSError:
+        return None
+    return found and html.unescape(found[1].decode("utf-8", "replace"))

@@ -1,0 +1,95 @@
+"""Small drawings inside tables and lists: figures with their intervals on one scale, and shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
+
+from pollex.reports.numbers import Estimate, known, number
+from pollex.reports.svg import Scale, diamond, disc, element, line, nice_step, rect, svg, text, tick_label
+
+WIDTH = 150
+ROW = 12
+NARROWEST = 1e-6
+"""The narrowest scale whose ends have different labels."""
+
+UNIT = Scale(0.0, 1.0, 8, WIDTH - 8)
+
+
+def scale_over(low: float, high: float) -> Scale:
+    """Make a scale for small drawings."""
+    return Scale(low, high, 8, WIDTH - 8)
+
+
+def scale_of(figures: Iterable[Estimate]) -> Scale:
+    """Make one scale for all rows of a table, with 0 on it."""
+    ends = [end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
+    return scale_over(math.floor(low / step) * step, math.ceil(high / step) * step or step)
+
+
+def axis(scale: Scale, values: Sequence[float] = ()) -> Markup:
+    """Label a scale above a table's rows: at these values, else at its ends and 0."""
+    places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
+    labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
+    title = f"Scale from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
+    return svg(title, labels, width=WIDTH, height=14, class_="spark")
+
+
+def whiskers(
+    name: str, figures: Sequence[tuple[str, Estimate | None]], scale: Scale = UNIT, reference: float | None = None
+) -> Markup:
+    """Draw figures with their intervals, one below another.
+
+    Args:
+        figures: By side (`training`, `held out`), from the top.
+        reference: A value to compare with, for example chance: a dotted line.
+    """
+    given = [(side, figure) for side, figure in figures if figure is not None]
+    said = ", ".join(f"{side} {number(figure.value)}" for side, figure in given)
+    height, middle = ROW * len(figures) + 6, ROW * len(figures) / 2 + 3
+    rows = [
+        _whisker(figure, scale, 9.0 + ROW * row, side.replace(" ", "-"))
+        for row, (side, figure) in enumerate(figures)
+        if figure
+    ]
+    return svg(
+        f"{name}: {said}",
+        line(scale.start, middle, scale.end, middle, "grid"),
+        None if reference is None else line(scale(reference), 0, scale(reference), height, "reference"),
+        rows,
+        width=WIDTH,
+        height=height,
+        class_="spark",
+    )
+
+
+def whisker(name: str, figure: Estimate, scale: Scale) -> Markup:
+    """Draw one figure with its interval beside 0."""
+    return whiskers(name, [("held out", figure)], scale, 0.0)
+
+
+def _whisker(figure: Estimate, scale: Scale, y: float, class_: str) -> Markup | None:
+    if not known(figure.value):
+        return None
+    mark = disc(scale(figure.value), y, class_)
+    if not (known(figure.low) and known(figure.high)):
+        return mark
+    return element("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
+
+
+def share_bar(title: str, share: float) -> Markup:
+    """Draw a share of 1 as a bar."""
+    bars = rect(0, 2, 100, 8, "bar-rest"), rect(0, 2, 100 * share, 8, "bar-share")
+    return svg(title, *bars, width=100, height=10, class_="share")
+
+
+def two_means(positive: float | None, negative: float | None, scale: Scale) -> Markup:
+    """Draw the mean answers of both classes on one scale."""
+    marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
+    drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
+    said = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
+    return svg(said, line(scale.start, 10, scale.end, 10, "grid"), drawn, width=WIDTH, height=20, class_="spark")

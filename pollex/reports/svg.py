@@ -1,0 +1,194 @@
+"""Drawings as inline SVG, and the one place that makes markup. Colors come from the page's style by class name."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pollex.reports.numbers import MINUS
+from pollex.text import printable
+
+WIDTH, HEIGHT = 360, 236
+LEFT, RIGHT, TOP, BOTTOM = 40, 10, 24, 36
+
+
+def escape(text: object) -> Markup:
+    """Make text inert: controls and bidi characters are visible, and nothing reads as a web address."""
+    if isinstance(text, Markup):
+        return text
+    shown = html.escape(printable(str(text), keep_lines=True))
+    # A quoted address is shown in full, but no scanner of the file finds a link.
+    return Markup(shown.replace("//", "&#47;&#47;"))  # noqa: S704 (escaped above)
+
+
+def element(name: str, /, *children: object, **attributes: object) -> Markup:
+    """Make an element. `class_` loses its underscore, others become hyphens; None leaves an attribute out."""
+    opening = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    return Markup(f"<{name}{opening}>{join(children)}</{name}>")  # noqa: S704 (every part is escaped)
+
+
+def join(children: Iterable[object]) -> Markup:
+    """Put children one after another: None is left out, a list is joined in turn."""
+    return Markup("").join(_child(child) for child in children if child is not None)
+
+
+def _child(child: object) -> Markup:
+    return join(child) if isinstance(child, list | tuple) else escape(child)
+
+
+def _attribute(key: str, value: object) -> str:
+    name = key.rstrip("_").replace("_", "-") if key != "viewBox" else key
+    shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f' {name}="{escape(shown)}"'
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A straight line from values `low` … `high` to pixels `start` … `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        return self.start + (value - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
+
+
+def nice_step(span: float, count: int) -> float:
+    """Return the step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into at most `count` parts."""
+    if not (span > 0 and math.isfinite(span)):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(span / count))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power * count >= span * (1 - 1e-9))
+
+
+def ticks(low: float, high: float, count: int = 8) -> list[float]:
+    """Return round values within `low` … `high`, about `count` of them."""
+    step = nice_step(high - low, count)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def tick_label(value: float) -> str:
+    """Write a round value, as short as possible."""
+    return f"{value:g}".replace("-", MINUS)
+
+
+def svg(title: str, *parts: object, width: int = WIDTH, height: int = HEIGHT, class_: str = "panel") -> Markup:
+    """Make a drawing, with a title for people who can't see it. A drawing with links is a group, not an image."""
+    inside = join(parts)
+    role = "group" if "<a " in inside else "img"  # foreign text has no `<`
+    return element("svg", element("title", title), inside, viewBox=f"0 0 {width} {height}", class_=class_, role=role)
+
+
+def group(title: str, *parts: object) -> Markup:
+    """Make a group of shapes with a title of its own, which a pointer shows."""
+    return element("g", element("title", title), *parts)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Draw a straight line between two points in pixels."""
+    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
+
+
+def rect(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Draw a rectangle between two corners in pixels."""
+    x, y, width, height = min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)
+    return element("rect", x=float(x), y=float(y), width=float(width), height=float(height), class_=class_)
+
+
+def text(x: float, y: float, words: object, class_: str = "", anchor: str = "start") -> Markup:
+    """Put words at a place in pixels."""
+    return element("text", words, x=float(x), y=float(y), class_=class_ or None, text_anchor=anchor)
+
+
+def disc(x: float, y: float, class_: str, radius: float = 4.0) -> Markup:
+    """Draw a round mark: positive conversations, and held-out figures."""
+    return element("circle", cx=float(x), cy=float(y), r=float(radius), class_=class_)
+
+
+def diamond(x: float, y: float, class_: str, radius: float = 5.0) -> Markup:
+    """Draw a pointed mark: negative conversations."""
+    corners = [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
+    return element("path", d=f"{_path(corners)}Z", class_=class_)
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The inside of a panel: two scales, and shapes that are given in values.
+
+    A panel is as wide as a phone; two stand side by side on a screen, so that no text in it gets unreadably small.
+    """
+
+    x: Scale
+    y: Scale
+
+    @classmethod
+    def over(cls, xs: tuple[float, float], ys: tuple[float, float]) -> Frame:
+        """Make a panel of these ranges."""
+        return cls(Scale(*xs, LEFT, WIDTH - RIGHT), Scale(*ys, HEIGHT - BOTTOM, TOP))
+
+    def curve(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> Markup:
+        """Draw a line through points."""
+        points = self._points(xs, ys)
+        return element("path", d=_path(points), class_=f"curve {class_}") if points else Markup("")
+
+    def area(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str) -> Markup:
+        """Draw the area between two lines."""
+        points = [*self._points(xs, low), *reversed(self._points(xs, high))]
+        return element("path", d=f"{_path(points)}Z", class_=class_) if points else Markup("")
+
+    def _points(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+        return [(self.x(x), self.y(y)) for x, y in zip(xs, ys, strict=True)]
+
+    def bar(self, x1: float, x2: float, y1: float, y2: float, class_: str) -> Markup:
+        """Draw a bar with a hair's breadth to its neighbor."""
+        return rect(self.x(x1) + 0.5, self.y(y1), self.x(x2) - 0.5, self.y(y2), class_)
+
+    def band(self, low: float | None, high: float | None, class_: str) -> Markup:
+        """Draw a band over the full height; None reaches to the edge."""
+        ends = [self._inside(low, self.x.low), self._inside(high, self.x.high)]
+        return rect(self.x(ends[0]), self.y.start, self.x(ends[1]), self.y.end, class_)
+
+    def _inside(self, value: float | None, edge: float) -> float:
+        return edge if value is None else min(max(value, self.x.low), self.x.high)
+
+    def whisker(self, x: float, low: float | None, high: float | None) -> Markup | None:
+        """Draw an upright interval; nothing where it has no ends."""
+        if low is None or high is None:
+            return None
+        return line(self.x(x), self.y(low), self.x(x), self.y(high), "whisker ink")
+
+    def vline(self, value: float, class_: str, label: str = "") -> Markup:
+        """Draw a line over the full height, with its name above."""
+        place = self.x(value)
+        anchor = "end" if place > WIDTH * 0.85 else "start" if place < WIDTH * 0.2 else "middle"
+        name = text(place, self.y.end - 8, label, "mark", anchor) if label else None
+        return element("g", line(place, self.y.start, place, self.y.end, class_), name)
+
+    def hline(self, value: float, class_: str) -> Markup:
+        """Draw a line over the full width."""
+        return line(self.x.start, self.y(value), self.x.end, self.y(value), class_)
+
+    def x_axis(self, name: str) -> Markup:
+        """Draw tick labels under the panel, and what they measure."""
+        values = ticks(self.x.low, self.x.high)
+        labels = [text(self.x(value), self.y.start + 15, tick_label(value), "tick", "middle") for value in values]
+        center = (self.x.start + self.x.end) / 2
+        return element("g", labels, text(center, self.y.start + 31, name, "axis-name", "middle"))
+
+    def y_axis(self, values: Sequence[float]) -> Markup:
+        """Draw grid lines with their labels on the left."""
+        return element("g", [(self.hline(v, "grid"), self._y_label(v)) for v in values])
+
+    def _y_label(self, value: float) -> Markup:
+        return text(self.x.start - 6, self.y(value) + 4, tick_label(abs(value)), "tick", "end")

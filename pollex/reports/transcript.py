@@ -1,0 +1,53 @@
+"""Turns of a conversation with the words that rubrics quote marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pollex.conversations.conversation import Turn
+from pollex.rubrics.rubric import Polarity
+
+BLANK = r"\s+"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a turn; `kind` is empty, `sat`, `dsat`, or `sat dsat`."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class MarkedTurn:
+    """A turn, cut where marks begin and end."""
+
+    role: str
+    pieces: tuple[Piece, ...]
+
+
+def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str, Polarity]]]) -> list[MarkedTurn]:
+    """Mark quotes in the turns of a conversation.
+
+    Args:
+        quotes: By place of the turn, the quoted words and the kind of their rubric.
+    """
+    return [MarkedTurn(turn.role, marked(turn.content, quotes.get(place, ()))) for place, turn in enumerate(turns)]
+
+
+def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[Piece, ...]:
+    """Cut a text where quotes begin and end. Only white space may differ from the quoted words."""
+    spans = [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
+    borders = sorted({0, len(content), *(end for low, high, _ in spans for end in (low, high))})
+    return tuple(
+        Piece(content[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
+        for low, high in pairwise(borders)
+    )
+
+
+def _spans(content: str, words: str) -> list[tuple[int, int]]:
+    pattern = BLANK.join(map(re.escape, words.split()))
+    return [match.span() for match in re.finditer(pattern, content)] if pattern else []

@@ -1,0 +1,123 @@
+"""What a page about a calibrator is made from, by hand; every text can be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from pollex.calibration.leverage import Leverage
+from pollex.calibration.model_choice import Choice, Trial
+from pollex.formats.columns import Fault
+from pollex.measures.distributions import Assessment, Predictions, assess
+from pollex.measures.intervals import Measured, support
+from pollex.measures.reliability import reliability
+from pollex.reports.calibration_data import (
+    CalibrationData,
+    ComparedModel,
+    LearningPoint,
+    QuestionGain,
+    ResponseCurve,
+)
+
+Words = Callable[[str], str]
+
+
+def plain(text: str) -> str:
+    return text
+
+
+def measured(value: float | None, half: float = 0.1, undefined: str = "") -> Measured:
+    if value is None:
+        return Measured(None, None, None, 80, 40, undefined or "all answers are alike")
+    return Measured(value, value - half, value + half, 80, 40)
+
+
+def predictions(n: int = 80) -> Predictions:
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1.0, 1.0], size=n)
+    answer = (rng.random(n) < proba[:, 1]).astype(np.int64)
+    return Predictions(proba, answer, np.arange(n) // 2, (1.0, 2.0))
+
+
+def assessment() -> Assessment:
+    """Real figures, but without smECE's intervals, which take long."""
+    return assess(predictions(), np.random.default_rng(0), resamples=50, smece_resamples=0)
+
+
+ASSESSED = assessment()
+UNDEFINED = replace(
+    ASSESSED,
+    **{name: measured(None) for name in ("log_loss", "rmse", "pearson", "spearman", "smece")},
+    smece_of={1.0: measured(None), 2.0: measured(None)},
+)
+
+
+def material(words: Words = plain, labels: int = 80) -> CalibrationData:
+    """Everything that a page can have."""
+    seen = predictions()
+    trials = (
+        Trial(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
+        Trial(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
+        Trial(words("isotonic"), {}, 80, refused=words("no answer to take")),
+    )
+    return CalibrationData(
+        title=words("calibrator (ordinal)"),
+        worker=words("ordinal mixed effects"),
+        unlike=words("the folds were others"),
+        main=words("overall"),
+        values=(1.0, 2.0),
+        texts=40,
+        labels=labels,
+        judges=2,
+        folds=5,
+        seed=0,
+        learnt_from=7,
+        support=support(labels),
+        agreement=measured(0.3),
+        choice=Choice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),
+        compared=(
+            ComparedModel(words("calibrator"), ASSESSED),
+            ComparedModel("constant", ASSESSED, measured(0.05)),
+            ComparedModel(words("network"), ASSESSED, measured(-0.5)),
+            ComparedModel(words("isotonic"), None, why_not=words("not asked")),
+        ),
+        reliabilities=tuple(
+            reliability(
+                seen.proba,
+                seen.answer,
+                seen.text,
+                seen.values,
+                smece_resamples=0,
+            )
+        ),
+        subgroups={words("system"): {words("V1"): ASSESSED}},
+        mesh=(1.0, 1.5, 2.0),
+        responses=(
+            ResponseCurve(None, 80, 1.5, (1.4, 1.5, 1.6)),
+            ResponseCurve(words("ann"), 40, 1.2, (1.1, 1.2, 1.3)),
+            ResponseCurve(words("bob"), 0, None, (1.6, 1.7, 1.8)),
+        ),
+        gains=(
+            QuestionGain(words("Q1"), measured(0.2)),
+            QuestionGain(words("Q2"), measured(0.05)),
+            QuestionGain(words("Q3"), measured(-0.2)),
+            QuestionGain(words("Q4"), measured(None, undefined=words("nothing to learn"))),
+        ),
+        learning=(
+            LearningPoint(0.5, 32.0, 0.7, 0.02, 5),
+            LearningPoint(0.8, 51.0, None, None, 0),
+            LearningPoint(1.0, 64.0, 0.6, None, 1),
+        ),
+        leverages=(
+            Leverage(words("Q1"), 0.3, 0.2, 0.4, 0.1, 40),
+            Leverage(words("Q2"), undefined=words("its options are not ordered")),
+        ),
+        whose="judges",
+        faults=(
+            Fault("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
+            Fault("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
+        ),
+        facts={"answers": words("answers.csv")},
+    )

@@ -1,0 +1,149 @@
+"""A small rubric set made by hand, whose every text can be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pollex.graphs.learn.results import LabelledScore
+from pollex.prompts.domain import DomainProfile
+from pollex.reports.learning import learning_page
+from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.records import (
+    AlphaRow,
+    Baseline,
+    CalibrationRecord,
+    Choice,
+    ChosenRubric,
+    DataRecord,
+    DroppedRubric,
+    Figure,
+    Figures,
+    JudgeRecord,
+    WindowRecord,
+)
+from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric_set import RubricSet, digest_of
+
+Words = Callable[[str], str]
+
+UNKNOWN = Figure(value=None, n=0, undefined="only positive conversations")
+
+
+def plain(text: str) -> str:
+    return text
+
+
+def figure(value: float, half: float = 0.1, n: int = 20) -> Figure:
+    return Figure(value=value, low=value - half, high=value + half, n=n)
+
+
+def figures(auc: Figure, n: int = 20, **others: Figure) -> Figures:
+    half = figure(0.6)
+    known: dict[str, Any] = {name: half for name in Figures.model_fields if name not in ("n", "positives", "negatives")}
+    return Figures(n=n, positives=n // 2, negatives=n - n // 2, **(known | {"auc": auc} | others))
+
+
+def unknown_figures(n: int = 20) -> Figures:
+    names = [name for name in Figures.model_fields if name not in ("n", "positives", "negatives")]
+    return Figures(n=n, positives=n, negatives=0, **dict.fromkeys(names, UNKNOWN))
+
+
+def rubric(number: int, polarity: str, words: Words = plain, stability: float | None = 0.64) -> ChosenRubric:
+    quote = Quote(conversation_id=words(f"conversation {number}"), turn=3, text=words("it works now, thanks"))
+    return ChosenRubric(
+        id=words(f"rubric{number}"),
+        text=words(f"The user says thanks {number}."),
+        polarity=polarity,  # type: ignore[arg-type]
+        reason_ids=(f"reason{number}",),
+        quotes=(quote,),
+        source="signal:thanks",
+        choice=Choice(step=number, loss=-0.125, correctness=1.0, sharpness=0.1, stability=stability),
+    )
+
+
+def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
+    rubrics = changes.pop("rubrics", (rubric(1, "sat", words), rubric(2, "dsat", words)))
+    profile = DomainProfile.neutral().model_copy(update={"assistant": words("a bicycle repair assistant")})
+    whole: dict[str, Any] = {
+        "pollex": words("0.1.0"),
+        "created": words("2026-01-02T03:04:05+00:00"),
+        "run": words("learn-1"),
+        "roles": {words("extractor"): words("embedded"), "judge": words("embedded")},
+        "prompts": {words("extract_sat"): words("abc")},
+        "domain": profile,
+        "rubrics": rubrics,
+        "theta": 0.5,
+        "window": WindowRecord(lower=-2.0, upper=3.0, precision=0.9),
+        "calibration": CalibrationRecord(slope=0.3, intercept=0.0),
+        "alpha": 0.3,
+        "alphas": (
+            AlphaRow(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),
+            AlphaRow(alpha=0.3, mean_auc=0.8, deviation=0.1, folds=5),
+        ),
+        "judge": JudgeRecord(kind="embedded", name=words("embedded"), fingerprint=words("f00")),
+        "data": DataRecord(
+            fingerprint=words("d00"),
+            conversations=41,
+            positives=20,
+            negatives=20,
+            unlabelled=1,
+            not_scorable=0,
+            training=20,
+            held_out=20,
+            test_fraction=0.5,
+            seed=0,
+        ),
+        "training": figures(figure(0.9)),
+        "held_out": figures(figure(0.7)),
+        "baselines": (Baseline(name=words("TF-IDF"), held_out=figures(figure(0.6)), advantage=figure(0.1, 0.2)),),
+        "notes": (words("a note"),),
+        "dropped": (
+            DroppedRubric(
+                id=words("lost1"),
+                text=words("The user waits."),
+                polarity="dsat",
+                support=2,
+                reason=words("another was better"),
+                loss=-0.1,
+                stability=0.2,
+            ),
+            DroppedRubric(
+                id=words("lost2"),
+                text=words("The user sighs."),
+                polarity="dsat",
+                support=1,
+                reason="",
+                duplicate_of="x",
+            ),
+        ),
+        "reasons": (
+            Reason(id="reason1", conversation_id=words("conversation 1"), polarity="sat", text=words("so"), quotes=()),
+        ),
+        "rubrics_digest": digest_of(rubrics),
+    }
+    return RubricSet(**(whole | changes))
+
+
+def scores(words: Words = plain, n: int = 20, seed: int = 0) -> list[LabelledScore]:
+    rng = np.random.default_rng(seed)
+    return [
+        LabelledScore(words(f"{side}{i}"), side, i % 2 == 0, float(rng.normal(3 if i % 2 == 0 else -2, 3)))
+        for side in ("training", "held_out")
+        for i in range(n)
+    ]
+
+
+def page(words: Words = plain, **changes: Any) -> str:
+    """The report with every text passed through `words`."""
+    unscored = LabelledScore(words("conversation 9"), "held_out", True, None, words("refused"))
+    rubrics = rubric_set(words, **changes)
+    return learning_page(
+        rubrics,
+        [*scores(words), unscored],
+        [Skipped(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
+        means={rubric.id: MeanAnswer(6.5, 4.25) for rubric in rubrics.rubrics},
+        path=words("rubrics.json"),
+    )

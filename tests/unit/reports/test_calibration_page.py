@@ -1,0 +1,198 @@
+"""The page about a calibrator: hostile text is inert, what is undefined is said in words, little data has a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+from calibration_data_by_hand import ASSESSED, UNDEFINED, material, measured
+from test_learning_page import HOSTILE, Reader
+
+from pollex.calibration.model_choice import Trial
+from pollex.measures.intervals import Measured
+from pollex.reports.calibration import calibration_page
+from pollex.reports.calibration_data import ComparedModel, LearningPoint
+
+
+@pytest.fixture(scope="module")
+def harmless() -> Reader:
+    return Reader(calibration_page(material()))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(text: str, harmless: Reader) -> None:
+    read = Reader(calibration_page(material(lambda words: text + words)))
+    assert read.elements == harmless.elements
+    assert read.links == harmless.links
+
+
+def test_hostile_text_is_shown_as_it_was_written() -> None:
+    words = Reader(calibration_page(material(lambda words: "<b>&amp; $body " + words))).words
+    for shown in ("overall", "calibrator (ordinal)", "ann", "Q1", "V1", "a.csv:3", "ordinal mixed effects", "ridge"):
+        assert f"<b>&amp; $body {shown}" in words
+
+
+def test_the_page_needs_nothing_else(harmless: Reader) -> None:
+    text = calibration_page(material(lambda words: words + " http://example.org/a"))
+    style = re.search("<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style.group(1).encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in text
+    assert "//" not in text
+    assert "url(" not in style.group(1)
+    assert not {name for name, _ in harmless.elements} & {"script", "img", "iframe", "object", "form", "use"}
+    assert all(link.startswith("#") for link in harmless.links)
+
+
+def test_a_long_table_of_subgroups_has_to_be_opened() -> None:
+    groups = {f"judge {number}": UNDEFINED for number in range(9)}
+    few = calibration_page(replace(material(), subgroups={"judge": dict(list(groups.items())[:8])}))
+    many = calibration_page(replace(material(), subgroups={"judge": groups}))
+    assert "<summary>9 rows</summary>" in many
+    assert "8 rows</summary>" not in few
+    assert "judge 8" in Reader(many).words
+
+
+def test_candidates_that_were_refused_for_the_same_reason_share_a_line() -> None:
+    made = material()
+    assert made.choice is not None
+    refused = tuple(Trial("ordinal", {"shared": float(n)}, 80, refused="it needs an order") for n in range(16))
+    choice = replace(made.choice, trials=(*made.choice.trials, *refused))
+    words = Reader(calibration_page(replace(made, choice=choice))).words
+    assert words.count("it needs an order") == 1
+    assert "16 of ordinal" in words
+    assert words.count("no answer to take") == 1
+
+
+def test_all_undefined_figures_are_words() -> None:
+    made = material()
+    nothing = replace(
+        made,
+        agreement=measured(None, undefined="no text has two judges"),
+        compared=(ComparedModel("it", UNDEFINED), ComparedModel("constant", UNDEFINED, measured(None))),
+        subgroups={"system": {"V1": UNDEFINED}},
+        responses=(),
+        mesh=(),
+        gains=(),
+        learning=(),
+        leverages=(),
+        reliabilities=(),
+        choice=None,
+        faults=(),
+    )
+    words = Reader(calibration_page(nothing)).words
+    assert "no text has two judges" in words
+    assert "all answers are alike" in words
+    assert "Nothing was left out" in words
+    assert not re.search(r"\b(nan|None|inf)\b", words)
+
+
+def test_of_too_few_texts_figures_have_no_interval_and_no_word_promises_one() -> None:
+    made, lone = material(), Measured(0.5, None, None, 80, 4)
+    own = replace(made.own, log_loss=lone, pearson=lone, smece=lone, smece_of={1.0: lone})
+    compared = (ComparedModel("it", own), *made.compared[1:])
+    words = Reader(calibration_page(replace(made, compared=compared, agreement=lone))).words
+    assert "the predictions have a log-loss of 0.500 (no interval)" in words
+    assert "Krippendorff's α, no interval" in words
+    assert "smECE 0.500 (no interval)" in words
+    assert "no interval where fewer than 5 texts support the figure" in words
+    assert not re.search(r"95\s%\sinterval\s+no interval", words)
+
+
+def test_a_point_of_the_learning_curve_says_over_how_many_draws() -> None:
+    lone, several = (LearningPoint(share, 80 * share, 1.2, None, draws) for share, draws in ((1.0, 1), (0.5, 5)))
+    words = Reader(calibration_page(replace(material(), learning=(several, lone)))).words
+    assert "80 labels: log-loss 1.200 over 1\N{NO-BREAK SPACE}draw" in words
+    assert "over 5\N{NO-BREAK SPACE}draws" in words
+    assert "1\N{NO-BREAK SPACE}draws" not in words
+
+
+def test_the_word_calibrated_needs_fifty_labels() -> None:
+    few = Reader(calibration_page(material(labels=30))).words
+    assert "Not yet calibrated: 30 of 50 labels, 20 are missing." in few
+    assert "Calibrated on 50 labels." in Reader(calibration_page(material(labels=50))).words
+
+
+def test_what_the_kept_one_learnt_from_is_said_and_that_it_is_not_known() -> None:
+    def words(learnt_from: int | None) -> str:
+        return Reader(calibration_page(replace(material(), learnt_from=learnt_from))).words
+
+    assert "learned from 7 of these texts; the figures are of models fitted anew" in words(7)
+    assert (
+        "It is not known which texts the kept calibrator learned from; the figures are of models fitted anew"
+        in words(None)
+    )
+    assert "fitted anew" not in words(0)
+
+
+def test_a_calibrator_that_does_not_beat_a_constant_is_said_to(harmless: Reader) -> None:
+    assert "not clearly better than a constant" in harmless.words
+    ahead = replace(
+        material(), compared=(ComparedModel("it", ASSESSED), ComparedModel("constant", ASSESSED, measured(0.5)))
+    )
+    assert "not clearly better than a constant" not in Reader(calibration_page(ahead)).words
+
+
+def test_a_model_that_does_better_is_named(harmless: Reader) -> None:
+    assert "network has the lower log-loss here, by 0.500." in harmless.words
+
+
+def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column() -> None:
+    assessed = replace(ASSESSED, smece=measured(0.3, half=0.123))
+    models = [ComparedModel(name, assessed, measured(0.05)) for name in ("calibrator", "constant", "ridge")]
+    odd = ComparedModel("argmax", assessed, measured(None, undefined="never said"))
+    page = calibration_page(replace(material(), compared=(*models, odd)))
+    assert Reader(page).words.count("0.177 to 0.423") == 4 + 1  # and in the headline
+    assert '<td data-column="Log-loss behind"><span class="undefined">never said' in page
+    assert "are left out" not in Reader(page).words
+
+
+def test_intervals_that_were_spared_are_said_to_be() -> None:
+    own, other = (replace(ASSESSED, smece=each) for each in (measured(0.3), Measured(0.3, None, None, 80, 40)))
+    models = (ComparedModel("calibrator", own), ComparedModel("constant", other, measured(0.05)))
+    words = Reader(calibration_page(replace(material(), compared=models))).words
+    assert "the intervals of the others' smECE would take minutes, and are left out" in words
+
+
+def test_gains_are_told_from_noise(harmless: Reader) -> None:
+    rows = re.findall(r"(helps|harms|may be noise)", harmless.words.partition("Rises by")[2])
+    assert rows == ["helps", "may be noise", "harms"]
+
+
+def test_what_was_chosen_and_what_was_refused_is_in_a_table(harmless: Reader) -> None:
+    choice = material().choice
+    assert choice is not None
+    assert choice.sentence() in harmless.words
+    assert "no answer to take" in harmless.words
+    assert "Together, with these weights: ordinal slopes=none (0.70) and ridge (0.30)." in harmless.words
+
+
+def test_a_curve_of_single_draws_says_so_and_speaks_of_no_deviation(harmless: Reader) -> None:
+    assert "Mean and standard deviation over draws" in harmless.words
+    whole = material()
+    single = tuple(replace(point, deviation=None) for point in whole.learning)
+    words = Reader(calibration_page(replace(whole, learning=single))).words
+    assert "One draw of texts for each point" in words
+    assert "standard deviation over draws" not in words
+
+
+def test_what_a_drawing_shows_is_in_its_key(harmless: Reader) -> None:
+    assert "in bins with about the same number of judgments; 95\N{NO-BREAK SPACE}% interval" in harmless.words
+
+
+def test_a_long_name_of_a_question_is_no_axis_s_name() -> None:
+    long = "how far would you agree " * 8
+    page = calibration_page(replace(material(), main=long.strip()))
+    assert not [name for name in re.findall(r'class="axis-name"[^>]*>([^<]*)', page) if "agree" in name]
+
+
+def test_headings_go_down_one_level_at_a_time(harmless: Reader) -> None:
+    assert harmless.headings[0] == 1
+    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+
+
+def test_the_same_material_gives_the_same_page() -> None:
+    assert calibration_page(material()) == calibration_page(material())

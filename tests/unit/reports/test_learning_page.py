@@ -1,0 +1,321 @@
+"""The report: hostile text is inert, undefined figures are words, every state of a rubric set has a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
+
+from pollex.graphs.learn.results import LabelledScore
+from pollex.reports.learning import learning_page
+from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.numbers import SPACE
+from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
+from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.rubrics.rubric import Quote, Reason
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    "\"><svg onload='alert(1)'>",
+    "' onmouseover='alert(1)",
+    "</title></summary></details><iframe srcdoc='<script>alert(1)</script>'>",
+    "<!-- --> <![CDATA[ <a href='javascript:alert(1)'>x</a> ]]>",
+    "$digest ${style} $body $$ {0} %s {{7*7}}",
+    "&lt;script&gt; &#60;b&#62; &amp;lt;",
+    "\u202eevil\u202c \u200b \x00 \x1b[31m \x85 \ud800",
+    "see http://example.org/x and https://example.org or //example.org",
+    '`; rm -rf ~ #\' "$(reboot)"',
+    "x" * 20_000,
+]
+
+
+class Reader(HTMLParser):
+    """What a browser would make of a page: elements with their attributes, and the words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.links: list[str] = []
+        self.headings: list[int] = []
+        self.words = ""
+        self.drawings = 0
+        self._silent = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action", "xlink:href")]
+        self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
+        self._silent = tag == "style"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = False
+
+    def handle_data(self, data: str) -> None:
+        self.words += "" if self._silent else data + " "
+
+
+@pytest.fixture(scope="module")
+def harmless() -> Reader:
+    return Reader(page())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(text: str, harmless: Reader) -> None:
+    read = Reader(page(lambda words: text + words))
+    assert read.elements == harmless.elements
+    assert read.links == harmless.links
+
+
+@given(st.text(alphabet=st.characters(codec=None), max_size=60))
+@settings(max_examples=25, deadline=None)
+def test_any_text_makes_no_element_and_no_attribute(text: str) -> None:
+    assert Reader(page(lambda words: words + text)).elements == Reader(page()).elements
+
+
+def test_elements_are_quiet_ones_and_links_stay_on_the_page(harmless: Reader) -> None:
+    names = {name for name, _ in harmless.elements}
+    assert not names & {"script", "img", "iframe", "object", "embed", "form", "input", "base", "a:visited", "use"}
+    attributes = {attribute for _, found in harmless.elements for attribute in found}
+    assert not [attribute for attribute in attributes if attribute.startswith("on") or attribute in ("style", "src")]
+    assert harmless.links
+    assert all(re.fullmatch("#[a-z]+", link) for link in harmless.links)
+
+
+def test_hostile_text_is_shown_as_it_was_written() -> None:
+    words = Reader(page(lambda words: "<b>&amp; “quoted” $body " + words)).words
+    assert "<b>&amp; “quoted” $body The user says thanks 1." in words
+    assert "<b>&amp; “quoted” $body it works now, thanks" in words
+
+
+def test_controls_and_bidi_characters_are_made_visible() -> None:
+    text = page(lambda words: "\x1b\u202e\ud800" + words)
+    assert "\\x1b\\u202e\\ud800The user says thanks 1." in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    assert text.encode("utf-8")
+
+
+def test_there_is_no_web_address_in_the_page_even_where_a_quote_has_one() -> None:
+    text = page(lambda words: words + " see https://example.org/a")
+    assert "//" not in text
+    assert "see https://example.org/a" in Reader(text).words
+
+
+def test_only_the_styles_of_the_page_itself_are_allowed() -> None:
+    text = page()
+    style = re.search("<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style.group(1).encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in text
+    assert "url(" not in style.group(1)
+    assert "@import" not in style.group(1)
+
+
+def test_a_hostile_path_stays_one_word_of_the_command() -> None:
+    words = Reader(learning_page(rubric_set(), scores(), path="it's; reboot.json")).words
+    assert """pollex score LOGS --rubrics 'it'"'"'s; reboot.json' --out""" in words
+
+
+def test_commands_name_a_store_that_is_not_the_usual_one() -> None:
+    assert "--store" not in page()
+    words = Reader(learning_page(rubric_set(), scores(), store="my store")).words
+    assert "pollex trace learn-1 --store 'my store'" in words
+    assert "pollex why rubrics.json rubric1 --store 'my store'" in words
+
+
+def test_the_page_is_the_same_for_the_same_arguments() -> None:
+    assert page() == page()
+
+
+def test_headings_go_down_one_step_at_a_time(harmless: Reader) -> None:
+    assert harmless.headings[0] == 1
+    assert harmless.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+
+
+def test_every_drawing_has_a_title() -> None:
+    drawings = re.findall("<svg [^>]*>(.{7})", page())
+    assert len(drawings) > 10
+    assert set(drawings) == {"<title>"}
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+def test_undefined_figures_are_words(value: float | None) -> None:
+    unknown = Figure(value=value, n=3, undefined="only positive conversations" if value is None else "")
+    names = ("accuracy", "precision", "recall", "f1", "delta_netsat", "yield_at_90", "confident_accuracy")
+    side = figures(unknown, **dict.fromkeys(names, unknown))
+    words = Reader(page(training=side, held_out=side, baselines=(Baseline(name="TF-IDF", advantage=unknown),))).words
+    assert not re.search(r"\b(nan|None|inf|null)\b", words, re.IGNORECASE)
+    assert words.count("only positive conversations" if value is None else "undefined") > 10
+
+
+def test_a_held_out_side_of_one_class_has_no_curves_but_says_so() -> None:
+    only = [score for score in scores() if score.side == "training" or score.positive]
+    words = Reader(learning_page(rubric_set(held_out=unknown_figures()), only)).words
+    assert "could not be measured: only positive conversations" in words
+    assert "Precision curves need conversations of both labels." in words
+    assert not re.search(r"\bnan\b", words, re.IGNORECASE)
+
+
+def test_a_figure_without_an_interval_says_so() -> None:
+    lone = Figure(value=0.7, n=2)
+    words = Reader(page(held_out=figures(lone, n=2))).words
+    assert "too few for an interval" in words
+    assert "fewer than 5 conversations, in total or of one class, support the figure" in words
+
+
+def test_nothing_held_out_is_said_and_leaves_no_held_out_column() -> None:
+    trained = [score for score in scores() if score.side == "training"]
+    baseline = Baseline(name="TF-IDF", training=figures(figure(0.8)))
+    words = Reader(learning_page(rubric_set(held_out=None, baselines=(baseline,)), trained)).words
+    assert "because nothing was held out, nobody knows by how much" in words
+    assert "Nothing was held out, so there are only training figures" in words
+    assert "Optimism is" not in words
+
+
+def test_optimism_is_training_minus_held_out() -> None:
+    text = page(training=figures(figure(0.91)), held_out=figures(figure(0.68)))
+    assert '<td class="n" data-column="Optimism">+0.23</td>' in text
+
+
+def test_the_verdict_gives_the_interval_and_chance() -> None:
+    words = Reader(page(held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60))).words
+    said = words.replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        "On 60 held-out conversations, the rubrics rank a positive conversation above a negative one 68 % of the time "
+        "(95 % interval 54–80 %); chance is 50 %." in said
+    )
+    assert "includes chance" not in words
+
+
+def test_an_interval_that_includes_chance_is_called_guessing() -> None:
+    words = Reader(page(held_out=figures(Figure(value=0.6, low=0.48, high=0.7, n=20)))).words
+    assert "The interval includes chance" in words
+
+
+@pytest.mark.parametrize(
+    ("advantage", "said"),
+    [
+        (Figure(value=0.1, low=0.02, high=0.2, n=20), "The rubrics rank better than TF-IDF: a difference of +10"),
+        (Figure(value=-0.1, low=-0.2, high=-0.02, n=20), "TF-IDF ranks better than the rubrics: a difference of −10"),
+        (Figure(value=0.1, low=-0.2, high=0.3, n=20), "It is not clear whether the rubrics rank better than TF-IDF"),
+    ],
+)
+def test_a_baseline_is_beaten_only_where_the_whole_interval_says_so(advantage: Figure, said: str) -> None:
+    assert said in Reader(page(baselines=(Baseline(name="TF-IDF", advantage=advantage),))).words
+
+
+def test_it_says_who_did_the_work() -> None:
+    assert "Built-in (no LLM)" in Reader(page()).words
+    judge = JudgeRecord(kind="llm", name="big-model", fingerprint="f")
+    words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "embedded"})).words
+    assert "Built-in (no LLM)" not in words
+    assert "big-model (extractor) and embedded (deduplicator)" in words
+
+
+def test_one_rubric_of_one_kind_makes_a_page() -> None:
+    one = rubric(1, "sat")
+    words = Reader(learning_page(rubric_set(rubrics=(one,), dropped=(), reasons=(), alphas=()), scores())).words
+    assert "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in words
+    assert "There is no rubric of this kind." in words
+    assert "None: every rubric of the pool was chosen." in words
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_only_an_alpha_among_several_was_chosen_by_cross_validation(rows: int) -> None:
+    alphas = tuple(AlphaRow(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)[:rows])
+    words = Reader(page(alphas=alphas)).words
+    assert ("It was chosen by cross-validation" in words) == (rows > 1)
+    assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
+
+
+def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
+    added = ChosenRubric.model_validate({"text": "The user smiles.", "polarity": "sat"})
+    words = Reader(learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())).words
+    assert words.index("The user says thanks 1.") < words.index("The user smiles.")
+    assert "by a person" in words
+    assert "no reason from the log" in words
+
+
+def test_rubrics_edited_since_the_fit_are_told() -> None:
+    assert "Rubrics were edited after θ was fitted: run pollex refit" in Reader(page(rubrics_digest="other")).words
+
+
+def test_a_rubric_shows_loss_stability_support_and_quotes() -> None:
+    words = Reader(page()).words
+    assert "−0.125" in words
+    assert "chosen in 64\N{NO-BREAK SPACE}%" in words
+    assert "1\N{NO-BREAK SPACE}reason in 1\N{NO-BREAK SPACE}conversation" in words
+    assert ", turn 3" in words
+    assert "6.5" in words
+
+
+def test_where_a_rubric_shows_some_of_its_quotes_it_says_of_how_many() -> None:
+    shown = rubric(1, "sat")
+    more = [*shown.quotes, Quote(conversation_id="conversation 1", turn=5, text="so it does")]
+    reason = Reason(id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=tuple(more))
+    words = Reader(page(rubrics=(shown, rubric(2, "dsat")), reasons=(reason,))).words
+    assert "1 of 2\N{NO-BREAK SPACE}quotes" in words
+    assert " 1\N{NO-BREAK SPACE}quote " in words
+
+
+def test_no_scores_at_all_are_told_and_not_plotted() -> None:
+    words = Reader(learning_page(rubric_set())).words
+    assert "No conversation of this side has a score." in words
+
+
+def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
+    lost = LabelledScore("lost", "training", True, float("nan"), "refused")
+    silent = LabelledScore("silent", "training", True, None, "truncated")
+    words = Reader(
+        learning_page(rubric_set(), [*scores(), lost, silent], [Skipped("lost", "unanswered: refused")])
+    ).words
+    assert words.count(" lost ") == 1
+    assert "no score: truncated" in words
+
+
+@pytest.mark.parametrize("window", [(None, None), (-2.0, None), (None, 3.0)])
+def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, float | None]) -> None:
+    lower, upper = window
+    words = Reader(page(window=WindowRecord(lower=lower, upper=upper, precision=0.9))).words
+    none = ["every score is uncertain", "none is confidently negative", "none is confidently positive"]
+    assert none[0 if lower == upper else 1 if lower is None else 2] in words
+
+
+def test_both_windows_are_told_of_and_explained() -> None:
+    side = SideRecord(threshold=None, confident=0, wrong=0, needed=46)
+    record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
+    words = Reader(page(guaranteed=record)).words
+    assert f"With a guarantee: right at least 90{SPACE}% of the time on each side" in words
+    assert "A second window, which promises how often the labels on each side of it are right" in words
+
+
+def test_equal_scores_make_a_page() -> None:
+    same = [LabelledScore(str(i), "training", i % 2 == 0, 2.0) for i in range(4)]
+    same += [LabelledScore(f"h{i}", "held_out", i % 2 == 0, 2.0) for i in range(4)]
+    text = learning_page(rubric_set(theta=2.0, window=WindowRecord(lower=2.0, upper=2.0, precision=0.9)), same)
+    assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
+
+
+def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first() -> None:
+    skipped = [Skipped("a", "rare"), Skipped("b", "often", "mend it"), Skipped("c", "often", "mend it")]
+    words = Reader(learning_page(rubric_set(), scores(), skipped)).words
+    assert words.index("often") < words.index("rare")
+    assert words.count("mend it") == 1
+
+
+def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
+    many = scores(plain, n=10_000)
+    skipped = [Skipped(f"row {i}", "no label") for i in range(10_000)]
+    means = {"rubric1": MeanAnswer(None, None)}
+    text = learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
+    assert len(text) < 400_000
+    assert "and 9,800 more" in Reader(text).words

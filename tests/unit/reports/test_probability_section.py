@@ -1,0 +1,106 @@
+"""The report's part on probabilities, read as a reader would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rubric_set_by_hand import figure, rubric_set, scores
+
+from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.reliability import bins_of
+from pollex.reports.learning import learning_page
+from pollex.reports.learning_charts import reliability
+from pollex.rubrics.records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
+from pollex.rubrics.rubric_set import RubricSet
+
+NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
+
+
+def truth(**changes: Any) -> ProbabilityFigures:
+    whole = {"log_loss": 0.512, "brier": 0.171, "share_log_loss": 0.693, "share_brier": 0.25, "gain": 0.181}
+    return ProbabilityFigures(n=20, **({name: figure(value) for name, value in whole.items()} | changes))
+
+
+def judged(labels: int = 60, **changes: Any) -> RubricSet:
+    rows = (
+        CandidateRow(name="NetSAT", log_loss=0.601, behind=0.089, error=0.031, n=60),
+        CandidateRow(name="weighted NetSAT", log_loss=0.512, behind=0.0, error=0.0, n=60),
+    )
+    whole: dict[str, Any] = {
+        "chosen": "weighted NetSAT",
+        "compared": rows,
+        "labels": labels,
+        "training": truth(),
+        "held_out": truth(),
+        "rubrics": (),
+        "facts": {"learnt": {"judges": []}},
+    }
+    return rubric_set(calibrator=CalibratorRecord(**(whole | changes)))
+
+
+def likely(seed: int = 0) -> list[LabelledScore]:
+    rng = np.random.default_rng(seed)
+    return [replace(score, probability=float(rng.random())) for score in scores()]
+
+
+def section(rubrics: RubricSet, given: list[LabelledScore]) -> str:
+    page = learning_page(rubrics, given)
+    begin = page.index('<section id="probability"')
+    return page[begin : page.index("</section>", begin)]
+
+
+def test_under_50_labels_it_says_how_many_are_missing() -> None:
+    said = section(judged(labels=12), likely())
+    assert "not yet calibrated: 12 of 50 labels, 38 are missing" in said
+    assert "calibrated on" not in said
+
+
+def test_conversations_without_a_probability_are_not_drawn() -> None:
+    said = section(judged(), scores())
+    assert "0\N{NO-BREAK SPACE}conversations with a probability: too few to say." in said
+    assert "No conversation of this side has a probability." in said
+
+
+def test_an_undefined_figure_is_told_in_words() -> None:
+    said = section(judged(held_out=truth(log_loss=NONE, gain=NONE)), likely())
+    assert said.count("1 given thumbs had probability 0") == 2
+    assert ">nan<" not in said
+
+
+def test_nothing_to_compare_on_is_told() -> None:
+    assert "Models were not compared, because there were too few conversations" in section(
+        judged(compared=()), likely()
+    )
+    assert "the accuracy of the probabilities is unknown" in section(judged(training=None, held_out=None), likely())
+
+
+def test_it_shows_the_chosen_model_by_how_much_and_the_class_share() -> None:
+    said = section(judged(), likely())
+    assert "calibrated on 60 labels" in said
+    assert "20\N{NO-BREAK SPACE}conversations in 2\N{NO-BREAK SPACE}bins" in said
+    rows = [row for row in said.split("<tr")[1:] if "NetSAT" in row]
+    assert "0.089" in rows[1]
+    assert "± 0.031" in rows[1]
+    assert "chosen" in rows[0]  # the best one stands first
+    for value in ("0.512", "0.693", "+0.181", "0.171", "0.250"):
+        assert value in said
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "</td>&amp;"])
+def test_names_are_shown_and_not_obeyed(name: str) -> None:
+    row = CandidateRow(name=name, log_loss=0.5, behind=0.0, error=0.0, n=60)
+    said = section(judged(chosen=name, compared=(row,)), likely())
+    assert name not in said
+
+
+def test_a_set_without_a_model_of_probabilities_says_what_to_do() -> None:
+    assert "no model of probabilities: run pollex refit" in section(rubric_set(), scores())
+
+
+def test_a_bin_of_one_conversation_reads_as_one() -> None:
+    drawn = reliability(bins_of(np.array([0.2] * 25 + [0.9]), np.array([True, False] * 13), np.arange(26)), 26)
+    assert "<title>25\N{NO-BREAK SPACE}conversations: predicted" in drawn
+    assert "<title>1\N{NO-BREAK SPACE}conversation: predicted" in drawn
