@@ -1,4 +1,4 @@
-"""`reference`: task types told where no category does → answers graded by references, and plainly, wave by wave."""
+"""`grade`: task types told where no category does → answers graded by references, and plainly, wave by wave."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pollex.rubrics.answers import Answer, Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceContext(WaveContext):
-    """What the nodes of `reference` find in `runtime.context`.
+class GradeContext(WaveContext):
+    """What the nodes of `grade` find in `runtime.context`.
 
     Attributes:
         cases: By id.
@@ -46,7 +46,7 @@ class ReferenceContext(WaveContext):
         return questions_for(self.profile, case, self.types.get(case.id))
 
 
-async def plan_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def plan_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
     """The next wave of cases."""
     context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
@@ -55,7 +55,7 @@ async def plan_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> Wav
     return planned
 
 
-def fan_out_unknown(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send] | str:
+def fan_out_unknown(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send] | str:
     """A task for each case of the wave whose type no category tells; the end when no case is left."""
     context = runtime.context
     unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
@@ -63,7 +63,7 @@ def fan_out_unknown(state: WaveState, runtime: Runtime[ReferenceContext]) -> lis
     return tasks or ("choose_dimensions" if state["wave"] else END)
 
 
-async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def classify(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
     """The type of one case's task, told by the model; it may be unsure."""
     context = runtime.context
     case, question = context.cases[state["id"]], type_question(context.profile)
@@ -73,19 +73,19 @@ async def classify(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState
     return {}
 
 
-async def choose_dimensions(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def choose_dimensions(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
     """The types of the wave are told: from here on it is known what each case is graded on."""
     with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
         return {}
 
 
-def fan_out(state: WaveState, runtime: Runtime[ReferenceContext]) -> list[Send]:
+def fan_out(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send]:
     """A task a case of the wave for each judge."""
     judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
     return [Send(judge, Item(id=id_)) for id_ in state["wave"] for judge in judges]
 
 
-async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
     """Grades of one answer against its reference, on each dimension and overall."""
     context = runtime.context
     case = context.cases[state["id"]]
@@ -93,7 +93,7 @@ async def grade_by_rules(state: Item, runtime: Runtime[ReferenceContext]) -> Wav
     return {}
 
 
-async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
     """The grade of one answer without reference and rules."""
     context = runtime.context
     assert context.plain is not None, "it is sent to only where there is one"
@@ -102,16 +102,16 @@ async def grade_plainly(state: Item, runtime: Runtime[ReferenceContext]) -> Wave
     return {}
 
 
-async def close_wave(state: WaveState, runtime: Runtime[ReferenceContext]) -> WaveState:
+async def close_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
     """The wave's grades made durable."""
     with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
-        await runtime.context.close(state["wave"], "reference")
+        await runtime.context.close(state["wave"], "grade")
     return {}
 
 
-def build() -> StateGraph[WaveState, ReferenceContext, WaveState, WaveState]:
+def build() -> StateGraph[WaveState, GradeContext, WaveState, WaveState]:
     """The graph, not compiled; no input or output of its own."""
-    graph = StateGraph(WaveState, context_schema=ReferenceContext)
+    graph = StateGraph(WaveState, context_schema=GradeContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("classify", classify)
     graph.add_node("choose_dimensions", choose_dimensions)
@@ -129,4 +129,4 @@ def build() -> StateGraph[WaveState, ReferenceContext, WaveState, WaveState]:
     return graph
 
 
-graph = build().compile(name="reference")
+graph = build().compile(name="grade")

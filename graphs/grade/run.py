@@ -1,4 +1,4 @@
-"""Runs of `answer` and `reference`: begun or resumed in the store, and read back from it."""
+"""Runs of `answer` and `grade`: begin or resume one in the store, and read results back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MISSING = "not_asked"
 PROFILE = "profile"
 """Name of the step that keeps by what a run grades."""
 ROUNDS = 2
-"""Times the steps of other graphs, for `config`: a wave of `reference` has six."""
+"""Times the steps of other graphs, for `config`: a wave of `grade` has six."""
 
 TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
 """Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
@@ -177,17 +177,17 @@ async def grade(
     Raises:
         ResumeRefused: The run to resume was started with something else.
     """
-    from pollex.graphs.grade.graph import ReferenceContext, graph  # see `runs`
+    from pollex.graphs.grade.graph import GradeContext, graph  # see `runs`
 
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
     fingerprint |= {name: one.fingerprint for name, one in judges.items()}
     store, names = setting.store, sorted({one.name for one in judges.values()})
-    async with running("reference", fingerprint, setting, names) as run:
+    async with running("grade", fingerprint, setting, names) as run:
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         known = answers_of(store, run.id)
-        context = ReferenceContext(
+        context = GradeContext(
             **setting.of_run(run.id),
             profile=profile,
             cases={case.id: case for case in cases},
@@ -203,8 +203,8 @@ async def grade(
                 if _settled(found.get(TYPE), setting.again)
             },
         )
-        setting.progress.start("reference", len(cases), len(cases) - len(context.pending))
-        with context.tracer.span("reference", kind="graph"):
+        setting.progress.start("grade", len(cases), len(cases) - len(context.pending))
+        with context.tracer.span("grade", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
             await graph.ainvoke(WaveState(), context=context, config=limits)
         counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
@@ -223,7 +223,7 @@ def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Case
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
-    """What a run of `reference` asked, whatever the type of a task, by the ids that its answers bear."""
+    """What a run of `grade` asked, whatever the type of a task, by the ids that its answers bear."""
     kept = step(store, run, PROFILE)
     if kept is None:
         return {}

@@ -130,12 +130,12 @@ def show_turns(console: Console, conversation: Conversation) -> None:
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """What was asked in a run, by id, where it was not about rubrics: answers tell only which option they chose."""
-    if run.command not in ("judge", "reference"):
+    if run.command not in ("judge", "grade"):
         return {}
-    from pollex.graphs.grade import run as referencing
+    from pollex.graphs.grade import run as grading
     from pollex.graphs.judge import run as judging  # a tenth of a second, for these runs alone
 
-    return judging.asked_in(store, run.id) if run.command == "judge" else referencing.asked_in(store, run.id)
+    return judging.asked_in(store, run.id) if run.command == "judge" else grading.asked_in(store, run.id)
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
