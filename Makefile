@@ -1,13 +1,14 @@
 # Everything a person types here works on a fresh clone; what it needs is installed into .venv once.
 #
 #   make demo     learn, score and report on the bundled sample log
-#   make test     the test suite
-#   make check    format, lint, types, then the tests: what has to pass before a change goes in
+#   make test     unit tests and flows: three minutes on two cores
+#   make test-all the endurance tests, too: fifteen minutes
+#   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types docs lock clean
+.PHONY: help demo test test-endurance test-all check format lint types docs lock clean
 
 # The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -29,11 +30,19 @@ help:
 demo: $(installed)
 	$(venv)/bin/pollex demo
 
-# A file of tests stays together; files in their order, so that the few long ones (runs that are killed) don't come last.
-test: $(installed)
-	$(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+pytest = $(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-check: format lint types test
+# What costs no process and no minute; a file of tests stays together.
+test: $(installed)
+	$(pytest) tests/house tests/unit tests/flows
+
+# Kills, signals, full disks, quality on planted worlds, wheels, whole commands on servers.
+test-endurance: $(installed)
+	$(pytest) tests/endurance
+
+test-all: test test-endurance
+
+check: format lint types test-all
 
 format: $(installed)
 	$(venv)/bin/ruff format --check .

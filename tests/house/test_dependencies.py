@@ -28,7 +28,7 @@ def names(requirements: Iterable[str]) -> set[str]:
 def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
     """Imports of the files that none of the declared distributions brings."""
     brought_by = metadata.packages_distributions()
-    packages = {path.parent.name for path in ROOT.glob("tests/*/__init__.py")}
+    packages = {path.parent.name for path in ROOT.glob("tests/**/__init__.py")}
     ours = {"pollex", *packages, *(path.stem for path in DEVELOPERS_FILES)}
     return [
         f"{found.at} {found.module}"

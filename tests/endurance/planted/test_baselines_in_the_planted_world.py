@@ -1,0 +1,204 @@
+"""SPUR and rubrics written by hand, on a model: the same pipeline, other rubrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from protocol_server import SubprocessServer
+from small_runs import Pollex
+
+from planted.chat import PlantedChat
+from planted.world import World
+from pollex import learn
+from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import step
+from pollex.store.store import Store
+
+UPDATED = 60
+"""Calls after which SPUR has both its sets, and judges."""
+
+DEBUGGING = Path(__file__).parents[3] / "examples" / "debugging.toml"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SubprocessServer]:
+    with SubprocessServer(script=[{"do": "planted"}]) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return World(0).write_log(tmp_path_factory.mktemp("planted") / "log.jsonl", 48)
+
+
+def asking(server: SubprocessServer) -> list[str]:
+    return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--alpha", "1", "--json"]
+
+
+def test_spur_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--method", "spur")
+    assert ended.code == 2
+    assert "--model" in ended.err
+
+
+def test_rubrics_that_are_given_are_not_learnt_by_spur_too(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--method", "spur", "--rubrics-from", "generic", "--model", "m")
+    assert ended.code == 2
+    assert "--rubrics-from" in ended.err
+
+
+def test_a_set_of_rubrics_that_does_not_exist_names_those_that_do(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--rubrics-from", "bing")
+    assert ended.code == 1
+    assert "generic, generic_debugging" in ended.err
+
+
+def test_spur_learns_a_set_no_larger_than_the_budget_with_all_its_provenance(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    planned = pollex("learn", log, "--method", "spur", "--budget", 4, "--dry-run", *asking(server))
+    ended = pollex("learn", log, "--method", "spur", "--budget", 4, *asking(server))
+    assert ended.code == 0, ended.err
+    told, plan = json.loads(ended.out.splitlines()[-1]), json.loads(planned.out.splitlines()[-1])["plan"]
+    rubrics = RubricSet.load(tmp_path / "rubrics.json")
+    assert (told["sat"], told["dsat"]) == (4, 4)
+    assert set(rubrics.roles) == {"extractor", "updater", "judge"}
+    assert rubrics.dropped == ()
+    assert all(rubric.reason_ids for rubric in rubrics.rubrics)
+    assert {id_ for rubric in rubrics.rubrics for id_ in rubric.reason_ids} == {r.id for r in rubrics.reasons}
+    used = told["usage"]
+    assert "summarize" not in used
+    assert plan["extract"]["calls"] == used["extract"]["calls"]
+    assert all(plan[stage]["calls"] >= used[stage]["calls"] for stage in ("update", "judge"))
+
+
+def test_spur_taken_up_again_asks_nothing_twice(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--method", "spur", "--budget", 3, *asking(server)]
+    server.reset()
+    stopped = pollex(*arguments, "--max-calls", 30)
+    assert stopped.code != 0
+    ended = pollex(*arguments, "--resume")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out.splitlines()[-1])
+    assert server.counts()["repeated"] == told["probe_calls"]
+    assert told["usage"]["all"]["sent"] == server.counts()["received"] - 2 * told["probe_calls"] - 30
+    whole = pollex(*arguments, "--store", tmp_path / "other", "--out", tmp_path / "other.json")
+    assert whole.code == 0, whole.err
+    texts = [{r.text for r in RubricSet.load(tmp_path / f).rubrics} for f in ("rubrics.json", "other.json")]
+    assert texts[0] == texts[1]
+
+
+def test_spur_goes_on_with_steps_that_a_version_before_kept_under_another_name(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--method", "spur", "--budget", 3, *asking(server)]
+    stopped = pollex(*arguments, "--max-calls", UPDATED)
+    assert stopped.code != 0
+    with Store.open(tmp_path / ".pollex") as store:
+        (run,) = [row["id"] for row in store.rows("SELECT id FROM runs")]
+        steps = {name: step(store, run, name) for name in ("update_sat", "update_dsat")}
+        texts = {rubric["text"] for kept in steps.values() for rubric in kept["pool"]}
+        for name, kept in steps.items():
+            asyncio.run(store.write_step(run, name, {"set": kept["pool"], "refused": kept["refused"]}))
+    ended = pollex(*arguments, "--resume")
+    assert ended.code == 0, ended.err
+    assert {rubric.text for rubric in RubricSet.load(tmp_path / "rubrics.json").rubrics} == texts
+
+
+def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--rubrics-from", "generic_debugging", *asking(server)]
+    planned = json.loads(pollex(*arguments, "--dry-run").out.splitlines()[-1])["plan"]
+    ended = pollex(*arguments)
+    assert ended.code == 0, ended.err
+    rubrics, told = RubricSet.load(tmp_path / "rubrics.json"), json.loads(ended.out.splitlines()[-1])
+    assert {r.text for r in rubrics.rubrics} == {r.text for r in read_rubrics("generic_debugging")}
+    assert set(told["usage"]) == {"judge", "all"}
+    assert planned["judge"]["calls"] == told["usage"]["judge"]["calls"]
+    with Store.open(tmp_path / ".pollex", read_only=True) as store:
+        assert store.rows("SELECT count(*) AS n FROM reasons")[0]["n"] == 0
+
+
+def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--scale", "numeric")
+    assert ended.code == 2
+    assert "numeric takes a model" in ended.err
+
+
+def test_an_ablation_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
+    ended = pollex("learn", log, "--without", "ds,cdp")
+    assert ended.code == 2
+    assert "--model" in ended.err
+
+
+def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
+) -> None:
+    arguments = ["learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server)]
+    ended = pollex(*arguments)
+    assert ended.code == 0, ended.err
+    rubrics = RubricSet.load(tmp_path / "rubrics.json")
+    assert rubrics.judge.options["scale"] == "numeric"
+    assert [len(question.options) for question in rubrics.questions] == [10] * 20
+    again = ["--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
+    scored = pollex("score", log, "--out", "scores.jsonl", *again)
+    assert scored.code == 0, scored.err
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    answers = [answer for row in rows for answer in row["answers"]]
+    assert {answer["option"] for answer in answers} <= {str(grade) for grade in range(1, 11)}
+    assert all(answer["value"] == pytest.approx((int(answer["option"]) - 1) / 9 * 10) for answer in answers)
+    signed = [sum(a["value"] * (1 if a["polarity"] == "sat" else -1) for a in row["answers"]) for row in rows]
+    assert [row["netsat"] for row in rows] == pytest.approx(signed)
+    assert all(0 < row["probability"] < 1 for row in rows)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_refit_asks_on_the_scale_of_the_set_also_where_the_model_is_named(
+    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path, named: bool
+) -> None:
+    pollex("learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server))
+    again = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
+    again += ["--model", "planted"] if named else []
+    planned = pollex(*again, "--dry-run", "--store", tmp_path / "none").last["plan"]
+    ended = pollex(*again)
+    assert ended.code == 0, ended.err
+    refitted = RubricSet.load(tmp_path / "rubrics.json")
+    assert refitted.judge.scale == "numeric"
+    assert [len(question.options) for question in refitted.questions] == [10] * 20
+    assert planned["judge"]["calls"] == ended.last["usage"]["judge"]["calls"]
+
+
+@pytest.mark.parametrize(("scale", "told"), [("likert", False), ("likert-domain", True)])
+def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str, told: bool) -> None:
+    chat = PlantedChat()
+    found = learn(World(0).conversations(24), model=chat, rubrics="generic", scale=scale, store=tmp_path)
+    judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
+    assert {"Roughly ideal:" in prompt for prompt in judging} == {told}
+    assert found.judge.scale == scale
+
+
+@pytest.mark.parametrize(
+    ("without", "ds", "cdp"),
+    [((), True, True), (("ds",), False, True), (("cdp",), True, False), (("ds", "cdp"), False, False)],
+)
+def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
+    tmp_path: Path, without: tuple[str, ...], ds: bool, cdp: bool
+) -> None:
+    chat, off = PlantedChat(), frozenset(without)
+    found = learn(World(0).conversations(24), model=chat, budget=2, without=off, store=tmp_path)
+    for task in ("1. `summary`:", "1. `covered`:"):
+        prompts = [prompt for prompt in chat.heard if task in prompt]
+        assert prompts
+        assert {"\nThe domain\n" in prompt for prompt in prompts} == {ds}
+        assert {"Both parties answer for the progress" in prompt for prompt in prompts} == {cdp}
+    judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
+    assert all("Roughly ideal:" in prompt for prompt in judging)
+    assert found.judge.options["without"] == sorted(without)

@@ -1,0 +1,142 @@
+"""The roles behind the real gateway, against a server that speaks the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from protocol_server import ProtocolServer
+from protocol_server.answers import truth
+from scripted import TALK, questions, rubric
+
+from pollex.agents.llm.asker import LlmOptions
+from pollex.agents.llm.roles import LlmRoles, build_llm_roles
+from pollex.agents.roles import Extraction, Summary
+from pollex.gateway.calls import Call
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.ledger import MemoryLedger
+from pollex.gateway.outcomes import Outcome
+from pollex.gateway.probe import probe
+from pollex.prompts.domain import DomainProfile
+from pollex.prompts.judging import coded
+from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+
+LABELS = coded([option.text for option in LIKERT])
+ASKED = [*questions("The user thanks.", "The fix works."), *questions("The user repeats.", polarity="dsat")]
+
+
+class Constant:
+    """Finds all texts alike, so that the model has to decide."""
+
+    identity = "constant"
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+
+@dataclass
+class Witness:
+    """A gateway that remembers its calls."""
+
+    gateway: Gateway
+    calls: list[Call] = field(default_factory=list)
+
+    async def ask(self, call: Call) -> Outcome:
+        self.calls.append(call)
+        return await self.gateway.ask(call)
+
+
+@asynccontextmanager
+async def roles_at(
+    server: ProtocolServer, ledger: MemoryLedger | None = None, **options: Any
+) -> AsyncIterator[tuple[LlmRoles, Witness]]:
+    """Roles without canaries, which the server doesn't know how to answer."""
+    endpoint = Endpoint("m", server.url, "key")
+    settings = LlmOptions(**({"salt": b"salt", "canary": False, "straight_lining": False} | options))
+    async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
+        witness = Witness(gateway)
+        capabilities = await probe(endpoint)
+        yield build_llm_roles(witness, capabilities, DomainProfile.neutral(), settings, Constant()), witness
+
+
+def likert(question_place: int, call: Call) -> list[float]:
+    distribution = truth(call.messages, LABELS, f".{question_place}.answer")
+    return [distribution[label] for label in LABELS]
+
+
+async def test_distributions_of_a_batch_are_those_that_the_server_gave() -> None:
+    with ProtocolServer() as server:
+        async with roles_at(server) as (roles, witness):
+            answers = await roles.judge.judge(TALK, ASKED)
+    assert [answer.source for answer in answers if isinstance(answer, Answer)] == ["logprobs"] * 3
+    good, bad = witness.calls
+    expected = [likert(1, good), likert(2, good), likert(1, bad)]
+    for answer, chances in zip(answers, expected, strict=True):
+        assert isinstance(answer, Answer)
+        assert answer.probabilities == pytest.approx(chances, abs=1e-6)
+        assert answer.chosen == int(np.argmax(chances))
+
+
+async def test_samples_are_drawn_where_the_endpoint_gives_no_log_probabilities() -> None:
+    with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
+        async with roles_at(server, samples=3) as (roles, witness):
+            answers = await roles.judge.judge(TALK, ASKED)
+    assert [answer.source for answer in answers if isinstance(answer, Answer)] == ["sampled"] * 3
+    assert len(witness.calls) == 6
+
+
+@pytest.mark.parametrize("elicitation", ["batched", "independent"])
+async def test_samples_are_sent_seeds_of_their_own_and_none_is_bought_twice(elicitation: str) -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, witness):
+            probes = server.counts()
+            first = await roles.judge.judge(TALK, ASKED)
+        once = server.counts()
+        assert {call.seed for call in witness.calls} == {7, 8, 9, 10}
+        # a body has no number of the sample, so it is the seed that makes it another
+        assert once["distinct"] - probes["distinct"] == once["paid"] - probes["paid"] == len(witness.calls)
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, _):
+            assert await roles.judge.judge(TALK, ASKED) == first
+        assert server.counts()["paid"] - once["paid"] == probes["paid"]
+
+
+async def test_what_was_answered_once_is_not_paid_for_again() -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer() as server:
+        async with roles_at(server, ledger) as (roles, _):
+            first = await roles.judge.judge(TALK, ASKED)
+        paid = server.counts()["paid"]
+        async with roles_at(server, ledger) as (roles, _):
+            probes = server.counts()["paid"] - paid
+            assert await roles.judge.judge(TALK, ASKED) == first
+            assert server.counts()["paid"] == paid + probes
+
+
+async def test_all_roles_work_on_an_endpoint_that_obeys_schemas() -> None:
+    with ProtocolServer() as server:
+        async with roles_at(server) as (roles, _):
+            found = await roles.extractor.extract(TALK)
+            assert isinstance(found, Extraction)
+            assert found.reasons
+            assert {quote.turn for reason in found.reasons for quote in reason.quotes} <= {0, 1, 2}
+            made = await roles.summarizer.summarize(found.reasons, [], "sat")
+            assert isinstance(made, Summary)
+            assert (await roles.deduplicator.deduplicate([rubric("one"), rubric("two")])).kept
+            names = {role.name for role in roles}
+            assert names == {"m"}
+            assert len({role.fingerprint for role in roles}) == 4
+
+
+async def test_a_conversation_that_does_not_fit_the_window_is_said_not_to() -> None:
+    # The rule asks for more than the probe's short prompts and less than the judge's.
+    with ProtocolServer(script=[{"do": "window", "tokens": 100, "style": "vllm"}]) as server:
+        async with roles_at(server) as (roles, _):
+            answers = await roles.judge.judge(TALK, ASKED)
+    assert [answer.outcome for answer in answers if isinstance(answer, Unanswered)] == ["context_exceeded"] * 3

@@ -1,0 +1,230 @@
+"""`pollex learn`: what it refuses, what it leaves out, what it writes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import click
+import pytest
+from small_log import row, same_but_for_time, small_log, write_log
+from small_runs import Learnt, Pollex
+
+from pollex.cli.commands.learn import command
+from pollex.selection.policies import DEFAULT, POLICIES
+from pollex.store.resume import runs
+from pollex.store.store import Store
+
+ESCAPE = "\x1b[2J\x1b]0;owned\x07"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([one for one in small_log() if one["thumbs"] == "up"], "all labels are positive"),
+        ([one for one in small_log() if one["thumbs"] == "down"], "all labels are negative"),
+        (small_log()[:18], "fewer than 10 conversations of a class: 9 positive, 9 negative"),
+        ([row(n, ["Hi.", f"Hello {n}."]) for n in range(30)], "0 positive, 0 negative, 30 without a label"),
+        (
+            [row(n, ["", " "], thumbs="up" if n % 2 else "down") for n in range(30)],
+            "30 that can't be scored (30 with a label)",
+        ),
+        ([], "no conversations"),
+    ],
+    ids=["only up", "only down", "too few", "no labels", "no words", "empty"],
+)
+def test_a_log_that_nothing_can_be_learnt_from_is_refused(
+    pollex: Pollex, tmp_path: Path, rows: list, message: str
+) -> None:
+    ended = pollex("learn", write_log(tmp_path / "log.jsonl", rows))
+    assert ended.code == 1
+    assert message in ended.err
+    assert "→" in ended.err
+    assert "Traceback" not in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--budget", "0"], "budget"),
+        (["--test-fraction", "1"], "test fraction"),
+        (["--test-fraction", "nan"], "test fraction"),
+        (["--policy", "magic"], "magic"),
+        (["--alpha", "nan"], "alpha"),
+        (["--alpha", "-1"], "alpha"),
+        (["--seed", "-1"], "a seed of -1 → give one from 0"),
+        (["--seed", str(2**32)], "a seed of 4294967296"),
+        (["--out", "."], "it is a folder"),
+        (["--out", "log.jsonl/rubrics.json"], "no folder that can be written"),
+        (["--domain", "none.toml"], "none.toml"),
+        (["--resume"], "no learn run is unfinished"),
+        (["--nonsense"], "No such option"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_carried_out_is_refused_before_any_work(
+    pollex: Pollex, tmp_path: Path, options: list[str], message: str
+) -> None:
+    write_log(tmp_path / "log.jsonl", small_log(12))
+    ended = pollex("learn", "log.jsonl", *options)
+    assert (ended.code, ended.out.count("NetSAT")) == (2, 0)
+    assert message in ended.err
+    if (tmp_path / ".pollex").exists():
+        with Store.open(tmp_path / ".pollex", read_only=True) as kept:
+            assert runs(kept) == []
+    assert not (tmp_path / "rubrics.json").exists()
+
+
+def test_a_missing_log_is_named(pollex: Pollex) -> None:
+    ended = pollex("learn", "nowhere.jsonl")
+    assert ended.code == 1
+    assert "nowhere.jsonl" in ended.err
+
+
+def test_a_bad_row_stops_the_run_until_it_is_put_up_with(pollex: Pollex, tmp_path: Path, store: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", small_log())
+    with log.open("a") as file:
+        file.write('{"id": "broken", "messages": [{"role": "user"\n')
+    refused = pollex("learn", log, "--store", store)
+    assert refused.code == 1
+    assert f"{log}:49" in refused.err
+    assert "--max-bad 1" in refused.err
+    ended = pollex("learn", log, "--store", store, "--max-bad", 1, "--json")
+    assert ended.code == 3
+    assert any(skipped["where"] == f"{log}:49" for skipped in ended.last["skipped"])
+    assert f"{log}:49" in ended.err
+
+
+def test_help_lists_every_policy() -> None:
+    told = next(option for option in command.params if option.name == "policy")
+    assert isinstance(told, click.Option)
+    assert set(re.findall(r"[a-z_]+", told.help or "")) >= POLICIES.keys()
+    assert told.default == DEFAULT
+
+
+def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
+    told = learnt.ended.last
+    assert len(learnt.ended.out.splitlines()) == 1
+    assert "embedded" in learnt.ended.err
+    assert told["roles"] == dict.fromkeys(("extractor", "summarizer", "deduplicator", "judge"), "embedded")
+    written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    assert (told["theta"], told["alpha"], told["run"]) == (written["theta"], written["alpha"], written["run"])
+    assert (told["sat"], told["dsat"]) == tuple(
+        sum(rubric["polarity"] == kind for rubric in written["rubrics"]) for kind in ("sat", "dsat")
+    )
+    assert 1 <= told["sat"] <= 10
+    assert told["policy"] == written["policy"] == "separation"
+    assert told["guaranteed_window"] == written["guaranteed"]
+    assert written["guaranteed"]["n"] == told["training"]["n"]
+    assert written["guaranteed"]["upper"]["threshold"] is None  # it takes 46 labels on a side, and there are 24 in all
+    assert "With a guarantee" in Path(told["report"]).read_text(encoding="utf-8")
+    assert told["held_out"]["n"] == told["training"]["n"] == 24
+    reasons = {reason["id"]: reason for reason in written["reasons"]}
+    turns = {one["id"]: [turn["content"] for turn in one["messages"]] for one in small_log()}
+    for rubric in written["rubrics"]:
+        assert rubric["reason_ids"]
+        for id_ in rubric["reason_ids"]:
+            for quote in reasons[id_]["quotes"]:
+                assert quote["text"] in turns[quote["conversation_id"]][quote["turn"]]
+    page = Path(told["report"]).read_text(encoding="utf-8")
+    assert "<html" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    def learns(name: str) -> str:
+        given = ("--rubrics-from", "generic", "--test-fraction", 0)
+        return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
+
+    assert learns("a.json") == learns("a.json") == "report.html"
+    written = Path("report.html").read_bytes()
+    assert learns("b.json") == learns("b.json") == "b-report.html"
+    assert Path("report.html").read_bytes() == written
+    assert pollex("refit", learnt.log, "--rubrics", "b.json", "--json").last["report"] == "b-report.html"
+    Path("a.json").unlink()
+    assert learns("b.json") == "report.html"
+
+
+def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_last_digit(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt
+) -> None:
+    rows = small_log()
+    random.Random(1).shuffle(rows)
+    ended = pollex("learn", write_log(tmp_path / "shuffled.jsonl", rows), "--store", tmp_path / "other")
+    assert ended.code == 0
+    assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
+
+
+def test_nothing_held_out_is_said_and_leaves_no_figures(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+    ended = pollex("learn", learnt.log, "--test-fraction", 0, "--store", store, "--json")
+    assert ended.code == 0
+    assert ended.last["held_out"] is None
+    assert ended.last["training"]["n"] == 48
+    assert any("Nothing was held out" in note for note in ended.last["notes"])
+    assert "Nothing was held out" in ended.err
+    assert "nan" not in ended.said.lower().split()
+
+
+def test_odd_conversations_are_listed_counted_and_not_learnt_from(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    odd = [
+        row("empty", [], thumbs="up"),
+        row("one-sided", ["Anybody there?"], thumbs="down"),
+        row("silent", ["", "  "], thumbs="down"),
+        row("unlabelled", ["Hello.", "Hello, what can I do?"]),
+        small_log()[0],
+        row(f"{ESCAPE}hostile\u202e", ["", ESCAPE], thumbs="up"),
+    ]
+    log = write_log(tmp_path / f"log{ESCAPE.replace('/', '')}.jsonl", [*small_log(), *odd])
+    ended = pollex("learn", log, "--store", store)
+    assert ended.code == 3
+    assert "53 conversations: 26 up, 26 down, 1 without a label" in ended.out
+    assert "1 identical duplicate counts once" in ended.out
+    assert "empty: no turn with text" in ended.out
+    assert "one-sided: no assistant turn" in ended.out
+    assert not set(ended.said) & set("\x1b\x07\u202e")
+    written = json.loads((tmp_path / "rubrics.json").read_text(encoding="utf-8"))
+    assert written["data"]["not_scorable"] == 4
+    assert (written["data"]["training"], written["data"]["held_out"]) == (24, 24)
+    assert [run["status"] for run in pollex("runs", "--store", store, "--json").last["runs"]] == ["partial"]
+    assert written["theta"] == json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
+
+
+def test_different_conversations_under_one_id_are_refused_by_name(pollex: Pollex, tmp_path: Path) -> None:
+    rows = [*small_log(12), row("c000", ["Something else.", "Indeed."], thumbs="up")]
+    ended = pollex("learn", write_log(tmp_path / "log.jsonl", rows))
+    assert ended.code == 1
+    assert "'c000'" in ended.err
+    assert "--on-duplicate" in ended.err
+
+
+def test_users_whose_conversations_go_together_are_so_many_and_no_more(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    rows = [one | {"user": f"u{number % 8}"} for number, one in enumerate(small_log())]
+    log, rubrics = write_log(tmp_path / "users.jsonl", rows), tmp_path / "rubrics.json"
+    told = pollex("learn", log, "--out", rubrics, "--group-field", "user", "--store", store, "--json").last
+    # Of 8 users 4 are held out: too few for an interval, however many conversations they have.
+    assert (told["held_out"]["n"], told["training"]["n"]) == (24, 24)
+    assert "delta_netsat" not in told["held_out"]["intervals"]
+    assert any("48 labelled conversations are no more than 8 that don't belong together" in n for n in told["notes"])
+    assert any("there is none of fewer than 5" in note for note in told["notes"])
+    assert told["probabilities"]["held_out"]["intervals"] == {}
+    assert not any("belong together" in note for note in learnt.ended.last["notes"])
+    by_itself, by_user = (
+        pollex("evaluate", log, "--rubrics", rubrics, *by, "--store", store, "--json")
+        for by in ((), ("--group-field", "user"))
+    )
+    alone, grouped = by_itself.last, by_user.last
+    # 48 conversations are not too few: those of a user count as one, and that is said.
+    assert "(n = 48, no interval)" in by_user.said
+    assert "those of one group or with one text count as one" in " ".join(by_user.said.split())
+    assert "no interval" not in by_itself.said.lower()
+    assert alone["delta_netsat"] == grouped["delta_netsat"]
+    assert "delta_netsat" in alone["intervals"].keys() - grouped["intervals"].keys()  # 4 users have thumbs up
+    assert alone["probability"]["intervals"]["gain"] != grouped["probability"]["intervals"]["gain"]

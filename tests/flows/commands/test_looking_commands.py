@@ -1,0 +1,258 @@
+"""`runs`, `trace`, `why`, `doctor`, `domain` and `demo`: what they show of what was done."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from small_log import run_apart, small_log, write_log
+from small_runs import Learnt, Pollex
+
+from pollex.formats.read_logs import read_logs
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.store import Store
+from pollex.text import printable
+
+VERBS = ("demo", "learn", "score", "evaluate", "refit", "runs", "trace", "why", "doctor", "domain")
+
+
+def test_every_verb_has_help_that_says_how_it_is_used(pollex: Pollex) -> None:
+    listed = pollex("--help")
+    for verb in VERBS:
+        assert f"\n  {verb} " in listed.out
+        ended = pollex(verb, "--help")
+        assert (ended.code, ended.err) == (0, "")
+        assert f"pollex {verb}" in ended.out
+    assert version("pollex") in pollex("--version").out
+    assert pollex("nonsense").code == 2
+    assert "(Did you mean 'learn'?)" in pollex("lern").err
+
+
+@pytest.mark.parametrize("arguments", [["runs"], ["trace", "last"], ["trace", "learn-1", "--conversation", "c000"]])
+def test_looking_into_a_store_that_is_not_there_makes_none(
+    pollex: Pollex, tmp_path: Path, arguments: list[str]
+) -> None:
+    ended = pollex(*arguments, "--store", tmp_path / "none")
+    assert ended.code == 2
+    assert str(tmp_path / "none") in ended.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_runs_lists_what_ran_and_by_whom(pollex: Pollex, learnt: Learnt) -> None:
+    ended = pollex("runs", "--store", learnt.store, "--json")
+    (run,) = ended.last["runs"]
+    assert (run["command"], run["status"], run["roles"]) == ("learn", "done", ["embedded"])
+    assert run["id"] == learnt.ended.last["run"]
+    assert "embedded" in pollex("runs", "--store", learnt.store).out
+
+
+def test_a_store_that_somebody_works_in_can_be_looked_into(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    alone = pollex("trace", "last", "--store", learnt.store)
+    with Store.open(learnt.store):
+        beside = pollex("trace", "last", "--store", learnt.store)
+        assert beside.out == alone.out
+        assert f"Note: the store is in use by process {os.getpid()}" in " ".join(beside.err.split())
+        assert pollex("runs", "--store", learnt.store, "--json").last["runs"][0]["id"] == learnt.ended.last["run"]
+        rubric = RubricSet.load(learnt.rubrics).rubrics[0]
+        assert "label " in pollex("why", learnt.rubrics, rubric.id, "--store", learnt.store).out
+        doctor = pollex("doctor", "--store", learnt.store, "--json")
+        found = {finding["what"]: finding for finding in doctor.last["findings"]}
+        assert found["store"]["well"]
+        assert f"in use by process {os.getpid()}" in found["store"]["found"]
+    assert not alone.err
+
+
+def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learnt) -> None:
+    ended = pollex("trace", "last", "--store", learnt.store, "--json")
+    assert ended.last["run"]["roles"] == ["embedded"]
+    (graph,) = ended.last["tree"]
+    inner = {branch["name"]: branch for branch in graph["branches"]}
+    assert (graph["name"], graph["kind"]) == ("learn", "graph")
+    assert {name: inner[name]["count"] for name in ("extract", "judge_pool", "judge_held_out")} == {
+        "extract": 24,
+        "judge_pool": 48,  # SAT and DSAT rubrics are asked apart
+        "judge_held_out": 48,
+    }
+    once = {"study_log", "deduplicate", "study_pool", "select", "assess"}
+    assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
+    assert {"plan_extraction", "summarize_sat", "summarize_dsat", "plan_pool", "plan_held_out"} <= inner.keys()
+    assert not any(branch["errors"] for branch in graph["branches"])
+    assert all(branch["ms"] >= branch["longest_ms"] > 0 for branch in graph["branches"])
+    plain = pollex("trace", "last", "--store", learnt.store).out
+    assert "extract × 24" in plain
+    assert "embedded" in plain
+
+
+def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(pollex: Pollex, learnt: Learnt) -> None:
+    reasons = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["reasons"]
+    id_ = reasons[0]["conversation_id"]
+    arguments = ("trace", "last", "--conversation", id_, "--store", learnt.store)
+    told = pollex(*arguments, "--json").last
+    assert told["side"] == "train"
+    assert {step["name"] for step in told["steps"]} == {"extract", "judge_pool"}
+    assert reasons[0] in told["extraction"]["reasons"]
+    assert told["score"]["netsat"] is not None
+    plain = pollex(*arguments).out
+    for turn in told["conversation"]["turns"]:
+        assert turn["content"] in plain
+    assert "NetSAT" in plain
+    missing = pollex("trace", "last", "--conversation", "nobody\x1b[2J", "--store", learnt.store)
+    assert missing.code == 2
+    assert "\x1b" not in missing.said
+    unnamed = pollex("trace", "last", "--conversation", "caf\udce9", "--store", learnt.store)
+    assert (unnamed.code, "unexpected" in unnamed.err) == (2, False)
+
+
+def test_a_scoring_runs_trace_says_what_was_asked_in_words(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    store = tmp_path / "store"
+    pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", tmp_path / "s.csv", "--store", store)
+    first = read_logs(learnt.log).conversations[0]
+    trace = pollex("trace", "last", "--conversation", first.id, "--store", store)
+    for rubric in RubricSet.load(learnt.rubrics).rubrics:
+        assert f"{rubric.id}  {rubric.text}" in trace.out
+    assert "(embedded);" in trace.out
+
+
+def test_a_run_that_is_not_there_or_not_clear_is_refused(pollex: Pollex, learnt: Learnt) -> None:
+    ended = pollex("trace", "score-9", "--store", learnt.store)
+    assert ended.code == 2
+    assert "`pollex runs` lists them" in ended.err
+
+
+def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, learnt: Learnt) -> None:
+    rubric = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["rubrics"][0]
+    ended = pollex("why", learnt.rubrics, rubric["id"][:6], "--store", learnt.store, "--json")
+    assert ended.code == 0
+    told = ended.last
+    assert {reason["id"] for reason in told["reasons"]} == set(rubric["reason_ids"])
+    turns = {one["id"]: [turn["content"] for turn in one["messages"]] for one in small_log()}
+    for id_, conversation in told["conversations"].items():
+        assert [turn["content"] for turn in conversation["turns"]] == turns[id_]
+    plain = pollex("why", learnt.rubrics, rubric["id"], "--store", learnt.store).out
+    assert rubric["text"] in plain
+    assert "embedded" in plain
+    without = pollex("why", learnt.rubrics, rubric["id"], "--store", "none")
+    assert without.code == 0
+    assert rubric["quotes"][0]["text"] in without.out
+
+
+def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prompt_they_share(
+    pollex: Pollex, tmp_path: Path
+) -> None:
+    rows = small_log()
+    begun = {one["id"]: next(turn["content"] for turn in one["messages"] if turn["role"] == "user") for one in rows}
+    for one in rows:
+        one["messages"] = [{"role": "system", "content": "You repair bicycles."}, *one["messages"]]
+    pollex("learn", write_log(tmp_path / "prompted.jsonl", rows), "--out", "prompted.json", "--store", "prompted")
+    rubric = json.loads((tmp_path / "prompted.json").read_text(encoding="utf-8"))["rubrics"][0]
+    ended = pollex("why", "prompted.json", rubric["id"], "--store", "prompted", "--json")
+    assert ended.last["conversations"]
+    for id_ in ended.last["conversations"]:
+        assert f": {printable(begun[id_], 100)}" in ended.err
+    assert "You repair bicycles." not in ended.err
+
+
+def test_why_shows_a_long_rubric_whole_and_its_id_behind_it(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    rubrics["rubrics"][0]["text"] = long = "The assistant " + "patiently " * 80 + "explains."
+    (tmp_path / "long.json").write_text(json.dumps(rubrics), encoding="utf-8")
+    id_ = rubrics["rubrics"][0]["id"]
+    ended = pollex("why", "long.json", id_)
+    assert f"{long}\n({id_}, embedded)\n" in ended.out
+
+
+def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt
+) -> None:
+    dropped = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["dropped"]
+    for one in dropped[:3]:
+        ended = pollex("why", learnt.rubrics, one["id"], "--store", learnt.store, "--json")
+        assert ended.code == 0
+        assert f"not in the set: {one['reason']}" in ended.err
+        assert {reason["conversation_id"] for reason in ended.last["reasons"]} == ended.last["conversations"].keys()
+        for reason in ended.last["reasons"]:
+            turns = ended.last["conversations"][reason["conversation_id"]]["turns"]
+            assert all(quote["text"] in turns[quote["turn"]]["content"] for quote in reason["quotes"])
+            assert reason["polarity"] == one["polarity"]
+        assert len(ended.last["reasons"]) == one["support"]
+    elsewhere = pollex("why", learnt.rubrics, dropped[0]["id"])
+    assert f"its reasons are in the store of run {learnt.ended.last['run']}" in elsewhere.out
+    written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    written["dropped"][0]["support"] = 0
+    (tmp_path / "written.json").write_text(json.dumps(written), encoding="utf-8")
+    assert "no reasons: a person wrote it" in pollex("why", "written.json", dropped[0]["id"]).out
+    unclear = pollex("why", learnt.rubrics, "")
+    assert unclear.code == 1
+    assert "an id that begins with" in unclear.err
+
+
+def test_text_from_a_hostile_rubric_set_reaches_no_terminal(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    hostile = "\x1b[2J[bold]\u202eowned[/bold]\x07"
+    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
+    rubrics["rubrics"][0] |= {"text": hostile, "id": f"zz{hostile}"}
+    rubrics["roles"]["judge"] = hostile
+    (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
+    for arguments in (["why", "rubrics.json", "zz"], ["why", "rubrics.json", "q"], ["refit", learnt.log, "--rubrics"]):
+        ended = pollex(*arguments, *(["rubrics.json"] if arguments[0] == "refit" else []))
+        assert ended.said
+        assert not set(ended.said) & set("\x1b\x07\u202e")
+
+
+def test_doctor_finds_all_well_and_says_what_is_not(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    ended = pollex("doctor", "--store", learnt.store, "--json")
+    assert ended.code == 0
+    assert (ended.last["well"], ended.last["roles"]) == (True, "embedded")
+    found = {finding["what"]: finding["found"] for finding in ended.last["findings"]}
+    assert "53aa51172d14" in found["embeddings"]
+    assert found["store"].endswith(": 1 run")
+    (tmp_path / "ruined").mkdir()
+    (tmp_path / "ruined" / "store.duckdb").write_bytes(b"this is no database" * 300)
+    ruined = pollex("doctor", "--store", tmp_path / "ruined", "--json")
+    assert (ruined.code, ruined.last["well"]) == (1, False)
+
+
+def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_path: Path) -> None:
+    fields = [name for name in DomainProfile.model_fields if name != "expectations"]
+    answers = [line for name in DomainProfile.model_fields for line in
+               (["Be quick.", "Be right.", ""] if name == "expectations" else [f"the {name}"])]  # fmt: skip
+    stdin = "\n".join(answers) + "\n"
+    ended = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
+    assert (ended.code, ended.err) == (0, "")
+    profile = DomainProfile.load(tmp_path / "mine.toml")
+    assert tuple(profile.expectations) == ("Be quick.", "Be right.")
+    assert [getattr(profile, name) for name in fields] == [f"the {name}" for name in fields]
+    below = run_apart("domain", "new", "--out", "our profiles/mine.toml", cwd=tmp_path, stdin=stdin)
+    assert "--domain 'our profiles/mine.toml'" in below.out
+    assert DomainProfile.load(tmp_path / "our profiles" / "mine.toml") == profile
+    unwritable = run_apart("domain", "new", "--out", "mine.toml/below.toml", cwd=tmp_path, stdin=stdin)
+    assert (unwritable.code, unwritable.out) == (2, ""), "nothing is asked"
+    assert "no folder that can be written" in unwritable.err
+    again = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
+    assert again.code == 2
+    assert "there already" in again.err
+
+
+def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Path) -> None:
+    ended = pollex("demo", "--json", "--out", "my demo")
+    assert ended.code == 0
+    assert "pollex trace last --store 'my demo/.pollex'" in ended.err
+    learnt, scored = map(json.loads, ended.out.splitlines())
+    assert learnt["held_out"]["n"] + learnt["training"]["n"] == scored["n"] == 120
+    assert scored["outcomes"] == {"scored": 120}
+    assert "embedded" in ended.err
+    made = {path.name for path in (tmp_path / "my demo").iterdir()}
+    (arrays,) = (name for name in made if name.endswith(".safetensors"))
+    assert made - {arrays} == {"rubrics.json", "report.html", "scores.jsonl", ".pollex"}
+
+
+@pytest.mark.parametrize("arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len)
+def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(
+    learnt: Learnt, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = run_apart(*arguments, "--store", learnt.store, cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (ended.code, ended.err) == (0, "")
+    assert "\\x" in ended.out

@@ -1,0 +1,295 @@
+"""Keys, endpoints, secrets, token counts, the usage table and tracing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from gateway_asking import KEY, SCHEMA, question
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pollex.errors import WrongUse
+from pollex.gateway.budget import Limits, Price, UsageTable
+from pollex.gateway.calls import Call
+from pollex.gateway.endpoint import Endpoint, call_key
+from pollex.gateway.outcomes import Completed, Refused, Usage
+from pollex.gateway.redaction import redacted, without
+from pollex.gateway.responses import error_text
+from pollex.gateway.tokens import estimate, floor, prompt_estimate
+
+HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": [{"role": "user", "content": "Other?"}]},
+        {"messages": [{"role": "system", "content": "Question 0: was the user content?"}]},
+        {"schema": None},
+        {"schema": {**SCHEMA, "required": ["why"]}},
+        {"schema": {"type": "object", "properties": dict(reversed(SCHEMA["properties"].items()))}},
+        {"schema_name": "other"},
+        {"form": "tool"},
+        {"max_tokens": 5},
+        {"max_tokens": 5, "limit_field": "max_tokens"},
+        {"temperature": 0.0},
+        {"top_p": 0.5},
+        {"seed": 1},
+        {"top_logprobs": 0},
+        {"replicate": 1},
+    ],
+    ids=lambda change: json.dumps(change)[:50],
+)
+def test_all_that_an_answer_depends_on_is_in_the_key(change: dict[str, Any]) -> None:
+    assert call_key(HERE, replace(question(), **change)) != call_key(HERE, question())
+
+
+@pytest.mark.parametrize("change", [{"stage": "other"}, {"item": "other"}])
+def test_what_no_answer_depends_on_is_not_in_the_key(change: dict[str, Any]) -> None:
+    assert call_key(HERE, replace(question(), **change)) == call_key(HERE, question())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "same"),
+    [
+        ("http://user:secret-word@localhost:8000/v1", True),
+        ("HTTP://LOCALHOST:8000/v1/", True),
+        ("http://localhost:8001/v1", False),
+        ("https://localhost:8000/v1", False),
+        ("http://localhost:8000/v2", False),
+    ],
+)
+def test_a_key_names_the_place_without_user_info_in_one_spelling(base_url: str, same: bool) -> None:
+    assert (call_key(Endpoint("m", base_url), question()) == call_key(HERE, question())) is same
+    assert (call_key(Endpoint("n", base_url, KEY), question()) == call_key(HERE, question())) is False
+
+
+def test_extra_fields_of_the_body_are_in_the_key_and_in_the_body() -> None:
+    extra = replace(HERE, extra={"reasoning_effort": "low"})
+    assert call_key(extra, question()) != call_key(HERE, question())
+    assert json.loads(extra.request(question()).body)["reasoning_effort"] == "low"
+
+
+def test_a_key_stays_what_it_is() -> None:
+    call = Call(messages=[{"role": "user", "content": "Hi"}])
+    body = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
+    assert HERE.request(call).body == body
+    # A change of this hash means that stored answers are paid for again.
+    assert call_key(HERE, call) == "730ee35342b68b5817963afa15c158943d6fccfe84f87f05dbc9ccffe941b411"
+
+
+@given(st.text(alphabet=st.characters(codec=None)))  # lone surrogates and NUL too
+def test_any_text_makes_a_body_that_json_reads(text: str) -> None:
+    body = HERE.request(Call(messages=[{"role": "user", "content": text}])).body
+    read = json.loads(body)["messages"][0]["content"]
+    assert read == "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+
+
+@pytest.mark.parametrize(
+    "base_url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://[::1", "http://h:99999", "http://h:abc"]
+)
+def test_a_base_url_that_is_none_is_refused(base_url: str) -> None:
+    with pytest.raises(WrongUse, match="base URL"):
+        Endpoint("m", base_url)
+
+
+@pytest.mark.parametrize("key", ["abcdef123456\n", "abc\x00def123", "sleutel-ключ", "a\u2028bcdef"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(WrongUse, match="OPENAI_API_KEY") as refused:
+        Endpoint("m", "http://host/v1", key)
+    assert key[:4] not in str(refused.value)
+
+
+@pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)])
+def test_prices_that_are_no_numbers_from_nothing_on_are_refused(price: tuple[float, float]) -> None:
+    with pytest.raises(WrongUse, match="--price-in, --price-out"):
+        Price(*price)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *({"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}),
+        *({"deadline": math.nan}, {"max_wait": -1.0}, {"max_wait": math.nan}, {"max_calls": -1}),
+        *({"max_cost": math.nan, "price": Price(1, 1)}, {"max_cost": -1.0, "price": Price(1, 1)}),
+    ],
+)
+def test_limits_that_allow_nothing_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(WrongUse):
+        Limits(**limits)
+
+
+def test_an_endpoint_shows_no_secret_and_knows_them_all() -> None:
+    endpoint = Endpoint(
+        "m",
+        "http://someone:pass-word-1@host.example:80/v1?api-version=2024&api-key=query-secret",
+        headers={"X-Api-Key": "header-secret", "X-Title": "pollex-title"},
+        proxy="http://p:proxy-secret@proxy.example",
+    )
+    shown = repr(endpoint).replace(endpoint.base_url, "")
+    for secret in ("pass-word-1", "query-secret", "header-secret", "proxy-secret"):
+        assert secret in endpoint.secrets
+        assert secret not in shown
+    assert "pollex-title" not in endpoint.secrets
+    assert endpoint.authorization == "Basic c29tZW9uZTpwYXNzLXdvcmQtMQ=="
+    assert endpoint.url("models") == "http://host.example/v1/models?api-version=2024&api-key=query-secret"
+    assert endpoint.exposed
+    assert not HERE.exposed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"key {KEY}.",
+        "Incorrect API key provided: sk-proj-abcdef1234567890",
+        "Authorization: Bearer abcdef.ghi-jkl",
+        "at http://user:abcdef123@host/v1",
+        "at https://host/v1?api_key=abcdef123&x=1",
+    ],
+)
+def test_whatever_looks_like_a_key_is_blanked_out_of_messages(text: str) -> None:
+    shown = redacted(text, [KEY])
+    assert "[redacted]" in shown
+    assert not any(secret in shown for secret in (KEY, "abcdef"))
+
+
+def test_a_body_that_is_kept_loses_known_secrets_and_nothing_else() -> None:
+    said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
+    assert without([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab"
+
+
+AWKWARD = 'k3y/with+slash&amp=="q9'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(AWKWARD)[1:-1],
+        json.dumps(AWKWARD)[1:-1].replace("/", "\\/"),
+        json.dumps(json.dumps(AWKWARD)[1:-1])[1:-1],
+        AWKWARD.replace("+", "\\u002B").replace("&", "\\u0026").replace('"', "\\u0022"),
+        "".join(f"\\u{ord(character):04x}" for character in AWKWARD),
+    ],
+)
+def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_still_reads(written: str) -> None:
+    kept = without([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
+    assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
+
+
+@pytest.mark.parametrize("key", [AWKWARD, "/begins+with+a+slash"])
+def test_a_reply_of_nothing_but_backslashes_is_looked_through_once(key: str) -> None:
+    said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take more than ten minutes
+    assert without([key], said + key) == said + "[redacted]"
+
+
+def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
+    endpoint = Endpoint("m", "http://host/v1?api-version=2024&subscription-key=se%2Fcret-in-query")
+    assert endpoint.url("models").endswith("subscription-key=se%2Fcret-in-query")
+    assert endpoint.shown.startswith("http://host/v1?api-version=2024&")
+    assert "cret-in-query" not in endpoint.shown
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"error": {"message": "Too\\nlong", "code": 400}}', "400 Too long"),
+        ('{"error": "plain"}', "plain"),
+        ('{"detail": [{"msg": "bad"}]}', '[{"msg": "bad"}]'),
+        ('{"message": "top"}', "top"),
+        ("<html><h1>Bad</h1> gateway</html>", "Bad gateway"),
+        ("[" * 9999, "[" * 300),
+        ("", ""),
+        ("null", "null"),
+    ],
+)
+def test_an_error_is_told_in_one_line(body: str, words: str) -> None:
+    assert error_text(body) == words
+
+
+PROSE = "The user didn't get what they asked for, so they left after 12 minutes; that isn't good."
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    # Counted by hand with the usual pre-tokenisation: a word with its space, a contraction, a mark are a token each.
+    [
+        (PROSE, 16, 23),
+        ("", 0, 0),
+        ("\n\n   \t", 0, 0),
+        ("x = foo_bar(1234)", 6, 12),
+        ("}}}}]]", 0, 2),
+        ("1234567", 3, 3),
+    ],
+)
+def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens(text: str, least: int, most: int) -> None:
+    assert floor(text) <= most
+    assert least <= estimate(text) <= 1.5 * most
+    assert floor(text) <= estimate(text)
+
+
+def test_a_script_beyond_ascii_is_estimated_by_its_bytes() -> None:
+    assert estimate("用户没有得到他想要的东西") == 12  # 36 bytes, a token for every three
+    assert floor("用户没有得到他想要的东西") == 1
+
+
+def test_the_plan_adds_prompts_and_expected_answers() -> None:
+    table = UsageTable()
+    calls = [question(number) for number in range(3)]
+    table.plan(calls, completion=50)
+    row = table.stages["judge"]
+    assert (row.asked, row.sent, row.completion) == (3, 3, 150)
+    assert row.prompt == 3 * prompt_estimate(question().messages)
+    # Three prompts of 14 tokens at 2 a million, 150 tokens at 8 a million.
+    assert row.cost(Price(read=2.0, written=8.0)) == pytest.approx((42 * 2 + 150 * 8) / 1e6)
+    assert row.cost(None) is None
+
+
+def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
+    table = UsageTable()
+    table.send("extract")
+    table.bill("extract", Usage(prompt=10, completion=5))
+    table.settle("extract", Completed(attempts=1, model="m"))
+    table.send("judge")
+    table.bill("judge", Usage(prompt=10))
+    table.settle("judge", Refused(attempts=1))
+    table.settle("judge", Completed(attempts=0))
+    price = Price(1_000_000, 2_000_000)
+    assert table.stages["extract"].cost(price) == 20.0
+    assert table.stages["judge"].cost(price) is None
+    total = table.total
+    assert (total.asked, total.sent, total.known, total.prompt, total.uncounted) == (3, 2, 1, 20, 1)
+    assert total.outcomes == {"completed": 2, "refused": 1}
+    assert table.stages["judge"].asked == 2, "summing must not change a row"
+
+
+@pytest.mark.parametrize("name", ["LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2"])
+def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
+    program = (
+        "import langsmith.utils as u, threading; assert u.tracing_is_enabled()\n"
+        "from pollex.gateway.tracing import tracing_off, tracing_on\n"
+        "tracing_off(); assert not u.tracing_is_enabled()\n"
+        "def there(): seen.append(u.tracing_is_enabled())\n"
+        "seen = []; t = threading.Thread(target=there); t.start(); t.join(); assert seen == [False]\n"
+        "tracing_on(); assert u.tracing_is_enabled()\n"
+    )
+    environment = {**os.environ, name: "true"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize(("switch", "known"), [("off", "true"), ("on", "false")])
+def test_tracing_is_as_the_user_says_where_langsmith_is_loaded_later(switch: str, known: str) -> None:
+    program = (
+        f"import sys; from pollex.gateway.tracing import tracing_{switch} as switch\n"
+        "switch(); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
+        f"import langsmith.utils as u; assert u.tracing_is_enabled() == {switch == 'on'}\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env=os.environ | {"LANGSMITH_TRACING": known}, timeout=60
+    )

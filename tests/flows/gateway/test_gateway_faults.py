@@ -1,0 +1,516 @@
+"""What providers do wrong, on a real server: `reliability.md` of the design calls these provider faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from gateway_asking import KEY, ask_all, ask_once, gateway, question, received
+from protocol_server import ProtocolServer
+
+from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.budget import Price
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.ledger import MemoryLedger
+from pollex.gateway.limiter import FIRST_CALLS
+from pollex.gateway.outcomes import (
+    Completed,
+    ContextExceeded,
+    Failed,
+    Malformed,
+    Outcome,
+    Refused,
+    SilentlyTruncated,
+    Truncated,
+)
+from pollex.gateway.responses import retry_after
+
+QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.5}
+
+
+def kinds(results: list[Outcome | BaseException]) -> set[str]:
+    return {type(result).__name__ for result in results}
+
+
+async def test_a_storm_of_429_loses_nothing_and_costs_half_as_many_calls_again() -> None:
+    script = [{"do": "rate", "per_second": 20, "headers": {"Retry-After": "1"}}]
+    with ProtocolServer(script=script) as server:
+        async with gateway(server.url, concurrency=200) as door:
+            results = await ask_all(door, [question(number) for number in range(200)])
+        counts = server.counts()
+    assert kinds(results) == {"Completed"}
+    assert counts["paid"] == 200
+    assert counts["received"] <= 300
+
+
+@pytest.mark.parametrize("concurrency", [50, 20])
+async def test_a_smaller_storm_is_weathered_at_any_concurrency(concurrency: int) -> None:
+    with ProtocolServer(script=[{"do": "rate", "per_second": 20, "headers": {"Retry-After": "1"}}]) as server:
+        async with gateway(server.url, concurrency=concurrency) as door:
+            results = await ask_all(door, [question(number) for number in range(60)])
+        counts = server.counts()
+    assert kinds(results) == {"Completed"}
+    assert counts["received"] <= 60 + 2 * FIRST_CALLS, "more was refused than the burst that found the limit"
+
+
+@pytest.mark.parametrize("asked", ["0", "-5", "soon", "nan", ""])
+async def test_a_wait_that_makes_no_sense_is_replaced_by_a_backoff(asked: str) -> None:
+    with ProtocolServer(
+        script=[{"do": "status", "code": 429, "count": 2, "headers": {"Retry-After": asked}}]
+    ) as server:
+        began = time.monotonic()
+        outcome = await ask_once(server.url, **QUICK)
+    assert isinstance(outcome, Completed)
+    assert outcome.attempts == 3
+    assert 0.6 < time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(("name", "value", "seconds"), [("Retry-After", "0.5", 0.5), ("retry-after-ms", "700", 0.7)])
+async def test_the_wait_that_the_endpoint_asks_for_is_kept(name: str, value: str, seconds: float) -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 429, "count": 1, "headers": {name: value}}]) as server:
+        began = time.monotonic()
+        outcome = await ask_once(server.url, **QUICK)
+    assert outcome.attempts == 2
+    assert seconds <= time.monotonic() - began < seconds + 4
+
+
+@pytest.mark.parametrize("wait", ["200", "1e9"])
+async def test_a_wait_beyond_the_limit_pauses_the_run_at_once(wait: str) -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 429, "headers": {"Retry-After": wait}}]) as server:
+        with pytest.raises(ModelUnavailable, match=r"longer|more than --max-wait 5.*resume"):
+            await ask_once(server.url, **QUICK)
+        assert server.counts()["received"] == 1
+
+
+async def test_endless_429_without_a_wait_pauses_the_run_and_never_spins() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 429}]) as server:
+        with pytest.raises(ModelUnavailable, match="nothing but HTTP 429"):
+            await ask_once(server.url, max_wait=2, backoff=0.5)
+        assert server.counts()["received"] <= 6
+
+
+@pytest.mark.parametrize("skew", [-10, 0, 10])
+def test_a_date_to_wait_for_counts_from_the_servers_own_clock(skew: int) -> None:
+    there = datetime.now(UTC) + timedelta(minutes=skew)
+    headers = {"date": format_datetime(there), "retry-after": format_datetime(there + timedelta(seconds=30))}
+    assert retry_after(headers) == 30
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "remedy"),
+    [
+        (401, {"message": "Incorrect API key", "code": "invalid_api_key"}, "check the API key"),
+        (403, {"message": "Country not supported"}, "check what the API key may use"),
+        (404, {"message": "The model does not exist", "code": "model_not_found"}, "check the model's name"),
+        (402, {"message": "Insufficient credits"}, "add credit"),
+        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "add credit"),
+        (407, {"message": "Proxy authentication required"}, "proxy"),
+    ],
+)
+async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
+    code: int, error: dict[str, str], remedy: str
+) -> None:
+    with ProtocolServer(latency=0.05, script=[{"do": "status", "code": code, "body": {"error": error}}]) as server:
+        ledger = MemoryLedger()
+        async with gateway(server.url, ledger, concurrency=8) as door:
+            results = await ask_all(door, [question(number) for number in range(100)])
+        assert kinds(results) == {"ModelRefused"}
+        assert server.counts()["received"] <= 8
+        assert remedy in str(results[0])
+        assert "\n" not in str(results[0])
+        assert error["message"] in str(results[0])
+        server.script([])
+        async with gateway(server.url, ledger, concurrency=8) as door:
+            assert kinds(await ask_all(door, [question(number) for number in range(100)])) == {"Completed"}
+
+
+async def test_nothing_is_sent_after_the_run_was_stopped() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 401}]) as server:
+        async with gateway(server.url) as door:
+            for number in range(3):
+                with pytest.raises(ModelRefused):
+                    await door.ask(question(number))
+        assert server.counts()["received"] == 1
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504, 520, 408, 409])
+async def test_a_burst_of_server_errors_is_outlived(code: int) -> None:
+    with ProtocolServer(script=[{"do": "status", "code": code, "count": 2}]) as server:
+        outcome = await ask_once(server.url)
+    assert isinstance(outcome, Completed)
+    assert outcome.attempts == 3
+
+
+async def test_attempts_are_spaced_wider_each_time() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 503, "count": 3}]) as server:
+        began = time.monotonic()
+        await ask_once(server.url, backoff=0.2)
+    assert 0.5 * (0.2 + 0.4 + 0.8) <= time.monotonic() - began < 1.5 * (0.2 + 0.4 + 0.8) + 5
+
+
+async def test_a_persistent_500_is_sent_four_times_and_then_is_an_error_of_its_item() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 500}]) as server:
+        outcome = await ask_once(server.url)
+        assert server.counts()["received"] == 4
+    assert isinstance(outcome, Failed)
+    assert outcome.fault == "server"
+    assert outcome.detail.startswith("server: HTTP 500")
+
+
+async def test_a_dropped_connection_is_tried_again() -> None:
+    with ProtocolServer(script=[{"do": "reset", "count": 2}]) as server:
+        assert isinstance(await ask_once(server.url), Completed)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://nowhere.invalid/v1"])
+async def test_an_endpoint_that_is_not_there_pauses_the_run(url: str) -> None:
+    async with gateway(url, concurrency=8, max_attempts=1, failures=3) as door:
+        results = await ask_all(door, [question(number) for number in range(40)])
+    errors = [result for result in results if isinstance(result, ModelUnavailable)]
+    assert len(errors) >= 40 - 3 - 8, "three failures, and what was in flight"
+    assert "3 calls in a row failed" in str(errors[0])
+    assert "resume" in str(errors[0])
+    assert kinds(results) == {"Failed", "ModelUnavailable"}
+
+
+async def test_one_success_between_failures_keeps_the_run_going() -> None:
+    script = [{"do": "status", "code": 400, "match": f"Question {number}:"} for number in range(12) if number % 3]
+    with ProtocolServer(script=script) as server:
+        async with gateway(server.url, concurrency=1, failures=3) as door:
+            results = await ask_all(door, [question(number) for number in range(12)])
+    assert kinds(results) == {"Completed", "Failed"}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"do": "hang", "part": "none"},
+        {"do": "hang", "part": "headers"},
+        {"do": "hang", "part": "half"},
+        {"do": "trickle", "seconds": 0.2},
+    ],
+)
+async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[str, Any]) -> None:
+    with ProtocolServer(script=[rule | {"count": 1}]) as server:
+        async with gateway(server.url, concurrency=1, deadline=1.0) as door:
+            began = time.monotonic()
+            first, second = await ask_all(door, [question(1), question(2)])
+            took = time.monotonic() - began
+        assert server.counts()["received"] == 2
+    assert isinstance(first, Failed)
+    assert first.fault == "timeout"
+    assert isinstance(second, Completed), "the slot was not given back"
+    assert 1.0 <= took < 10.0
+    assert door.used.total.uncounted == 1, "a call that timed out may be billed"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"do": "cut"},
+        {"do": "body", "text": "<html><body>Bad gateway</body></html>", "type": "text/html"},
+        {"do": "body", "text": '{"error": {"message": "overloaded"}}'},
+        {"do": "body", "text": '{"choices": []}'},
+        {"do": "body", "text": '{"choices": null}'},
+        {"do": "body", "text": '{"choices": [{"message": {"content": 7}}]}'},
+        {"do": "body", "text": '{"choices": [{"message": {"content": [1]}}]}'},
+        {"do": "body", "text": '"hello"'},
+        {"do": "body", "text": ""},
+        {"do": "body", "text": "[" * 5000},
+        {"do": "body", "text": "\x00\ud83d".encode("utf-8", "replace").decode()},
+        {"do": "huge", "megabytes": 100},
+        {"do": "huge", "megabytes": 200, "encoding": "gzip"},
+        {"do": "message", "finish_reason": "error"},
+    ],
+    ids=lambda rule: json.dumps(rule)[:60],
+)
+async def test_a_malformed_reply_is_asked_for_again_twice_and_kept(rule: dict[str, Any]) -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(script=[rule]) as server:
+        async with gateway(server.url, ledger) as door:
+            outcome = await door.ask(question())
+        assert server.counts()["received"] == 3
+    assert isinstance(outcome, Malformed)
+    assert outcome.detail
+    raw = ledger.calls[outcome.key].raw
+    assert len(raw) <= 1 << 20
+    if rule["do"] == "body":
+        assert raw == rule["text"]
+    if rule["do"] == "cut":
+        assert raw.startswith('{"id"'), "what arrived of the body is kept"
+
+
+async def test_a_malformed_reply_that_is_mended_counts_as_answered() -> None:
+    with ProtocolServer(script=[{"do": "body", "text": "oops", "count": 1}]) as server:
+        async with gateway(server.url) as door:
+            outcome = await door.ask(question())
+    assert isinstance(outcome, Completed)
+    assert outcome.attempts == 2
+    assert door.used.total.uncounted == 1, "the malformed reply may be billed"
+
+
+async def test_a_gzipped_answer_and_a_wrong_content_type_are_read_all_the_same() -> None:
+    body = json.dumps({"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]})
+    with ProtocolServer(script=[{"do": "body", "text": body, "type": "text/plain", "encoding": "gzip"}]) as server:
+        assert isinstance(await ask_once(server.url), Completed)
+
+
+async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_longer_once() -> None:
+    script = [{"do": "message", "finish_reason": "length", "keep": 0.5, "match": '"max_completion_tokens":100'}]
+    with ProtocolServer(script=script) as server:
+        async with gateway(server.url) as door:
+            short = question(max_tokens=100)
+            cut = await door.ask(short)
+            again = await door.ask(short)
+            longer = await door.ask(short.longer())
+        assert server.counts()["received"] == 2
+    assert isinstance(cut, Truncated)
+    assert cut.text.startswith('{"why"')
+    assert isinstance(again, Truncated)
+    assert again.attempts == 0
+    assert isinstance(longer, Completed)
+    assert longer.key != cut.key
+
+
+async def test_an_answer_of_one_token_is_not_cut_by_ending_at_its_limit() -> None:
+    with ProtocolServer(script=[{"do": "message", "finish_reason": "length"}]) as server:
+        assert isinstance(await ask_once(server.url, question(schema=None, max_tokens=1)), Completed)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"do": "message", "content": None, "refusal": "I can't help with that."},
+        {"do": "message", "finish_reason": "content_filter"},
+        {"do": "message", "content": "I'm sorry, but I can't assist with that request."},
+        {"do": "message", "content": ""},
+        {"do": "message", "content": None},
+        {"do": "status", "code": 400, "body": {"error": {"code": "content_filter", "message": "filtered"}}},
+        {"do": "status", "code": 403, "body": {"error": {"code": 403, "message": "flagged by moderation"}}},
+    ],
+    ids=lambda rule: json.dumps(rule)[:70],
+)
+async def test_a_refusal_is_kept_and_not_paid_twice(rule: dict[str, Any]) -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(script=[rule]) as server:
+        for _ in range(2):
+            async with gateway(server.url, ledger) as door:
+                outcome = await door.ask(question())
+            assert isinstance(outcome, Refused)
+            assert outcome.detail
+        assert server.counts()["received"] == 1
+        retrying = Gateway(door.endpoint, ledger, again={"refused"})
+        async with retrying:
+            await retrying.ask(question())
+        assert server.counts()["received"] == 2
+
+
+@pytest.mark.parametrize("words", [None, "", "I'll use the tool."])
+async def test_the_last_call_of_a_tool_is_the_answer_whatever_words_stand_beside_it(words: str | None) -> None:
+    calls = [{"id": text, "type": "function", "function": {"name": "answer", "arguments": text}} for text in "ab"]
+    with ProtocolServer(script=[{"do": "message", "content": words, "tool_calls": calls}]) as server:
+        outcome = await ask_once(server.url, question(form="tool"))
+    assert isinstance(outcome, Completed)
+    assert outcome.text == "b"
+
+
+async def test_prose_that_begins_like_a_refusal_is_an_answer_where_prose_was_asked_for() -> None:
+    with ProtocolServer(script=[{"do": "message", "content": "I'm sorry is what the agent said."}]) as server:
+        assert isinstance(await ask_once(server.url, question(schema=None)), Completed)
+
+
+@pytest.mark.parametrize("style", ["openai", "vllm", "llamacpp", "ollama"])
+async def test_a_prompt_beyond_the_window_is_recognised_from_every_server(style: str) -> None:
+    with ProtocolServer(script=[{"do": "window", "tokens": 100, "style": style}]) as server:
+        long = question(messages=[{"role": "user", "content": "word " * 400}])
+        outcome = await ask_once(server.url, long)
+        assert server.counts()["received"] == 1
+    assert isinstance(outcome, ContextExceeded)
+
+
+async def test_a_prompt_beyond_a_known_window_is_not_sent() -> None:
+    with ProtocolServer() as server:
+        door = Gateway(Endpoint("any-model", server.url), MemoryLedger(), window=500)
+        async with door:
+            outcome = await door.ask(question(messages=[{"role": "user", "content": "word " * 600}]))
+        assert server.counts()["received"] == 0
+    assert isinstance(outcome, ContextExceeded)
+    assert door.used.total.outcomes == {"context_exceeded": 1}
+
+
+async def test_silently_cut_prompts_are_noticed_and_stop_the_run_at_the_third() -> None:
+    long = [question(n, messages=[{"role": "user", "content": f"{n} " + "some words " * 500}]) for n in range(20)]
+    with ProtocolServer(script=[{"do": "window", "tokens": 200, "silent": True}]) as server:
+        async with gateway(server.url, concurrency=1) as door:
+            short = await door.ask(question())
+            results = await ask_all(door, long)
+        assert 4 <= server.counts()["received"] <= 4 + 1
+    assert isinstance(short, Completed)
+    cut = [result for result in results if isinstance(result, SilentlyTruncated)]
+    assert 3 <= len(cut) <= 3 + 1
+    assert "read 200 of at least 1001" in cut[0].detail
+    assert "num_ctx" in str(next(result for result in results if isinstance(result, ModelRefused)))
+
+
+async def test_another_model_answering_is_seen() -> None:
+    with ProtocolServer(script=[{"do": "model", "model": "other", "fingerprint": "fp_2", "after": 3}]) as server:
+        async with gateway(server.url, concurrency=1) as door:
+            results = await ask_all(door, [question(number) for number in range(6)])
+    assert door.used.models == {("any-model", "fp_honest"): 3, ("other", "fp_2"): 3}
+    assert [result.model for result in results if isinstance(result, Completed)][-1] == "other"
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, {"prompt_tokens": "many", "completion_tokens": -1}])
+async def test_cost_is_unknown_and_never_nothing_where_tokens_are_not_counted(usage: dict[str, Any] | None) -> None:
+    with ProtocolServer(script=[{"do": "usage", "usage": usage, "count": 1}]) as server:
+        async with gateway(server.url) as door:
+            await ask_all(door, [question(number) for number in range(3)])
+    assert door.used.total.uncounted == 1
+    assert door.used.total.cost(Price(1.0, 1.0)) is None
+    assert door.used.total.prompt > 0
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    with ProtocolServer() as elsewhere:
+        location = {"Location": f"{elsewhere.url}/chat/completions"}
+        script = [{"do": "status", "code": 307, "headers": location}]
+        with ProtocolServer(script=script) as server, pytest.raises(ModelRefused, match="set the base URL"):
+            await ask_once(server.url)
+        assert elsewhere.counts()["connections"] == 0
+
+
+async def test_a_server_that_cannot_prove_who_it_is_gets_no_conversation() -> None:
+    with ProtocolServer() as server:
+        with pytest.raises(ModelRefused, match="certificate"):
+            await ask_once(server.url.replace("http:", "https:"))
+        assert server.counts()["received"] == 0
+
+
+async def test_max_calls_stops_exactly_there_and_the_run_can_be_resumed() -> None:
+    ledger = MemoryLedger()
+    calls = [question(number) for number in range(30)]
+    with ProtocolServer() as server:
+        async with gateway(server.url, ledger, concurrency=4, max_calls=10) as door:
+            results = await ask_all(door, calls)
+        assert server.counts()["received"] == 10
+        assert len([result for result in results if isinstance(result, LimitReached)]) == 20
+        async with gateway(server.url, ledger, concurrency=4) as door:
+            assert kinds(await ask_all(door, calls)) == {"Completed"}
+        assert server.counts()["received"] == 30
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 15, "completion_tokens": 10}, None])
+async def test_max_cost_stops_at_the_limit_plus_what_is_in_flight(usage: dict[str, int] | None) -> None:
+    # 15 + 10 tokens cost 1.25. Where they aren't counted: 10 estimated for the words, 4 for wrapping, 11 allowed.
+    price = Price(read=50_000, written=50_000)
+    with ProtocolServer(script=[{"do": "usage", "usage": usage}]) as server:
+        async with gateway(server.url, concurrency=2, max_cost=5.0, price=price) as door:
+            results = await ask_all(door, [question(number, max_tokens=11) for number in range(30)])
+        assert 4 <= server.counts()["received"] <= 4 + 2
+    assert kinds(results) == {"Completed", "LimitReached"}
+
+
+@pytest.mark.parametrize("code", [200, 401, 500])
+async def test_a_key_that_the_server_repeats_reaches_neither_ledger_nor_outcome_nor_error(code: int) -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(script=[{"do": "echo_key", "code": code}]) as server:
+        async with gateway(server.url, ledger, max_attempts=1) as door:
+            try:
+                said = repr(await door.ask(question()))
+            except PollexError as error:
+                said = str(error)
+    kept = repr(ledger.calls)
+    assert KEY not in said + kept + repr(door.endpoint)
+    assert "[redacted]" in said
+
+
+async def test_stopping_sends_nothing_more_and_keeps_what_is_in_flight() -> None:
+    ledger = MemoryLedger()
+    calls = [question(number) for number in range(100)]
+    with ProtocolServer(latency=0.3) as server:
+        async with gateway(server.url, ledger, concurrency=8) as door:
+            asking = asyncio.ensure_future(ask_all(door, calls))
+            await received(server, 16)
+            door.stop()
+            results = await asking
+            stored = len(ledger.calls)
+            with pytest.raises(Interrupted):
+                await door.ask(question(1000))
+        assert 16 <= stored == len(ledger.calls) == server.counts()["received"] <= 16 + 8
+        assert kinds(results) == {"Completed", "Interrupted"}
+        async with gateway(server.url, ledger, concurrency=64) as door:
+            assert kinds(await ask_all(door, calls)) == {"Completed"}
+        assert server.counts()["received"] == 100
+        assert server.counts()["repeated"] == 0
+
+
+async def test_a_cancelled_asker_leaves_a_sent_call_to_be_recorded_and_takes_an_unsent_one_along() -> None:
+    ledger = MemoryLedger()
+    with ProtocolServer(latency=0.3) as server:
+        async with gateway(server.url, ledger, concurrency=1) as door:
+            sent, unsent = (asyncio.ensure_future(door.ask(question(number))) for number in (1, 2))
+            await received(server, 1)
+            sent.cancel()
+            unsent.cancel()
+            await asyncio.gather(sent, unsent, return_exceptions=True)
+        assert server.counts()["received"] == 1
+    assert len(ledger.calls) == 1
+
+
+async def test_who_asks_the_same_at_the_same_time_shares_one_call() -> None:
+    with ProtocolServer(latency=0.1) as server:
+        async with gateway(server.url) as door:
+            first, *others = (asyncio.ensure_future(door.ask(question())) for _ in range(20))
+            await asyncio.sleep(0.05)
+            first.cancel()
+            outcomes = await asyncio.gather(*others)
+        assert server.counts()["received"] == 1
+    assert {outcome.key for outcome in outcomes} == {outcomes[0].key}
+
+
+def test_one_gateway_serves_one_event_loop_after_another() -> None:
+    with ProtocolServer() as server:
+        door = gateway(server.url)
+
+        async def run(first: int) -> list[Outcome | BaseException]:
+            async with door:
+                return await ask_all(door, [question(number) for number in range(first, first + 60)])
+
+        for first in (0, 60, 120):
+            assert kinds(asyncio.run(run(first))) == {"Completed"}
+
+
+async def test_a_ledger_that_fails_stops_the_run() -> None:
+    class FullDisk(MemoryLedger):
+        async def record(self, *entry: Any) -> None:
+            if len(self.calls) == 3:
+                raise OSError(28, "No space left on device")
+            await super().record(*entry)
+
+    with ProtocolServer() as server:
+        async with gateway(server.url, FullDisk(), concurrency=4) as door:
+            results = await ask_all(door, [question(number) for number in range(50)])
+        assert server.counts()["received"] <= 3 + 4
+    assert "No space left" in str(next(result for result in results if isinstance(result, PollexError)))
+
+
+async def test_outcomes_sum_to_the_calls_that_were_asked() -> None:
+    script = [
+        {"do": "message", "refusal": "no", "match": "Question 1:"},
+        {"do": "status", "code": 400, "match": "Question 2:"},
+        {"do": "message", "finish_reason": "length", "match": "Question 3:"},
+        {"do": "body", "text": "oops", "match": "Question 4:"},
+    ]
+    with ProtocolServer(script=script) as server:
+        async with gateway(server.url) as door:
+            await ask_all(door, [question(number) for number in range(10)])
+    row = door.used.stages["judge"]
+    assert row.outcomes == {"completed": 6, "refused": 1, "error": 1, "truncated": 1, "unparsable": 1}
+    assert row.outcomes.total() == row.asked == 10
+    assert row.sent == server.counts()["received"] == 12

@@ -1,0 +1,217 @@
+"""Finding out what an endpoint can do, and asking any LangChain chat model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from gateway_asking import KEY, LABELS, ask_all, question
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_openai import ChatOpenAI
+from protocol_server import ProtocolServer
+from pydantic import Field
+
+from pollex.errors import ModelRefused, ModelUnavailable
+from pollex.gateway.budget import Limits
+from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.json_in_text import last_object
+from pollex.gateway.langchain import ChatModel
+from pollex.gateway.ledger import MemoryLedger
+from pollex.gateway.outcomes import Completed, Failed, Malformed, Truncated
+from pollex.gateway.probe import probe
+
+ALL = {"json_schema", "tools", "json_object", "logprobs", "n", "seed", "temperature", "window"}
+
+
+async def probed(*script: dict[str, Any]) -> tuple[Capabilities, int]:
+    with ProtocolServer(script=script) as server:
+        capabilities = await probe(Endpoint("any-model", server.url, KEY))
+        return capabilities, server.counts()["received"]
+
+
+def cannot(capabilities: Capabilities) -> set[str]:
+    return {name for name, value in capabilities.as_dict().items() if name in ALL and not value}
+
+
+async def test_an_endpoint_that_can_do_everything_is_known_by_four_calls() -> None:
+    capabilities, received = await probed()
+    assert cannot(capabilities) == set()
+    assert capabilities.missing() == []
+    assert (capabilities.form, capabilities.logprobs, capabilities.window) == ("json_schema", 20, 32768)
+    assert capabilities.calls == received == 4
+
+
+@pytest.mark.parametrize(
+    ("what", "lost", "form"),
+    [
+        ("n", {"n"}, "json_schema"),
+        ("logprobs", {"logprobs"}, "json_schema"),
+        ("response_format", {"json_schema", "json_object"}, "tool"),
+        ("tools", {"tools"}, "json_schema"),
+    ],
+)
+async def test_what_an_endpoint_ignores_is_found(what: str, lost: set[str], form: str) -> None:
+    capabilities, _ = await probed({"do": "ignore", "what": [what]})
+    assert cannot(capabilities) == lost
+    assert capabilities.form == form
+
+
+@pytest.mark.parametrize(
+    ("what", "lost"),
+    [
+        ("temperature", {"temperature"}),
+        ("seed", {"seed"}),
+        ("logprobs", {"logprobs"}),
+        ("n", {"n"}),
+        ("response_format", {"json_schema", "json_object"}),
+        ("max_completion_tokens", set()),
+    ],
+)
+async def test_what_an_endpoint_refuses_is_found_and_left_out(what: str, lost: set[str]) -> None:
+    capabilities, received = await probed({"do": "refuse", "what": [what]})
+    assert cannot(capabilities) == lost
+    assert received == capabilities.calls <= 14
+    call = capabilities.fit(question(temperature=0.0, seed=1, top_logprobs=20, max_tokens=10))
+    with ProtocolServer(script=[{"do": "refuse", "what": [what]}]) as server:
+        async with Gateway(Endpoint("any-model", server.url), MemoryLedger()) as door:
+            assert isinstance(await door.ask(call), Completed), "the fitted call was refused"
+
+
+@pytest.mark.parametrize("text", ["<html>Log in</html>", "", "[1, 2]", '{"data": []}'])
+async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look(text: str) -> None:
+    with pytest.raises(ModelRefused, match="not a chat completion") as refused:
+        await probed({"do": "body", "text": text})
+    assert "http://127.0.0.1" in str(refused.value)
+    assert "check the base URL" in str(refused.value)
+
+
+async def test_what_makes_an_endpoint_write_nonsense_is_left_out_and_the_rest_is_not() -> None:
+    capabilities, _ = await probed({"do": "body", "text": "oops", "match": '"logprobs":true'})
+    assert cannot(capabilities) == {"logprobs"}
+
+
+async def test_an_endpoint_that_allows_few_alternatives_is_asked_for_no_more() -> None:
+    capabilities, _ = await probed({"do": "status", "code": 400, "match": '"top_logprobs":20'})
+    assert capabilities.logprobs == 5
+    assert capabilities.fit(question(top_logprobs=20)).top_logprobs == 5
+    assert capabilities.fit(question()).top_logprobs is None
+
+
+async def test_fenced_json_is_good_enough() -> None:
+    capabilities, _ = await probed({"do": "message", "content": "```json\n{answer}\n```", "match": "json_schema"})
+    assert capabilities.json_schema
+
+
+async def test_what_is_missing_is_said_in_sentences() -> None:
+    capabilities, _ = await probed({"do": "ignore", "what": ["response_format", "logprobs"]})
+    assert any("asked for by tool" in sentence for sentence in capabilities.missing())
+    assert any("no log-probabilities" in sentence for sentence in capabilities.missing())
+
+
+async def test_a_probe_of_a_wrong_key_or_a_dead_endpoint_says_so() -> None:
+    with ProtocolServer(script=[{"do": "echo_key"}]) as server:
+        with pytest.raises(ModelRefused, match="check the API key") as refused:
+            await probe(Endpoint("any-model", server.url, KEY))
+        assert KEY not in str(refused.value)
+    with pytest.raises(ModelUnavailable, match="connection"):
+        await probe(Endpoint("any-model", "http://127.0.0.1:9/v1"))
+    with ProtocolServer(script=[{"do": "status", "code": 422}]) as server, pytest.raises(ModelRefused, match="422"):
+        await probe(Endpoint("any-model", server.url))
+
+
+class Told(BaseChatModel):
+    """A chat model of another provider, which says what it is told to or raises it."""
+
+    says: list[Any]
+    asked: list[Any] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "told"
+
+    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+        self.asked.append(messages)
+        said = self.says[min(len(self.asked), len(self.says)) - 1]
+        if isinstance(said, Exception):
+            raise said
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
+class Overloaded(Exception):
+    status_code = 529
+
+
+class Unauthorized(Exception):
+    status_code = 401
+
+
+def told(*says: Any) -> Told:
+    return Told(says=list(says), asked=[])
+
+
+async def asked(model: BaseChatModel) -> Any:
+    ledger = MemoryLedger()
+    async with Gateway(ChatModel(model), ledger, Limits(backoff=0.01)) as door:
+        outcome = await door.ask(question())
+        assert (await door.ask(question())).key in ledger.calls
+        return outcome
+
+
+async def test_another_providers_message_is_an_outcome_and_kept() -> None:
+    message = AIMessage(
+        '{"answer": "Agree"}',
+        response_metadata={"stop_reason": "end_turn", "model_name": "told-1"},
+        usage_metadata={"input_tokens": 12, "output_tokens": 4, "total_tokens": 16},
+    )
+    model = told(message)
+    outcome = await asked(model)
+    assert isinstance(outcome, Completed)
+    assert (outcome.text, outcome.model) == ('{"answer": "Agree"}', "told-1")
+    assert (outcome.usage.prompt, outcome.usage.completion) == (12, 4)
+    assert len(model.asked) == 1, "the second question was answered by the ledger"
+
+
+async def test_another_providers_limits_faults_and_nonsense_are_understood() -> None:
+    assert isinstance(await asked(told(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))), Truncated)
+    assert isinstance(await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), Completed)
+    assert isinstance(await asked(told(KeyError("choices"))), Malformed)
+    assert isinstance(await asked(told(ConnectionError("gone"))), Failed)
+    with pytest.raises(ModelRefused, match="check the API key"):
+        await asked(told(Unauthorized("sk-abcdefgh12345")))
+
+
+async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retries_nothing_itself() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 500, "count": 1}]) as server:
+        chat = ChatOpenAI(model="any-model", base_url=server.url, api_key=KEY, max_retries=5)  # type: ignore[arg-type]
+        async with Gateway(ChatModel(chat), MemoryLedger(), Limits(max_attempts=1)) as door:
+            failed = await door.ask(question())
+        assert server.counts()["received"] == 1
+        async with Gateway(ChatModel(chat), MemoryLedger()) as door:
+            results = await ask_all(door, [question(number, top_logprobs=5, seed=1) for number in range(20)])
+    assert isinstance(failed, Failed)
+    assert all(isinstance(result, Completed) for result in results)
+    first = results[0]
+    assert isinstance(first, Completed)
+    block = last_object(first.text)
+    assert block is not None
+    assert block.value["answer"] in LABELS, "the schema reached the server"
+    assert first.logprobs
+    assert KEY not in ChatModel(chat).place + repr(ChatModel(chat))
+    assert ChatModel(chat).secrets == (KEY,)
+
+
+def test_a_chat_openai_that_the_user_made_serves_one_event_loop_after_another() -> None:
+    with ProtocolServer() as server:
+        chat = ChatOpenAI(model="any-model", base_url=server.url, api_key=KEY)  # type: ignore[arg-type]
+
+        async def run(first: int) -> list[Any]:
+            async with Gateway(ChatModel(chat), MemoryLedger()) as door:
+                return await ask_all(door, [question(number) for number in range(first, first + 40)])
+
+        for first in (0, 40):
+            assert all(isinstance(result, Completed) for result in asyncio.run(run(first)))

@@ -1,0 +1,425 @@
+"""Runs of `learn` and `score`: failures that stay where they are, waves, states of ids, spans."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plain_judges import Held, PlainJudge, by_length, except_for, likert, neutral, raises
+from small_log import small_log
+from small_runs import Learnt
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.roles import Extraction, Extractor, Judge, Roles
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import split
+from pollex.errors import BadRubrics, ModelRefused, WrongUse
+from pollex.formats.read_logs import logs_of, read_logs
+from pollex.graphs.context import WAVE
+from pollex.graphs.learn import run as runs
+from pollex.graphs.learn.graph import graph as learn_graph
+from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
+from pollex.graphs.run import Setting
+from pollex.graphs.score import run as results
+from pollex.graphs.score import run as score_run
+from pollex.graphs.score.graph import graph as score_graph
+from pollex.graphs.score.run import outcome_counts, scores_of
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.roles import embedded_record, embedded_roles
+from pollex.store.resume import find_run
+from pollex.store.rows import answer_rows
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+from pollex.store.traces import conversation_trace, run_tree
+
+QUICK = LearnSettings(resamples=0)
+SECRET = "a-key-that-nobody-must-see"
+
+
+@pytest.fixture
+def logs(learnt: Learnt) -> Logs:
+    return read_logs(learnt.log)
+
+
+@pytest.fixture
+def rubrics(learnt: Learnt) -> RubricSet:
+    return RubricSet.load(learnt.rubrics)
+
+
+@pytest.fixture
+def embedder(store: Path) -> Embedder:
+    return Embedder(cache=store / "embeddings")
+
+
+@pytest.fixture
+def kept(store: Path) -> Iterator[Store]:
+    with Store.open(store) as opened:
+        yield opened
+
+
+class OddExtractor:
+    """The embedded extractor, but for some conversations."""
+
+    name, fingerprint = "odd", "odd-1"
+
+    def __init__(self, inner: Extractor, odd: Sequence[str], stopping: Sequence[str] = ()) -> None:
+        self.inner, self.odd, self.stopping = inner, odd, stopping
+
+    async def study(self, training: Sequence[Conversation]) -> None:
+        await self.inner.study(training)
+
+    async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        if conversation.id in self.stopping:
+            raise ModelRefused("the key is wrong")
+        if conversation.id in self.odd:
+            raise ZeroDivisionError(f"{SECRET} in {conversation.id}")
+        return await self.inner.extract(conversation)
+
+
+def staff(embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None) -> Roles:
+    """The embedded roles with another judge or extractor."""
+    roles = embedded_roles(DomainProfile.neutral(), embedder)
+    return Roles(extractor or roles.extractor, roles.summarizer, roles.deduplicator, judge or roles.judge)
+
+
+async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **setting: Any) -> Learned:
+    return await runs.learn(
+        logs,
+        roles=roles,
+        judge_record=record,
+        profile=DomainProfile.neutral(),
+        settings=setting.pop("settings", QUICK),
+        setting=Setting.of(kept, secrets=(SECRET,), **setting),
+    )
+
+
+async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> results.Scored:
+    return await score_run.score(
+        logs.conversations,
+        rubrics,
+        judge=judge,
+        data_fingerprint=logs.fingerprint,
+        setting=Setting.of(kept, secrets=(SECRET,), **setting),
+    )
+
+
+async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_scores(
+    logs: Logs, rubrics: RubricSet, kept: Store
+) -> None:
+    whole = await score(logs, rubrics, PlainJudge(), kept)
+    broken = await score(logs, rubrics, PlainJudge(except_for("c007", raises(ValueError(SECRET)))), kept)
+    assert (whole.counts, broken.counts) == ({"scored": 48}, {"error": 1, "scored": 47})
+    before, after = (
+        {found.conversation_id: found for found in scores_of(kept, one.run, rubrics, logs.conversations)}
+        for one in (whole, broken)
+    )
+    assert {id_ for id_ in before if before[id_] != after[id_]} == {"c007"}
+    assert (after["c007"].netsat, after["c007"].outcome) == (None, "error")
+    trace = conversation_trace(kept, broken.run, "c007")
+    assert {step.name: step.error.split(":")[0] for step in trace.steps} == {
+        "judge_sat": f"{len([r for r in rubrics.rubrics if r.polarity == 'sat'])} unanswered, the first",
+        "judge_dsat": f"{len([r for r in rubrics.rubrics if r.polarity == 'dsat'])} unanswered, the first",
+    }
+    assert find_run(kept, broken.run).status == "partial"
+    assert SECRET not in kept.folder.joinpath("journal.jsonl").read_text()
+    for table in ("answers", "spans"):
+        assert not kept.value(f"SELECT count(*) FROM {table} AS t WHERE t::VARCHAR LIKE '%' || ? || '%'", [SECRET])
+
+
+async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_noted_and_learning_goes_on(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    sides = split(logs.learnable, 0.5, 0)
+    odd, unjudged = sides.train[3].id, sides.train[5].id
+    roles = staff(
+        embedder,
+        PlainJudge(except_for(unjudged, raises(OSError("gone")))),
+        OddExtractor(embedded_roles(DomainProfile.neutral(), embedder).extractor, [odd]),
+    )
+    learned = await learn(logs, roles, kept, embedded_record(embedder))
+    assert list(learned.unextracted) == [odd]
+    assert learned.unextracted[odd].detail.startswith("ZeroDivisionError: ")
+    assert SECRET not in learned.unextracted[odd].detail
+    assert [one.conversation_id for one in learned.scores if one.netsat is None] == [unjudged]
+    assert any("1 training conversation gave no reasons" in note for note in learned.rubric_set.notes)
+    assert any("1 conversation lacks an answer" in note for note in learned.rubric_set.notes)
+    assert learned.rubric_set.data.training == 23
+    assert learned.rubric_set.learnt_from == {one.text_hash[:16] for one in sides.train}, (
+        "the unjudged one gave reasons"
+    )
+    assert find_run(kept, learned.run).status == "partial"
+    tree = {branch.name: branch for branch in run_tree(kept, learned.run)[0].branches}
+    assert (tree["extract"].count, tree["extract"].failed) == (24, 1)
+    assert (tree["judge_pool"].count, tree["judge_pool"].failed) == (48, 2)
+
+
+@pytest.mark.parametrize("stopped_in", ["extract", "judge"])
+async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reasons_are_rubrics(
+    logs: Logs, kept: Store, embedder: Embedder, stopped_in: str
+) -> None:
+    train = [one.id for one in split(logs.learnable, 0.5, 0).train]
+    inner = embedded_roles(DomainProfile.neutral(), embedder).extractor
+    broken = raises(ModelRefused("the key is wrong"))
+    first = OddExtractor(inner, [train[3]], [train[20]] if stopped_in == "extract" else [])
+    roles = staff(embedder, PlainJudge(except_for(train[9], broken)), first)
+    with pytest.raises(ModelRefused):
+        await learn(logs, roles, kept, embedded_record(embedder), wave=8)
+    second = staff(embedder, PlainJudge(), OddExtractor(inner, []))
+    learned = await learn(logs, second, kept, embedded_record(embedder), wave=8, resume=True)
+    assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
+
+
+@pytest.mark.parametrize("side", ["train", "test"])
+async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_again_what_failed_beside_them(
+    logs: Logs, kept: Store, embedder: Embedder, side: str
+) -> None:
+    unjudged = getattr(split(logs.learnable, 0.5, 0), side)[5].id
+    broken, record = PlainJudge(except_for(unjudged, raises(OSError("gone")))), embedded_record(embedder)
+    first = await learn(logs, staff(embedder, broken), kept, record)
+    mended = PlainJudge()
+    again = await learn(logs, staff(embedder, mended), kept, record, resume=True)
+    assert {id_ for id_, _ in mended.asked} == ({unjudged} if side == "test" else set())
+    assert (first.run, first.rubric_set.theta) == (again.run, again.rubric_set.theta)
+    assert again.rubric_set.data.training == (24 if side == "test" else 23)
+    anew = await learn(logs, staff(embedder, PlainJudge()), kept, record)
+    assert anew.rubric_set.data.training == 24
+
+
+async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only_for_the_rest(
+    logs: Logs, rubrics: RubricSet, kept: Store
+) -> None:
+    first = PlainJudge(except_for("c020", raises(ModelRefused("the key is wrong"))))
+    with pytest.raises(ModelRefused):
+        await score(logs, rubrics, first, kept, wave=8)
+    assert find_run(kept, "last").status == "failed"
+    done = results.scored_ids(kept, find_run(kept, "last").id)
+    assert len(done) == 16
+    second = PlainJudge()
+    scored = await score(logs, rubrics, second, kept, wave=8, resume=True)
+    assert scored.counts == {"scored": 48}
+    assert {id_ for id_, _ in second.asked}.isdisjoint(done)
+    assert len(second.asked) == 2 * 32
+    with pytest.raises(WrongUse, match="unfinished"):
+        await score(logs_of(list(logs)[:3]), rubrics, second, kept, resume=True)
+
+
+@pytest.mark.parametrize("wave", [1, 4, 100])
+async def test_no_more_conversations_are_in_flight_than_a_wave_has(
+    logs: Logs, rubrics: RubricSet, kept: Store, wave: int
+) -> None:
+    judge = PlainJudge()
+    await score(logs, rubrics, judge, kept, wave=wave)
+    assert len(judge.asked) == 96
+    assert judge.peak == 2 * min(wave, 48)
+    assert max(judge.prepared) == min(wave, 48)
+    assert sum(judge.prepared) == 48
+
+
+async def test_learning_in_waves_of_one_stays_within_its_recursion_limit_and_learns_the_same(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    same = {"created": "", "run": ""}
+    single, whole = [
+        (await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), wave=wave)).rubric_set
+        for wave in (1, 512)
+    ]
+    assert single.model_copy(update=same) == whole.model_copy(update=same)
+
+
+async def test_a_judge_that_says_the_same_of_all_leaves_no_nan_anywhere(
+    logs: Logs, kept: Store, embedder: Embedder, tmp_path: Path
+) -> None:
+    learned = await learn(logs, staff(embedder, PlainJudge(neutral)), kept, embedded_record(embedder))
+    rubrics = learned.rubric_set
+    assert rubrics.held_out is not None
+    assert rubrics.held_out.auc.value == 0.5
+    assert (rubrics.window.lower, rubrics.window.upper) == (None, None)
+    rubrics.save(tmp_path / "rubrics.json")  # refuses NaN
+    assert RubricSet.load(tmp_path / "rubrics.json") == rubrics
+
+
+async def test_a_judge_that_answers_nothing_leaves_no_rubric_to_choose(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    judge = PlainJudge(raises(RuntimeError("down")))
+    with pytest.raises(BadRubrics, match="no rubric to choose from"):
+        await learn(logs, staff(embedder, judge), kept, embedded_record(embedder))
+    assert find_run(kept, "last").status == "failed"
+
+
+async def test_an_extractor_that_finds_nothing_leaves_no_rubric_to_choose(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    inner = embedded_roles(DomainProfile.neutral(), embedder).extractor
+    roles = staff(embedder, extractor=OddExtractor(inner, [one["id"] for one in small_log()]))
+    with pytest.raises(BadRubrics, match="no rubric to choose from"):
+        await learn(logs, roles, kept, embedded_record(embedder))
+
+
+async def test_a_rubric_that_most_conversations_have_no_answer_to_is_dropped_with_the_share(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    def choosy(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
+        kept_back = min(question.id for question in questions)
+        return [
+            Unanswered(question_id=question.id, outcome="refused")
+            if question.id == kept_back and int(conversation.id[1:]) % 3
+            else likert(question, len(conversation.turns) % 5)
+            for question in questions
+        ]
+
+    learned = await learn(logs, staff(embedder, PlainJudge(choosy)), kept, embedded_record(embedder))
+    reasons = [dropped.reason for dropped in learned.rubric_set.dropped if "answered on only" in dropped.reason]
+    assert len(reasons) == 2  # one a kind
+    assert all(int(reason.split("only ")[1].split("%")[0]) < 50 for reason in reasons)
+
+
+async def test_figures_are_of_held_out_conversations_that_have_a_score_and_the_rest_is_counted(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    shy = {c.id for c in split(logs.learnable, 0.5, 0).test[:3]}
+
+    def silent_once(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
+        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
+        if conversation.id in shy:
+            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
+        return answers
+
+    learned = await learn(logs, staff(embedder, PlainJudge(silent_once)), kept, embedded_record(embedder))
+    scored = {one.conversation_id for one in learned.scores if one.side == "held_out" and one.netsat is not None}
+    figures, calibrator = learned.rubric_set.held_out, learned.rubric_set.calibrator
+    assert figures is not None
+    assert calibrator is not None
+    assert calibrator.held_out is not None
+    assert (figures.n, calibrator.held_out.n, learned.rubric_set.data.held_out) == (21, 21, 21) == (len(scored),) * 3
+    assert any(note.startswith("Left out of all figures: 3 of 24 held-out") for note in learned.rubric_set.notes)
+
+
+async def test_where_no_held_out_conversation_has_a_score_that_is_said(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    held_out = {c.id for c in split(logs.learnable, 0.5, 0).test}
+
+    def silent(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
+        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
+        if conversation.id in held_out:
+            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
+        return answers
+
+    found = (await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))).rubric_set
+    assert found.held_out is None
+    assert any(note.startswith("Left out of all figures: 24 of 24 held-out") for note in found.notes)
+    assert not any("Nothing was held out" in note for note in found.notes)
+
+
+async def test_held_out_conversations_that_go_together_are_known_as_such(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    pairs = [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(logs)]
+    learned = await learn(logs_of(pairs), staff(embedder, PlainJudge()), kept, embedded_record(embedder))
+    held_out = [score for score in learned.scores if score.side == "held_out"]
+    assert (len(held_out), len({score.block for score in held_out})) == (24, 12)
+    record = learned.rubric_set.guaranteed
+    assert record is not None
+    assert record.blocks is not None
+    assert (record.held_out, record.blocks[0]) == (24, 12)
+
+
+async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord) -> LearnContext:
+    """What `runs.learn` gives its graph."""
+    sides = split(logs.learnable, 0.5, 0)
+    run = kept.begin("learn", arguments={}, fingerprint={}, versions={})
+    return LearnContext(
+        store=kept,
+        run=run.id,
+        tracer=Tracer(kept, run.id),
+        wave=7,
+        logs=logs,
+        training=sides.train,
+        held_out=sides.test,
+        roles=roles,
+        judge_record=record,
+        profile=DomainProfile.neutral(),
+        settings=QUICK,
+        work=Work(),
+        by_id={c.id: c for c in (*sides.train, *sides.test)},
+    )
+
+
+async def test_state_and_tasks_hold_ids_and_nothing_else(logs: Logs, kept: Store, embedder: Embedder) -> None:
+    context = await context_of(logs, kept, staff(embedder, PlainJudge()), embedded_record(embedder))
+    ids, tasks = {c.id for c in logs}, []
+    stream: AsyncIterator[Any] = learn_graph.astream(
+        {}, context=context, stream_mode=["values", "tasks"], config={"recursion_limit": 60}
+    )
+    async for mode, part in stream:
+        if mode == "values":
+            assert part.keys() <= {"wave"}
+            assert set(part.get("wave", ())) <= ids
+            assert len(part.get("wave", ())) <= 7
+        elif "input" in part:
+            tasks.append((part["name"], part["input"]))
+    items = [(name, given) for name, given in tasks if name in ("extract", "judge_pool", "judge_held_out")]
+    assert len(items) == 24 * 3
+    for _, given in items:
+        assert given.keys() == {"conversation_id"}
+        assert given["conversation_id"] in ids
+    assert max(len(json.dumps(given)) for _, given in tasks) < 200
+    assert context.work.rubric_set is not None
+
+
+async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
+    learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder))
+    scored = await score(logs, learned.rubric_set, PlainJudge(), kept)
+    nodes = {"learn": set(learn_graph.nodes), "score": set(score_graph.nodes)}
+    for command, run in (("learn", learned.run), ("score", scored.run)):
+        (graph,) = run_tree(kept, run)
+        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__"}
+
+
+async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
+    logs: Logs, rubrics: RubricSet, kept: Store
+) -> None:
+    rng, questions = random.Random(2), rubrics.questions
+    run = kept.begin("score", arguments={}, fingerprint={}, versions={})
+    outcomes = ("refused", "error", "truncated", "")
+    for conversation in logs:
+        for _ in range(2):  # the second time stands
+            weights = rng.choice([(1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 1, 1), (1, 1, 1, 0)])
+            drawn = rng.choices(outcomes, weights, k=len(questions))
+            answers = [
+                Unanswered(question_id=q.id, outcome=outcome) if outcome else likert(q, 3)  # type: ignore[arg-type]
+                for q, outcome in zip(questions, drawn, strict=True)
+            ]
+            pairs = list(zip(questions, answers, strict=True))
+            rng.shuffle(pairs)
+            kept.put(answer_rows(run.id, conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"))
+    await kept.settle()
+    counted = outcome_counts(kept, run.id, [q.id for q in questions])
+    found = [score.outcome for score in scores_of(kept, run.id, rubrics, logs.conversations)]
+    assert counted == {outcome: found.count(outcome) for outcome in sorted(set(found))}
+    assert len(counted) >= 4
+    assert sum(counted.values()) == 48
+
+
+async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time_than_two_waves_have(
+    rubrics: RubricSet, kept: Store
+) -> None:
+    few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:4]})
+    turns = [one["messages"] for one in small_log()]
+    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(4_000))
+    held = Held(by_length)
+    judge = PlainJudge(held)
+    scored = await score(logs, few, judge, kept)
+    assert scored.counts == {"scored": 4_000}
+    assert judge.peak <= WAVE
+    assert 0 < held.most <= 2 * 4 * WAVE  # of 16,000

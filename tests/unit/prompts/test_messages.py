@@ -1,0 +1,113 @@
+"""Whole prompts as they are sent: their order, their length, and, in the snapshots, their every word."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pollex.errors import WrongUse
+from pollex.prompts.data_boundary import conversation
+from pollex.prompts.domain import DomainProfile
+from pollex.prompts.judging import batch_schema, coded, lettered, listed, meaning, numbered
+from pollex.prompts.messages import Closing, Layout, messages
+from pollex.prompts.prompt import load, names
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+LIKERT = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
+TURNS = [("user", "My build fails: error CS0103."), ("assistant", "List<T> needs `using`."), ("user", "Works!")]
+RUBRICS = ["The assistant names the cause.", 'The user writes "thanks".']
+VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
+    "most": "5",
+    "items": numbered(RUBRICS),
+    "item": RUBRICS[0],
+    "options": listed(LIKERT),
+    **meaning(LIKERT),
+    "question": '"Was the task completed?"',
+    "instructions": "Answer yes where the user got what was asked for.",
+}
+ITEMS = {
+    "spur": [{"known": 1, "rubric": "The assistant explains."}, {"i": 1, "reason": "The user confirms the fix."}],
+    "summarize": [{"i": 1, "reason": "The user confirms the fix."}, {"known": 1, "rubric": "The assistant explains."}],
+    "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
+}
+
+
+def sent(name: str, layout: Layout) -> list[dict[str, str]]:
+    prompt = load(name)
+    items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
+    schema = batch_schema(prompt.schema, len(RUBRICS), LIKERT) if name == "judge_batch" else None
+    values = VALUES | ({"options": lettered(LIKERT)} if name == "judge_question" else {})
+    return messages(prompt, values, items, layout, schema=schema)
+
+
+@pytest.mark.parametrize("without", ["", "ds", "cdp", "ds,cdp,domain"])
+@pytest.mark.parametrize("name", names())
+def test_every_prompt_is_as_it_was_reviewed(name: str, without: str) -> None:
+    """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/prompts, and read the diff."""
+    off = frozenset(without.split(",")) - {""}
+    if off and not off & load(name).blocks:
+        return
+    layout = Layout(b"salt", without=off, inline_schema=True)
+    text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in sent(name, layout)) + "\n"
+    file = SNAPSHOTS / f"{'-'.join([name, *(['without'] if off else []), *sorted(off)])}.txt"
+    if os.environ.get("WRITE_SNAPSHOTS"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def test_no_snapshot_is_left_over_from_a_prompt_that_is_gone() -> None:
+    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names())
+
+
+@pytest.mark.parametrize(
+    ("closing", "roles"),
+    [("system", ["system", "user", "system"]), ("user", ["system", "user", "user"]), ("merged", ["system", "user"])],
+)
+def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str]) -> None:
+    said = sent("judge_batch", Layout(b"salt", closing))
+    assert [message["role"] for message in said] == roles
+    assert said[-1]["content"].endswith(numbered(RUBRICS))
+
+
+@pytest.mark.parametrize("closing", ["system", "user"])
+def test_calls_about_one_conversation_share_all_but_their_task(closing: Closing) -> None:
+    prompt, layout = load("judge_batch"), Layout(b"salt", closing)
+    first, second = (
+        messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout) for text in RUBRICS
+    )
+    assert first[:2] == second[:2]
+    assert first[2] != second[2]
+
+
+@pytest.mark.parametrize("profile", [DomainProfile.neutral(), DomainProfile.load(EXAMPLES / "debugging.toml")])
+def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
+    """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
+    prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
+    schema = batch_schema(prompt.schema, len(rubrics), coded(LIKERT))
+    values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT)), **meaning(LIKERT)}
+    said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
+    characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
+    assert 2 * characters / 4 <= 1200, characters
+
+
+def test_more_options_than_letters_is_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="27 options"):
+        lettered([str(i) for i in range(27)])
+
+
+def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
+    assert listed(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
+    assert lettered(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
+    assert numbered(["a\n2. b"]) == '1. "a\\n2. b"'
+
+
+def test_the_schema_of_a_batch_names_every_answer_once() -> None:
+    base = load("judge_batch").schema
+    schema = batch_schema(base, 2, ["Yes", "No"])
+    assert schema["required"] == list(schema["properties"]) == ["1", "2"]
+    assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
+    assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []
