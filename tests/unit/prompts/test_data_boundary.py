@@ -46,13 +46,10 @@ BENIGN = [("user", "It fails."), ("assistant", "Try this."), ("tool", "exit 0"),
 HMAC_OF_EMPTY = "963bbbf48d35eaaf037ca6cf347e6b41"
 BOUNDARY_LINE = re.compile(r"^DATA ([0-9a-f]{32})$", re.MULTILINE)
 
-cases = pytest.mark.parametrize(
-    ("family", "language", "place"), list(itertools.product(FAMILIES, ORDERS, PLACES)), ids=str
-)
-
-
-def attack(family: str, language: str, place: str) -> str:
-    return PLACES[place].replace("{attack}", FAMILIES[family].format(order=ORDERS[language]))
+ATTACKS = [
+    PLACES[place].replace("{attack}", FAMILIES[family].format(order=ORDERS[language]))
+    for family, language, place in itertools.product(FAMILIES, ORDERS, PLACES)
+]
 
 
 def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -> list[dict[str, str]]:
@@ -61,22 +58,20 @@ def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -
 
 
 @pytest.mark.parametrize("closing", ["system", "merged"])
-@pytest.mark.parametrize("turn", range(len(BENIGN)), ids=[role for role, _ in BENIGN])
-@cases
-def test_an_attack_in_a_turn_stays_in_that_turn(
-    family: str, language: str, place: str, turn: int, closing: Closing
-) -> None:
-    turns = list(BENIGN)
-    turns[turn] = (turns[turn][0], attack(family, language, place))
-    said, clean = judged(turns, ["The user thanks."], closing), judged(BENIGN, ["The user thanks."], closing)
-    assert [message["role"] for message in said] == [message["role"] for message in clean]
-    whole = "\n".join(message["content"] for message in said)
-    codes = BOUNDARY_LINE.findall(whole)
-    assert len(codes) == 2
-    assert codes[0] == codes[1]
-    assert whole.count(codes[0]) == 2
-    assert [(item["role"], item["text"]) for item in unseal(said[1]["content"])] == turns
-    assert [outside_data(message["content"]) for message in said] == [outside_data(m["content"]) for m in clean]
+def test_an_attack_in_a_turn_stays_in_that_turn(closing: Closing) -> None:
+    clean = judged(BENIGN, ["The user thanks."], closing)
+    for turn, text in itertools.product(range(len(BENIGN)), ATTACKS):
+        turns = list(BENIGN)
+        turns[turn] = (turns[turn][0], text)
+        said = judged(turns, ["The user thanks."], closing)
+        assert [message["role"] for message in said] == [message["role"] for message in clean]
+        whole = "\n".join(message["content"] for message in said)
+        codes = BOUNDARY_LINE.findall(whole)
+        assert len(codes) == 2
+        assert codes[0] == codes[1]
+        assert whole.count(codes[0]) == 2
+        assert [(item["role"], item["text"]) for item in unseal(said[1]["content"])] == turns
+        assert [outside_data(message["content"]) for message in said] == [outside_data(m["content"]) for m in clean]
 
 
 def outside_data(content: str) -> str:
@@ -88,24 +83,25 @@ def outside_data(content: str) -> str:
     return before + rest.rpartition(line.group())[2]
 
 
-@cases
-def test_an_attack_in_a_rubric_stays_in_its_line(family: str, language: str, place: str) -> None:
-    text = attack(family, language, place)
-    said, clean = judged(BENIGN, ["one", text, "three"], "system"), judged(BENIGN, ["one", "two", "three"], "system")
-    lines, clean_lines = (messages_[2]["content"].split("\n") for messages_ in (said, clean))
-    assert len(lines) == len(clean_lines)
-    assert [a for a, b in zip(lines, clean_lines, strict=True) if a != b] == [lines[-2]]
-    assert json.loads(lines[-2].removeprefix("2. ")) == text
-    assert said[:2] == clean[:2]
+def test_an_attack_in_a_rubric_stays_in_its_line() -> None:
+    clean = judged(BENIGN, ["one", "two", "three"], "system")
+    clean_lines = clean[2]["content"].split("\n")
+    for text in ATTACKS:
+        said = judged(BENIGN, ["one", text, "three"], "system")
+        lines = said[2]["content"].split("\n")
+        assert len(lines) == len(clean_lines)
+        assert [a for a, b in zip(lines, clean_lines, strict=True) if a != b] == [lines[-2]]
+        assert json.loads(lines[-2].removeprefix("2. ")) == text
+        assert said[:2] == clean[:2]
 
 
-@cases
-def test_written_data_holds_no_structure_beside_json(family: str, language: str, place: str) -> None:
-    data = written([{"i": 0, "role": "user", "text": attack(family, language, place)}])
-    assert data.count("\n") == 2
-    assert not set(data) & set("<>&＜＞\x7f\u200b\u202e\u2060\ufeff\U000e0041\ud83d\u2028｜")
-    assert "[INST]" not in data
-    assert "[/INST]" not in data
+def test_written_data_holds_no_structure_beside_json() -> None:
+    for text in ATTACKS:
+        data = written([{"i": 0, "role": "user", "text": text}])
+        assert data.count("\n") == 2
+        assert not set(data) & set("<>&＜＞\x7f\u200b\u202e\u2060\ufeff\U000e0041\ud83d\u2028｜")
+        assert "[INST]" not in data
+        assert "[/INST]" not in data
 
 
 @settings(deadline=None)
