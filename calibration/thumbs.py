@@ -83,9 +83,9 @@ def candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     signs = tuple(float(sign) for sign in signs)
     return {
         PLAIN: WeighedSum(signs, independence=1.0),
-        "weighed NetSAT": WeighedSum(signs),
-        "NetSAT with deviations": WeighedSum(signs, independence=1.0, deviations=SHRUNK),
-        "weighed NetSAT with deviations": WeighedSum(signs, deviations=SHRUNK),
+        "decorrelated NetSAT": WeighedSum(signs),
+        "NetSAT with learned weights": WeighedSum(signs, independence=1.0, deviations=SHRUNK),
+        "decorrelated NetSAT with learned weights": WeighedSum(signs, deviations=SHRUNK),
         "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
     }
 

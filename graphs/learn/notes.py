@@ -74,24 +74,22 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     notes, held_out = [], len(context.held_out)
     if left_out := held_out - len(truth):
         notes.append(
-            f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, without an answer to "
-            "every rubric and so without a score."
+            f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
+            "has no answer there, so that there is no score."
         )
     if not held_out:
-        notes.append(
-            "Nothing was held out: there are no figures on conversations that the rubrics were not learnt from."
-        )
+        notes.append("Nothing was held out, so there are no figures for new conversations.")
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
         notes.append(
-            f"The smaller class has {count(smaller, 'held-out conversation')}: figures differ a lot from split to "
-            "split, so read the intervals, not the figures; one without an interval says little."
+            f"The smaller class has {count(smaller, 'held-out conversation')}: figures vary a lot from split to "
+            "split, so read the intervals rather than the figures; a figure without an interval says little."
         )
     labelled = (*context.training, *context.held_out)
     if (apart := len(blocks(labelled))) < len(labelled):
         notes.append(
-            f"By group and text, {len(labelled)} labelled conversations are no more than {apart} that don't belong "
-            f"together. Intervals allow for that, and there is none of fewer than {FEWEST}; a window with a guarantee "
-            "takes all of them as independent, and promises too much where those of a group are alike."
+            "Conversations of one group (for example, one user) or with the same text count as one: the "
+            f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
+            f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
     n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
     if (n_sat, n_dsat) != context.settings.budget:

@@ -88,8 +88,8 @@ def in_words(record: GuaranteeRecord) -> str:
 def promise(record: GuaranteeRecord) -> str:
     """What holds on each side."""
     return (
-        f"right at least {_percent(record.precision)} of the time on each side, with probability "
-        f"{_percent(1 - record.delta)}, on conversations like the {record.n} that it was fitted on"
+        f"labels on each side are right at least {_percent(record.precision)} of the time, with probability "
+        f"{_percent(1 - record.delta)}, for conversations like the {record.n} that the window was fitted on"
     )
 
 
@@ -116,7 +116,7 @@ def _percent(share: float) -> str:
 
 def _sides(record: GuaranteeRecord) -> str:
     if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
-        return "no score has that certainty, and no threshold is right often enough for more labels to help"
+        return f"no score is that certain, {_HOPELESS}"
     return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
 
 
@@ -124,5 +124,8 @@ def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> 
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
     if side.needed is None:
-        return f"none is {label} with that certainty, and no threshold is right often enough for more labels to help"
-    return f"none is {label} with that certainty: it would take about {side.needed:,} labels in place of {record.n:,}"
+        return f"no score is {label} that certainly, {_HOPELESS}"
+    return f"no score is {label} that certainly: this would take about {side.needed:,} labels instead of {record.n:,}"
+
+
+_HOPELESS = "and more labels would not help, because no threshold is right that often"

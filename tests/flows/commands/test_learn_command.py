@@ -212,10 +212,10 @@ def test_users_whose_conversations_go_together_are_so_many_and_no_more(
     # Of 8 users 4 are held out: too few for an interval, however many conversations they have.
     assert (told["held_out"]["n"], told["training"]["n"]) == (24, 24)
     assert "delta_netsat" not in told["held_out"]["intervals"]
-    assert any("48 labelled conversations are no more than 8 that don't belong together" in n for n in told["notes"])
-    assert any("there is none of fewer than 5" in note for note in told["notes"])
+    assert any("the 48 labeled conversations count as 8." in n for n in told["notes"])
+    assert any("need at least 5." in note for note in told["notes"])
     assert told["probabilities"]["held_out"]["intervals"] == {}
-    assert not any("belong together" in note for note in learnt.ended.last["notes"])
+    assert not any("count as" in note for note in learnt.ended.last["notes"])
     by_itself, by_user = (
         pollex("evaluate", log, "--rubrics", rubrics, *by, "--store", store, "--json")
         for by in ((), ("--group-field", "user"))

@@ -90,7 +90,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
 ) -> None:
     chosen = RubricSet.load(learnt.rubrics)
     assert chosen.calibrator is not None
-    other = chosen.calibrator.model_copy(update={"chosen": "weighed NetSAT"})
+    other = chosen.calibrator.model_copy(update={"chosen": "decorrelated NetSAT"})
     chosen.model_copy(update={"calibrator": other}).save(tmp_path / "other.json")
     same = pollex("refit", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store)
     assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in same.out
@@ -100,7 +100,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert "training, cross-fitted" not in same.out
     assert flattered.calibrator is not None
     assert (flattered.calibrator.training, flattered.calibrator.compared) == (None, ())
-    assert flattered.calibrator.chosen == "weighed NetSAT"  # as the set had it: no fair comparison can be had here
+    assert flattered.calibrator.chosen == "decorrelated NetSAT"  # as the set had it: no fair comparison can be had here
     assert flattered.calibrator.held_out is not None
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
     pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)

@@ -294,7 +294,7 @@ def test_both_windows_are_told_of_and_explained() -> None:
     side = SideRecord(threshold=None, confident=0, wrong=0, needed=46)
     record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
-    assert f"With a guarantee: right at least 90{SPACE}% of the time on each side" in words
+    assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
     assert "A second window, which promises how often the labels on each side of it are right" in words
 
 

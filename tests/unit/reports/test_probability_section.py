@@ -27,10 +27,10 @@ def truth(**changes: Any) -> ProbabilityFigures:
 def judged(labels: int = 60, **changes: Any) -> RubricSet:
     rows = (
         CandidateRow(name="NetSAT", log_loss=0.601, behind=0.089, error=0.031, n=60),
-        CandidateRow(name="weighted NetSAT", log_loss=0.512, behind=0.0, error=0.0, n=60),
+        CandidateRow(name="decorrelated NetSAT", log_loss=0.512, behind=0.0, error=0.0, n=60),
     )
     whole: dict[str, Any] = {
-        "chosen": "weighted NetSAT",
+        "chosen": "decorrelated NetSAT",
         "compared": rows,
         "labels": labels,
         "training": truth(),

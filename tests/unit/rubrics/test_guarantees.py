@@ -20,15 +20,15 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
             SideRecord(threshold=None, confident=0, wrong=0, needed=1812),
         )
     )
-    assert "it would take about 1,812 labels in place of 207" in words
-    assert "no threshold is right often enough" in words
+    assert "this would take about 1,812 labels instead of 207" in words
+    assert "no threshold is right that often" in words
     assert "Held out" not in words
 
 
 def test_two_sides_that_no_label_can_help_are_told_as_one() -> None:
     hopeless = SideRecord(threshold=None, confident=0, wrong=0)
     assert in_words(record(hopeless, hopeless)).endswith(
-        "fitted on: no score has that certainty, and no threshold is right often enough for more labels to help."
+        "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
 
 
