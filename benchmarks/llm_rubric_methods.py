@@ -183,9 +183,9 @@ def predictors() -> dict[str, Method]:
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
         "nine scales": Method("ordinal, nine scores, scales", kind("ordinal", slopes=None), view=with_scores_alone),
         "nine slopes": Method("  that, + slopes", kind("ordinal"), view=with_scores_alone),
-        CHOSEN: Method("chosen by cross-validation", kind("calibrator"), True),
-        CHOSEN_ONCE: Method("  chosen once, on all sheets", kind("calibrator"), True),
-        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("calibrator", shift=True), True, systems=True),
+        CHOSEN: Method("chosen by cross-validation", kind("best"), True),
+        CHOSEN_ONCE: Method("  chosen once, on all sheets", kind("best"), True),
+        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("best", shift=True), True, systems=True),
     }
 
 

@@ -282,7 +282,7 @@ class CalibratorRecord(Record):
         training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
             there are none.
         rubrics: Ids, in the order in which it wants the answers.
-        facts: See `calibration.kept.Packed`; the questionnaire follows from `rubrics`.
+        facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
     """
 
     chosen: str

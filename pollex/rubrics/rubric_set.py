@@ -273,7 +273,7 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
     """Where the arrays of the rubric set at `path` lie.
 
     Args:
-        facts: Of the calibrator; see `calibration.kept.Packed`.
+        facts: Of the calibrator; see `calibration.storage.Packed`.
 
     Raises:
         BadCalibrator: They name no hash.

@@ -35,7 +35,7 @@ from pollex.reports.calibration_data import (
 from pollex.services.calibrate import choice_of, groups_of, name_for_people
 
 FOLDS = 5
-SLOW = {"network", "calibrator"}
+SLOW = {"network", "best"}
 """No baselines, and nothing that is fitted a hundred times: that takes minutes."""
 BLIND = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
 """Without the other questions they predict the same."""

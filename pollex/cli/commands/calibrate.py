@@ -56,7 +56,7 @@ def command() -> None:
 @click.option("--nominal", multiple=True, metavar="QUESTION", help="Its options have no order. Repeatable.")
 @click.option("--options", multiple=True, metavar="QUESTION=1,2,3", help="All options of a question. Repeatable.")
 @click.option("--shift", metavar="COLUMN", help="Choose the model by leaving one of its groups out: new data differs.")
-@click.option("--model", default="calibrator", show_default=True, help="Or one model of those it chooses among.")
+@click.option("--model", default="best", show_default=True, help="Or one model of those it chooses among.")
 @click.option("--network", is_flag=True, help="The calibration network is among those it chooses among: slower.")
 @SEED
 @AS_JSON

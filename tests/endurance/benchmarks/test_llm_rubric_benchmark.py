@@ -256,7 +256,7 @@ def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench:
     from llm_rubric_methods import Fixed, Method, chosen_once, kind
 
     settings = {"candidates": [("constant", {}), ("judge_mean", {"strength": 2.0})]}
-    method = Method("", kind("calibrator", **settings))
+    method = Method("", kind("best", **settings))
     once = chosen_once(method, material.synthetic, 0)
     weights = method.fitted(material.synthetic, 0).choice_.weights
     assert once.make(0).members == [settings["candidates"][place] for place in weights]

@@ -131,7 +131,7 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
         (["--options", "length"], "--options Q8=1,2,3"),
         (["--options", "length=1,x"], "--options Q8=1,2,3"),
         (["--shift", "system"], "so there is no --shift"),
-        (["--model", "calibrator", "--shift", "system"], "no column of groups: add one"),
+        (["--model", "best", "--shift", "system"], "no column of groups: add one"),
         (["--network"], "there is no --network"),
         (["--seed", "-1"], "-1 is not in the range"),
     ],
@@ -149,7 +149,7 @@ def test_a_report_takes_no_seed_below_0(pollex: Pollex, tables: Path) -> None:
 
 def test_settings_of_a_network_are_searched_for_and_those_of_others_are_their_own() -> None:
     assert settings_for(model_named("network"), 3, None, network=False) == {"seed": 3, "search": "random"}
-    assert settings_for(model_named("calibrator"), 3, "system", network=True) == {"seed": 3, "network": True}
+    assert settings_for(model_named("best"), 3, "system", network=True) == {"seed": 3, "network": True}
     assert settings_for(model_named("ordinal"), 3, None, network=False) == {}
 
 

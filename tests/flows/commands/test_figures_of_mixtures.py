@@ -13,7 +13,7 @@ from pollex.services.calibration_report import quick_of
     ("members", "stands"),
     [
         ({"isotonic": 0.5, "ordinal": 0.2, "ridge": 0.3}, "ridge"),
-        ({"network": 0.6, "constant": 0.3, "weighed_sum": 0.1}, "weighed_sum"),
+        ({"network": 0.6, "constant": 0.3, "weighted_sum": 0.1}, "weighted_sum"),
         ({"isotonic": 0.5, "judge_mean": 0.5}, "ordinal"),
         ({"isotonic": 1.0}, "isotonic"),
         ({"network": 1.0}, "ordinal"),
@@ -22,7 +22,7 @@ from pollex.services.calibration_report import quick_of
 def test_the_heaviest_member_that_looks_at_every_question_stands_for_a_mixture(
     members: dict[str, float], stands: str
 ) -> None:
-    model = model_named("calibrator")()
+    model = model_named("best")()
     model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
     model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
     assert name_of(quick_of(model)) == stands
@@ -45,7 +45,7 @@ def test_a_model_stands_for_itself_unless_it_is_slow(name: str, stands: str) -> 
 def test_where_the_main_question_has_no_order_no_model_that_needs_one_stands_in(
     members: dict[str, float], stands: str
 ) -> None:
-    model = model_named("calibrator")()
+    model = model_named("best")()
     model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
     model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
     assert name_of(quick_of(model, ordinal=False)) == stands

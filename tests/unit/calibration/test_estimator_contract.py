@@ -21,7 +21,7 @@ from pollex.measures.arrays import Floats
 
 QUICK: dict[str, dict[str, Any]] = {
     "network": {"h1": 4, "h2": 4, "pretraining": 5, "finetuning": 5, "seeds": 2},
-    "calibrator": {"candidates": [["constant", {}], ["ordinal", {"slopes": None}]], "folds": 3},
+    "best": {"candidates": [["constant", {}], ["ordinal", {"slopes": None}]], "folds": 3},
 }
 """Settings under which a test is quick; everything promised holds under any."""
 
@@ -100,7 +100,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "setting"),
     [("network", "recipe"), ("network", "heads"), ("network", "personal"), ("network", "search"), ("ordinal", "coding"),
-     ("ordinal", "questions"), ("ridge", "coding"), ("calibrator", "rule")],
+     ("ordinal", "questions"), ("ridge", "coding"), ("best", "rule")],
 )  # fmt: skip
 def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name: str, setting: str) -> None:
     X, y, judges = world()
@@ -141,14 +141,14 @@ def test_without_a_questionnaire_x_has_one_column_an_option(X: Any) -> None:
 def test_a_rows_group_that_is_missing_is_refused() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match="row 1: rows without a group: 2 of "):
-        made("calibrator").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
+        made("best").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
 
 
 @pytest.mark.parametrize("groups", [[("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5])
 def test_groups_that_are_no_names_one_a_row_are_refused(groups: Any) -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match=r"groups of shape \("):
-        made("calibrator").fit(X, y, judges, QUESTIONS, groups=groups)
+        made("best").fit(X, y, judges, QUESTIONS, groups=groups)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -229,7 +229,7 @@ def test_the_prediction_is_the_expected_value(fitted: JudgedEstimator) -> None:
     np.testing.assert_allclose(fitted.predict(X, judges), fitted.predict_proba(X, judges) @ [1, 2, 3, 4], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["constant", "judge_mean", "network", "calibrator"])
+@pytest.mark.parametrize("name", ["constant", "judge_mean", "network", "best"])
 def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_no_mean_over_judges(name: str) -> None:
     X, y, judges = world()
     loose = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *QUESTIONS.scales[1:]), "overall")

@@ -149,7 +149,7 @@ def test_a_sweep_in_small_parts_is_the_same_as_in_one(monkeypatch):
     sweep, _, _ = sweep_on(50, np.random.default_rng(3))
     family = Family(4, 3, 16, (0.001, 0.01, 0.005), (1, 2, 4), (1, 2))
     whole = sweep.proba(family)
-    monkeypatch.setattr("pollex.calibration.sweep.WORKING_SET", 1)
+    monkeypatch.setattr("pollex.calibration.network.sweep.WORKING_SET", 1)
     for one, other in zip(whole, sweep.proba(family), strict=True):
         assert one == pytest.approx(other, abs=1e-12)
 

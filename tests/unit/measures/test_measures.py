@@ -336,7 +336,7 @@ def test_an_average_with_an_undefined_run_is_undefined() -> None:
 
 def test_measuring_without_smece_loads_nothing_heavy() -> None:
     code = (
-        "import sys, numpy as np; from pollex.calibration.measures import Predictions, assess;"
+        "import sys, numpy as np; from pollex.measures.distributions import Predictions, assess;"
         "p = Predictions(np.full((3, 2), 0.5), np.array([0, 1, 1]), np.arange(3), (0.0, 1.0));"
         "assess(p, np.random.default_rng(0), 10, smooth=False);"
         "print(*{'relplot', 'matplotlib', 'torch', 'sklearn', 'scipy', 'krippendorff'} & sys.modules.keys())"
