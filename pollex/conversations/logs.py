@@ -11,8 +11,10 @@ memory can be read and walked through.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +42,37 @@ LISTED = 5
 """How many bad rows or clashing ids an error lists."""
 
 
+class ScoreKind(NamedTuple):
+    """A kind of score in the files of other tools.
+
+    Attributes:
+        name: Empty where the tool's thumbs have none.
+        source: As the tool writes it; empty where it doesn't say.
+        scores: How many there are.
+        taken: Whether it was read as the thumb.
+    """
+
+    name: str
+    source: str
+    scores: int
+    taken: bool
+
+
+@dataclass(slots=True)
+class Account:
+    """How files of other tools were read.
+
+    Attributes:
+        formats: Rows by format.
+        ways: Conversations by the way that they were put together.
+        scores: Kinds of scores, and which were taken for the thumb.
+    """
+
+    formats: Counter[str] = field(default_factory=Counter)
+    ways: Counter[str] = field(default_factory=Counter)
+    scores: list[ScoreKind] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Logs:
     """What was read.
@@ -54,6 +87,7 @@ class Logs:
         flags: Ids of the conversations with odd text, by what is odd.
         notes: What a reader of the report should know of how the log was understood.
         label_field: The field of the labels; empty where no row has one.
+        account: The formats of other tools' files, how conversations were put together, and which scores there are.
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and groups; the rows' order doesn't matter.
     """
 
@@ -67,6 +101,7 @@ class Logs:
     notes: tuple[str, ...] = ()
     label_field: str = ""
     fingerprint: str = ""
+    account: Account = field(default_factory=Account, repr=False)
 
     def __len__(self) -> int:
         return len(self.conversations)

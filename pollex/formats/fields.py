@@ -66,20 +66,24 @@ class Picker:
         judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
         group_name = options.group_field or _first(fields, GROUP_NAMES)
         named = {id_name, label_name, judge_name, group_name}
-        self._found.update(name for name in named if name and _look_up(fields, name) is not None)
-        label = self._verdicts.label(_look_up(fields, label_name)) if label_name else Label.NONE
+        self._found.update(name for name in named if name and look_up(fields, name) is not None)
+        label = self._verdicts.label(look_up(fields, label_name)) if label_name else Label.NONE
         return Picked(
-            id=_id(_look_up(fields, id_name)) if id_name else None,
+            id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
-            judge=_as_text(judge_name, _look_up(fields, judge_name)) if judge_name else None,
-            group=_as_text(group_name, _look_up(fields, group_name)) if group_name else None,
+            judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
+            group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
             rest={name: value for name, value in fields.items() if name not in named},
         )
 
     def id_of_turn(self, fields: Fields) -> str | None:
         """The id of the conversation that a table's row belongs to; `BadInput` where it can't be one."""
         name = self._options.id_field or _first(fields, TURN_ID_NAMES)
-        return _id(_look_up(fields, name)) if name else None
+        return _id(look_up(fields, name)) if name else None
+
+    def note_found(self, *names: str) -> None:
+        """Remembers names that another reading found."""
+        self._found.update(names)
 
     @property
     def never_found(self) -> list[str]:
@@ -135,7 +139,7 @@ def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in fields), None)
 
 
-def _look_up(fields: Fields, name: str) -> Any:
+def look_up(fields: Fields, name: str) -> Any:
     """The value under a name, or, where that has none, under a path with dots; None where there is none."""
     if fields.get(name) is not None:
         return fields[name]
@@ -176,6 +180,7 @@ def _as_text(name: str, value: object) -> str | None:
 
 
 OnDuplicate = Literal["error", "first", "last"]
+Thumbs = Literal["last", "worst", "each"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +199,9 @@ class ReadOptions:
         max_bad: How many bad rows are put up with.
         encoding: Of text files.
         on_duplicate: What to do with different conversations under one id: stop, or keep the first or the last.
+        thumbs: What several thumbs on one conversation come to where they differ: the last one, the worst, or each its
+            own conversation, which ends with the thumbed answer; None refuses them.
+        pairs: Whether chosen and rejected answers of preference data are read as thumbs up and down.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
     """
 
@@ -208,11 +216,16 @@ class ReadOptions:
     max_bad: int = 0
     encoding: str = "utf-8-sig"
     on_duplicate: OnDuplicate = "error"
+    thumbs: Thumbs | None = None
+    pairs: bool = False
     max_turn_chars: int = 1_000_000
 
     def __post_init__(self) -> None:
         if self.on_duplicate not in get_args(OnDuplicate):
             choices = ", ".join(get_args(OnDuplicate))
             raise WrongUse(f"--on-duplicate {self.on_duplicate} isn't known", remedy=f"one of: {choices}")
+        if self.thumbs is not None and self.thumbs not in get_args(Thumbs):
+            choices = ", ".join(get_args(Thumbs))
+            raise WrongUse(f"--thumbs {self.thumbs} isn't known", remedy=f"one of: {choices}")
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("--max-bad is negative or the turn limit below 1", remedy="give a count")

@@ -16,7 +16,10 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.text import parse_json
 
-ENVELOPES = ("conversations", "data", "runs", "rows", "items")
+ENVELOPES = (
+    *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
+    *("spans", "tickets"),
+)
 
 
 def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:

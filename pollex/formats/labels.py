@@ -15,14 +15,18 @@ from pollex.text import printable
 
 POSITIVE = """
     up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, yes, y, positive, pos, good, like, liked, love,
-    loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy
+    loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy, c,
+    correct, pass, passed, accepted, accept, :thumbs_up:, approved
 """
 NEGATIVE = """
     down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, no, n, negative, neg, bad, dislike,
     disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted, failure,
-    unsolved, unresolved, unhappy
+    unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:
 """
-MISSING = frozenset(["", "none", "null", "nil", "na", "n/a", "-", "?", "unknown", "unrated", "unlabelled", "unlabeled"])
+MISSING = frozenset(
+    ["", "none", "null", "nil", "na", "n/a", "-", "?", "unknown", "unrated", "unlabelled", "unlabeled"]
+    + ["offered", "unoffered", "unscored"]
+)
 """What stands for no label at all. `nan` isn't among them: it is a computation that went wrong."""
 
 _COMPARISON = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")

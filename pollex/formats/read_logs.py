@@ -5,28 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Flag, Label, Turn
-from pollex.conversations.logs import LISTED, BadRow, Logs, as_list, describe_bad_rows
-from pollex.conversations.spill import Shelf
+from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.assembly.joiner import Joiner
+from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.fields import TURN_ID_NAMES, Picked, Picker, ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
 from pollex.formats.log_shapes import reader_of
+from pollex.formats.log_shapes.exports import WrongFile
+from pollex.formats.log_shapes.known_exports import export_of, nearest, respelled
 from pollex.formats.log_shapes.messages import read_field
 from pollex.formats.log_shapes.shape import Draft, Reader
-from pollex.text import SURROGATES, count, writable
+from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally
+from pollex.text import SURROGATES, writable
 
 T = TypeVar("T")
-
-CONTENT_ID = "sha256-"
-"""How an id begins that was made from a row's content."""
 
 _ODD: dict[Flag, re.Pattern[str]] = {
     "surrogates": SURROGATES,
@@ -35,21 +35,6 @@ _ODD: dict[Flag, re.Pattern[str]] = {
     "zero_width": re.compile("[\u200b\u2060-\u2064\ufeff]"),
 }
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
-
-
-class Placed(NamedTuple):
-    """A conversation, and where its first row stands."""
-
-    conversation: Conversation
-    source: str
-    line: int
-
-
-class Skipped(NamedTuple):
-    """A row that is no conversation of its own, and nothing wrong with it."""
-
-    source: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +57,8 @@ class Table:
 class Assembler:
     """Makes the conversations of one file."""
 
-    def __init__(self, picker: Picker, options: ReadOptions) -> None:
+    def __init__(self, picker: Picker, options: ReadOptions, joiner: Joiner) -> None:
+        self._joiner = joiner
         self._picker = picker
         self._options = options
         self._tables: dict[str, Table] = {}
@@ -95,14 +81,37 @@ class Assembler:
         try:
             if self._options.messages_field is not None:
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
-            reader = reader_of(row.fields)
+            if (export := export_of(row.fields)) is not None:
+                self._joiner.take(row, export.name, export.read(row.fields))
+                return None
+            reader = self._reader(row)
+            if reader is None:
+                return None
             if reader.row_is_turn:
                 self._put_aside(row, reader)
                 return None
             draft = reader.read(row.fields)
             return self._whole(row, draft) if draft else Skipped(row.source, row.line)
+        except WrongFile as error:
+            raise BadInput(error.what, where=row.source, remedy=error.remedy) from None
         except BadInput as error:
             return _bad(row, error)
+
+    def _reader(self, row: Row) -> Reader | None:
+        """The general reader of a row; None where it is a known export but for the spelling of its keys.
+
+        Raises:
+            BadInput: Nobody knows the row; the nearest format is named.
+        """
+        try:
+            return reader_of(row.fields)
+        except BadInput as error:
+            if (fields := respelled(row.fields)) is not None and (export := export_of(fields)) is not None:
+                self._joiner.take(row, export.name, export.read(fields))
+                return None
+            if near := nearest(row.fields):
+                raise BadInput(f"no known format: {near}", remedy="export it again with those") from None
+            raise error from None
 
     def _put_aside(self, row: Row, reader: Reader) -> None:
         """A bad row of a table spoils its whole conversation: without that turn it would be another one."""
@@ -133,6 +142,30 @@ class Assembler:
         turns = tuple(turn for part in ordered for turn in part.draft.turns)
         first = parts[0].row
         return Placed(_conversation(turns, picked, self._options.max_turn_chars, first), first.source, first.line)
+
+
+def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | BadRow]:
+    """Conversations whose rows may stand in several files, with their thumbs.
+
+    Raises:
+        BadInput: There are thumbs and no words, or words and only thumbs of others.
+        WrongUse: Several scores may be the thumb.
+    """
+    labeller = Labeller(options)
+    for item in joiner.join():
+        if isinstance(item, BadRow):
+            yield item
+            continue
+        row = Row(*item.place, {})
+        try:
+            for one in labeller.label(item):
+                picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
+                yield Placed(_conversation(one.turns, picked, options.max_turn_chars, row), *item.place)
+        except BadInput as error:
+            yield _bad(row, BadInput(f"{item.id:.60}: {error.what}", remedy=error.remedy))
+    joiner.notes += labeller.notes
+    picker.note_found(*labeller.found, *(kind.name for kind in joiner.account.scores if kind.taken))
+    picker.note_found(*(kind.source for kind in joiner.account.scores if kind.taken))
 
 
 def _require_places(parts: Sequence[Part]) -> None:
@@ -209,9 +242,6 @@ def _merged(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {name: column[0] if all(v == column[0] for v in column) else column for name, column in columns.items()}
 
 
-_NUMERIC_ID = re.compile(r"\s*\+?0*(\d+?)(?:\.0+)?\s*")
-
-
 def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None) -> Logs:
     """All conversations of some files.
 
@@ -226,10 +256,10 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     """
     options = options or ReadOptions()
     picker = Picker(options)
-    tally = Tally(options)
-    for item in _items(sources, picker, options):
+    tally, joiner = Tally(options), Joiner(options)
+    for item in _items(sources, picker, options, joiner):
         tally.add(item)
-    logs = replace(tally.logs(picker.notes), label_field=picker.label_field)
+    logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:
@@ -259,126 +289,16 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
     return tally.logs([])
 
 
-@dataclass(slots=True)
-class Entry:
-    """What is remembered of a conversation that was read.
-
-    Attributes:
-        index: Its place on the shelf.
-        digest: Hash of all that makes two conversations of one id identical.
-    """
-
-    index: int
-    digest: bytes
-    label: Label
-    flags: tuple[Flag, ...]
-    place: str
-
-
-class Tally:
-    """Takes what is read, one by one, finds duplicates and counts."""
-
-    def __init__(self, options: ReadOptions, memory: int | None = None) -> None:
-        self._on_duplicate = options.on_duplicate
-        self._shelf = Shelf() if memory is None else Shelf(memory)
-        self._entries: dict[str, Entry] = {}
-        self._bad_rows: list[BadRow] = []
-        self._clashes: list[str] = []
-        self._counts: Counter[str] = Counter()
-
-    def add(self, item: Placed | Skipped | BadRow) -> None:
-        """Keeps a conversation unless its id is taken; counts anything else."""
-        if isinstance(item, BadRow):
-            self._bad_rows.append(item)
-        elif isinstance(item, Skipped):
-            self._counts["skipped"] += 1
-        elif (known := self._entries.get(item.conversation.id)) is None:
-            self._entries[item.conversation.id] = _entry(len(self._shelf), item)
-            self._shelf.append(item.conversation)
-        else:
-            self._meet(known, item)
-
-    def check_clashes(self) -> None:
-        """Stops where different conversations share an id and nobody said which one counts.
-
-        Raises:
-            BadInput: Lists the first of them.
-        """
-        if self._clashes:
-            ids = count(len(self._clashes), "id has", "ids have")
-            remedy = "make ids unique, or choose: --on-duplicate first or last"
-            raise BadInput(f"{ids} different conversations:{as_list(self._clashes)}\n ", remedy=remedy)
-
-    def logs(self, notes: Sequence[str]) -> Logs:
-        """Everything that was taken in."""
-        entries = self._entries
-        flags: dict[Flag, list[str]] = {}
-        for id_, entry in entries.items():
-            for flag in entry.flags:
-                flags.setdefault(flag, []).append(id_)
-        found = Counter(entry.label for entry in entries.values())
-        return Logs(
-            conversations=self._shelf if self._shelf.on_disk else tuple(self._shelf),
-            bad_rows=tuple(self._bad_rows),
-            duplicates=self._counts["duplicates"],
-            overruled=self._counts["overruled"],
-            skipped=self._counts["skipped"],
-            counts={label: found[label] for label in Label},
-            flags={flag: tuple(ids) for flag, ids in flags.items()},
-            notes=(*notes, *self._own_notes()),
-            fingerprint=hashlib.sha256(b"".join(sorted(entry.digest for entry in entries.values()))).hexdigest(),
-        )
-
-    def _meet(self, known: Entry, item: Placed) -> None:
-        """Another conversation of an id that is taken."""
-        entry = _entry(known.index, item)
-        if entry.digest == known.digest:
-            self._counts["duplicates"] += 1
-        elif self._on_duplicate == "error":
-            self._clashes.append(f"{item.conversation.id!r:.80} in {known.place} and {entry.place}")
-        else:
-            self._counts["overruled"] += 1
-            if self._on_duplicate == "last":
-                self._entries[item.conversation.id] = entry
-                self._shelf.replace(entry.index, item.conversation)
-
-    def _own_notes(self) -> Iterator[str]:
-        nameless = sum(id_.startswith(CONTENT_ID) for id_ in self._entries)
-        if nameless:
-            have = count(nameless, "conversation has", "conversations have")
-            yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
-        if self._counts["skipped"]:
-            rows = count(self._counts["skipped"], "row is an inner step", "rows are inner steps")
-            yield f"{rows} of a trace, and left out"
-        yield from _lookalikes(self._entries)
-
-
 def _items(
-    sources: Sequence[str | Path] | str | Path, picker: Picker, options: ReadOptions
+    sources: Sequence[str | Path] | str | Path, picker: Picker, options: ReadOptions, joiner: Joiner
 ) -> Iterator[Placed | Skipped | BadRow]:
+    """What is in the files: first what each says by itself, then what they say together."""
     named = [sources] if isinstance(sources, str | Path) else sources
     for source in find_files(named):
-        yield from Assembler(picker, options).assemble(rows_of(source, options.encoding))
+        yield from Assembler(picker, options, joiner).assemble(rows_of(source, options.encoding))
+    if not joiner.is_empty:
+        yield from joined(joiner, picker, options)
 
 
 def _names(sources: Sequence[str | Path] | str | Path) -> str:
     return str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
-
-
-def _entry(index: int, item: Placed) -> Entry:
-    conversation, source, line = item
-    content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
-    digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
-    return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}")
-
-
-def _lookalikes(ids: Iterable[str]) -> Iterator[str]:
-    """Ids such as 1, 01 and 1.0, which some program wrote differently and which may have been one."""
-    same: dict[str, list[str]] = {}
-    for id_ in ids:
-        if found := _NUMERIC_ID.fullmatch(id_):
-            same.setdefault(found.group(1), []).append(id_)
-    groups = [group for group in same.values() if len(group) > 1]
-    if groups:
-        shown = "; ".join(" and ".join(map(repr, group)) for group in groups[:LISTED])
-        yield f"ids that differ only in how a number is written: {shown}"

@@ -1,132 +1,124 @@
-"""LangSmith exports: a run a row, what went in and what came out.
+"""LangSmith: runs and feedback.
 
-A trace's feedback hangs at its root, so a run below another is no conversation of its own. The runs of one chat thread
-repeat each other's turns; the thread becomes the group, which keeps them on one side of a split.
+A row's `session_id` is the project; the conversation stands in the metadata. A trace's feedback may hang at an inner
+run, and counts for the trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.shape import Draft, Fields, Reader
-from pollex.formats.log_shapes.turns import turns_of
-from pollex.text import parse_json, printable
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, required, text
+from pollex.formats.log_shapes.payloads import (
+    ANSWER_NAMES,
+    GENERATED_NAMES,
+    QUESTION_NAMES,
+    Side,
+    answered,
+    asked,
+    opened,
+)
+from pollex.formats.log_shapes.spans import silent_kind
+from pollex.text import printable
 
-HISTORY_NAMES = ("chat_history", "history")
 THREAD_NAMES = ("thread_id", "session_id", "conversation_id")
-QUESTION_NAMES = ("input", "question", "query", "prompt")
-GENERATED_NAMES = ("generations", "choices")
-ANSWER_NAMES = ("output", "answer", "response", "result", "text", "content")
 
 
-def _recognises(fields: Fields) -> bool:
-    return "inputs" in fields and "outputs" in fields
+def _run(fields: Fields) -> Iterator[Piece]:
+    run = required(fields, "id", "run_id")
+    trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
+    metadata = at({"extra": opened(fields.get("extra"))}, "extra.metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    session = next((found for name in THREAD_NAMES if (found := text(metadata.get(name)))), None)
+    kind, failed = str(fields.get("run_type") or ""), fields.get("error")
+    before, after = (None, None) if silent_kind(kind) else _sides(fields)
+    parent = text(fields.get("parent_run_id"))
+    if parent is None and not silent_kind(kind):
+        _require_read(fields, before, after)
+    yield Call(
+        *(trace, run, parent, session, moment(fields.get("start_time"))),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=kind == "llm",
+        history=bool(before and before.history),
+        error=str(failed) if failed else "",
+        facts=facts(
+            user=text(metadata.get("user_id")), model=text(metadata.get("ls_model_name")), tags=fields.get("tags")
+        ),
+    )
+    yield from _stats(fields, run)
 
 
-def _opened(value: object) -> object:
-    """JSON text, as Parquet and CSV exports hold it, opened; anything else as it is."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
-        return value
-    try:
-        return parse_json(value)
-    except ValueError as error:
-        raise BadInput(f"not JSON: {error}", remedy="export the run again") from None
+def _sides(fields: Fields) -> tuple[Side | None, Side | None]:
+    return asked(fields.get("inputs")), answered(fields.get("outputs"))
 
 
-def _messages(value: object) -> list[Any]:
-    """A list of messages; chat models' runs wrap it in a list of prompts, of which a chat has one."""
-    if not isinstance(value, list):
-        return []
-    return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+def _require_read(fields: Fields, before: Side | None, after: Side | None) -> None:
+    """Refuses a conversation of which one side said nothing, though any of its fields may have the words."""
+    sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
+    for name, side, names, role in sides:
+        values = opened(fields.get(name))
+        if side is None and values is not None and not isinstance(values, Mapping):
+            raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
+        if side is None and values and len(values) > 1 and any(values.values()):
+            if not values.keys() & {"messages", *names, *GENERATED_NAMES}:
+                have = printable(", ".join(values), 100)
+                raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
 
 
-def _said(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> list[Any]:
-    """What one side of a run said: its messages, or its only text."""
-    if messages := _messages(values.get("messages")):
-        return messages
-    value = next((values[name] for name in names if values.get(name)), None)
-    if value is None and len(values) == 1:
-        value = next(iter(values.values()))
-    if isinstance(value, Mapping):
-        return [value if value.keys() & {"role", "type", "kwargs"} else {"role": role, **value}]
-    return _messages(value) or ([{"role": role, "content": value}] if value else [])
+def _stats(fields: Fields, run: str) -> Iterator[Score]:
+    """Means of feedback, which don't say whose it was; rows of single feedback do."""
+    stats = opened(fields.get("feedback_stats"))
+    for name, stat in stats.items() if isinstance(stats, Mapping) else ():
+        if isinstance(stat, Mapping) and stat.get("avg") is not None:
+            yield Score("span", run, stat["avg"], name=str(name), summary=True)
 
 
-def _generated(outputs: Mapping[str, Any]) -> list[Any]:
-    """A chat model's output as LangChain (`generations`) and OpenAI's wrapper (`choices`) record it."""
-    first: Any = next((outputs[name] for name in GENERATED_NAMES if outputs.get(name)), None)
-    while isinstance(first, list) and first:
-        first = first[0]
-    if not isinstance(first, Mapping):
-        return []
-    return [first.get("message") or {"role": "assistant", "content": first.get("text")}]
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    value = fields.get("score") if fields.get("score") is not None else fields.get("value")
+    source: Any = opened(fields.get("feedback_source"))
+    source = source if isinstance(source, Mapping) else {"type": source}
+    if value is None:
+        return
+    yield Score(
+        *("span", required(fields, "run_id", "trace_id"), value, required(fields, "key")),
+        source=str(source.get("type") or ""),
+        comment=str(fields.get("comment") or ""),
+        person=text(source.get("user_id")),
+        at=moment(fields.get("modified_at") or fields.get("created_at")),
+    )
+    if trace := text(fields.get("trace_id")):
+        yield from _below(trace, required(fields, "run_id", "trace_id"))
 
 
-def _side(value: object) -> Mapping[str, Any]:
-    opened = _opened(value) or {}
-    if not isinstance(opened, Mapping):
-        raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
-    return opened
+def _below(trace: str, run: str) -> Iterator[Piece]:
+    """The trace of a run, so that feedback of one that isn't in the files finds its conversation."""
+    if run != trace:
+        yield Call(trace, run, trace)
 
 
-def _turns(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """The history, what was asked and what was answered; an output that repeats its input's turns is said once."""
-    history = next((inputs[name] for name in HISTORY_NAMES if name in inputs), None)
-    asked = {name: value for name, value in inputs.items() if name not in HISTORY_NAMES}
-    before = turns_of([*_messages(history), *_said(asked, QUESTION_NAMES, "user")])
-    after = turns_of(_generated(outputs) or _said(outputs, ANSWER_NAMES, "assistant"))
-    turns = after if after[: len(before)] == before else before + after
-    if not any(turn.role == "user" for turn in turns):
-        _require_named(asked, QUESTION_NAMES, "user")
-    if not turns or turns[-1].role != "assistant":
-        _require_named(outputs, ANSWER_NAMES, "assistant")
-    return turns
-
-
-def _require_named(values: Mapping[str, Any], names: tuple[str, ...], role: str) -> None:
-    """Refuses a side that said nothing, though any of its fields may have the words."""
-    if len(values) > 1 and any(values.values()) and not values.keys() & {"messages", *names, *GENERATED_NAMES}:
-        have = printable(", ".join(values), 100)
-        raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
-
-
-def _feedback(stats: object) -> dict[str, Any]:
-    """The only feedback key's mean, as the field `feedback`; with several keys the user says which one counts."""
-    means = {k: v.get("avg") for k, v in stats.items() if isinstance(v, Mapping)} if isinstance(stats, Mapping) else {}
-    return {"feedback": next(iter(means.values()))} if len(means) == 1 else {}
-
-
-def _thread(extra: object) -> dict[str, Any]:
-    metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
-    if not isinstance(metadata, Mapping):
-        return {}
-    return {"group": next((metadata[name] for name in THREAD_NAMES if metadata.get(name)), None)}
-
-
-def _read(fields: Fields) -> Draft | None:
-    if fields.get("parent_run_id"):
-        return None
-    opened = {name: _opened(fields[name]) for name in ("extra", "feedback_stats") if name in fields}
-    rest = {name: value for name, value in fields.items() if name not in ("inputs", "outputs")} | opened
-    found = _feedback(opened.get("feedback_stats")) | _thread(opened.get("extra"))
-    return Draft(_turns(_side(fields["inputs"]), _side(fields["outputs"])), found | rest)
-
-
-READER = Reader(
-    name="LangSmith",
-    shape='a run a row, "inputs": {…}, "outputs": {…}, "feedback_stats": {…}',
-    recognises=_recognises,
-    read=_read,
-    example=(
-        {
-            "id": "a",
-            "run_type": "chain",
-            "inputs": {"messages": [{"type": "human", "content": "Hello"}]},
-            "outputs": {"output": {"type": "ai", "content": "Good day"}},
-            "feedback_stats": {"thumbs": {"n": 1, "avg": 1.0}},
-        },
+EXPORTS = (
+    Export(
+        name="LangSmith",
+        signs=(("inputs", "outputs"),),
+        also=lambda fields: not fields.keys() & {"thread_id", "op_name"},
+        read=_run,
+        example=(
+            {
+                "id": "a",
+                "run_type": "chain",
+                "inputs": {"messages": [{"type": "human", "content": "Hello"}]},
+                "outputs": {"output": {"type": "ai", "content": "Good day"}},
+                "feedback_stats": {"thumbs": {"n": 1, "avg": 1.0}},
+            },
+        ),
+    ),
+    Export(
+        name="LangSmith feedback",
+        signs=(("run_id", "key", "score", "feedback_source"), ("run_id", "key", "value", "feedback_source")),
+        read=_feedback,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
 from pollex.formats.log_shapes.turns import is_list_of_turns, turns_of
@@ -15,6 +17,10 @@ def read_field(fields: Fields, name: str) -> Draft:
     Raises:
         BadInput: The field is missing or its turns can't be read.
     """
+    top, _, path = name.partition(".")
+    if name not in fields and path and isinstance(inner := fields.get(top), Mapping):
+        inside = read_field(inner, path)
+        return Draft(inside.turns, {**fields, top: inside.rest})
     if name not in fields:
         raise BadInput(f"the row has no field {name!r}", remedy="name the field with the turns: --messages-field")
     return Draft(turns_of(fields[name]), {key: value for key, value in fields.items() if key != name})

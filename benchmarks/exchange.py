@@ -1,0 +1,171 @@
+"""Reads exports of other tools, and compares what comes out with the conversations that went in.
+
+    python benchmarks/exchange.py --data FOLDER [--top]
+
+FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line: `right`; `lost by the tool`,
+where the export itself lacks what its README says; `clear error`, for exports from which nothing can be learned; or
+`wrong`, which must not be. The exit code is 1 where a file is wrong, or where one of the eight tools that most people
+have logs in isn't right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_logs
+
+TOP = (
+    *("open-webui", "langfuse", "langsmith", "langgraph", "dify", "otel", "openinference", "phoenix", "mlflow"),
+    *("librechat", "chainlit"),
+)
+RATINGS = {"positive": ">=4", "negative": "<=2"}
+"""Companions and options by the end of a file's path; what the tools' READMEs say is lost, as talk:what."""
+WITH: dict[str, tuple[str, ...]] = {
+    "server-62751446/ui-traces.jsonl": ("ui-scores.csv",),
+    "server-62751446/ui-traces.json": ("ui-scores.csv",),
+    "server-62751446/ui-traces.csv": ("ui-scores.csv",),
+    "server-62751446/ui-events.jsonl": ("ui-scores.csv",),
+    "blob-observations_v2.jsonl": ("blob-scores.jsonl",),
+    "api-v2-observations.json": ("api-v3-scores.json",),
+    "sdk-spans.otlp.jsonl": ("sdk-scores.json",),
+    "list_runs.jsonl": ("list_feedback.jsonl",),
+    "list_runs-roots.jsonl": ("list_feedback.jsonl",),
+    "rest-spans.json": ("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    "rest-spans-otlpv1.json": (
+        *("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    ),
+    "spans_dataframe.jsonl": (
+        *("span_annotations_dataframe.jsonl", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    ),
+    "spans_dataframe.parquet": (
+        *("span_annotations_dataframe.csv", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    ),
+    "spans_dataframe-roots.csv": (
+        *("span_annotations_dataframe.csv", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    ),
+    "client-session_turns.json": (
+        *("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    ),
+    "chainlit/2.12.0/steps.csv": ("feedbacks.csv", "threads.csv"),
+    "vercel-ai/7.0.173/chats.jsonl": ("vote-table.jsonl",),
+    "message-table.jsonl": ("vote-table.jsonl",),
+    "chatgpt-export/conversations.json": ("message_feedback.json",),
+    "weave/calls.jsonl": ("feedback.jsonl",),
+    "braintrust/0.47.0/logs.jsonl": ("comments.jsonl",),
+    "opik/2.2.122/search_traces.jsonl": ("rest-threads.json",),
+    "opik/2.2.122/rest-traces.json": ("rest-threads.json",),
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "intercom/conversations.json": RATINGS,
+    "hf/hh-rlhf.jsonl": {"pairs": True},
+    "hf/chatbot-arena.jsonl": {"pairs": True},
+    "hf/arena-human-preference-140k.jsonl": {"pairs": True},
+    "hf/ultrafeedback.jsonl": {"pairs": True},
+    "hf/ultrafeedback_binarized.jsonl": {"pairs": True},
+    "fine-tuning/preference.jsonl": {"pairs": True},
+    "responses/responses.jsonl": {"label_field": "thumb"},
+}
+LOST: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a file."""
+
+    kind: str
+    why: str = ""
+
+
+def lines(turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What users and assistants said, without what stands for images, calls and failures."""
+    said = []
+    for role, content in turns:
+        kept = [
+            line for line in content.splitlines() if not line.startswith(("[tool call", "[image]", "[file]", "[error]"))
+        ]
+        if role in ("user", "assistant") and (text := "\n".join(kept).strip()):
+            said.append((role, text))
+    return said
+
+
+def expected_lines(talk: dict[str, Any]) -> list[tuple[str, str]]:
+    """A talk of EXPECTED.json likewise."""
+    return lines([(turn["role"], turn["content"]) for turn in talk["turns"] if isinstance(turn.get("content"), str)])
+
+
+def differences(logs: Logs, talks: list[dict[str, Any]]) -> list[str]:
+    """What is other than expected, as `talk:what`."""
+    by_opening = {expected_lines(talk)[0][1]: talk for talk in talks}
+    found, seen = [], set()
+    for conversation in logs:
+        said = lines([(turn.role, turn.content) for turn in conversation.turns])
+        talk = by_opening.get(said[0][1]) if said else None
+        if talk is None:
+            found.append(f"{conversation.id}:unknown")
+            continue
+        seen.add(talk["id"])
+        found += [f"{talk['id']}:{what}" for what in _compared(conversation, said, talk)]
+    return found + [f"{talk['id']}:absent" for talk in talks if talk["id"] not in seen]
+
+
+def _compared(conversation: Conversation, said: list[tuple[str, str]], talk: dict[str, Any]) -> list[str]:
+    found = []
+    if said != expected_lines(talk):
+        found.append("words")
+    if conversation.label.value != talk["label"]:
+        found.append(f"{conversation.label.value} for {talk['label']}")
+    return found
+
+
+def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
+    """Reads a file with its companions, and compares."""
+    name = str(path.relative_to(data))
+    beside = next((names for end, names in WITH.items() if name.endswith(end)), ())
+    options = next((found for end, found in OPTIONS.items() if name.endswith(end)), {})
+    try:
+        logs = read_logs([path, *(path.parent / one for one in beside)], options=ReadOptions(**options))
+    except (BadInput, WrongUse) as error:
+        return Verdict("clear error", str(error).replace("\n", " ")[:200])
+    found = differences(logs, talks)
+    if not found:
+        return Verdict("right")
+    allowed = next((why for end, why in LOST.items() if name.endswith(end)), "")
+    lost = set(allowed.partition(" | ")[0].split(", "))
+    if allowed and set(found) <= lost:
+        return Verdict("lost by the tool", allowed.partition(" | ")[2])
+    return Verdict("wrong", "; ".join(found))
+
+
+def main() -> int:
+    """Prints a line a file, and how many came out how."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--top", action="store_true", help="the eight tools that come first, alone")
+    given = parser.parse_args()
+    talks = json.loads((given.data / "EXPECTED.json").read_text(encoding="utf-8"))
+    counts: Counter[str] = Counter()
+    for path in sorted(given.data.rglob("*")):
+        name = str(path.relative_to(given.data))
+        if not path.is_file() or name.startswith("_") or path.name in ("README.md", "EXPECTED.json"):
+            continue
+        if given.top and not name.startswith(TOP):
+            continue
+        verdict = judge(path, talks, given.data)
+        counts[verdict.kind] += 1
+        print(f"{verdict.kind:17} {name}" + (f": {verdict.why}" if verdict.why else ""))
+    print(", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
+    return int(counts["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

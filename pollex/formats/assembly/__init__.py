@@ -1,0 +1,1 @@
+"""Conversations put together from the rows of all files of a reading."""

@@ -1,0 +1,235 @@
+"""All files' pieces joined: spans with annotations, runs with feedback, chats with votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import Turn
+from pollex.conversations.logs import Account, BadRow
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Call, Facts, Message, Piece, Score, Talk, Turns, Words
+from pollex.formats.assembly.sessions import WITHOUT_WORDS, from_calls
+from pollex.formats.assembly.thumbs import chosen, latest, notes
+from pollex.formats.assembly.trees import Built, from_messages, gathered
+from pollex.formats.fields import ReadOptions
+from pollex.formats.json_rows import Row
+from pollex.text import count
+
+Place = tuple[str, int]
+
+
+class Joined(NamedTuple):
+    """A conversation put together, before its label is known."""
+
+    id: str
+    built: Built
+    scores: tuple[Score, ...]
+    place: Place
+
+
+class Joiner:
+    """Takes pieces from all files, and makes conversations of them in the end."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.account = Account()
+        self.notes: list[str] = []
+        self._options = options
+        self._messages: dict[str, dict[object, Message]] = {}
+        self._calls: dict[tuple[str, str], Call] = {}
+        self._words: dict[str, Words] = {}
+        self._talks: dict[str, list[Talk]] = {}
+        self._facts: dict[str, list[Mapping[str, Any]]] = {}
+        self._shown: dict[str, str] = {}
+        self._scores: list[Score] = []
+        self._places: dict[str, Place] = {}
+        self._turns: dict[Turn, Turn] = {}
+        self._bad: list[BadRow] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row was of a format that is joined."""
+        return not self.account.formats
+
+    def take(self, row: Row, name: str, pieces: Iterable[Piece]) -> None:
+        """Keeps what a row of a format holds; the same message or span again only once.
+
+        Raises:
+            BadInput: The row can't be read.
+        """
+        self.account.formats[name] += 1
+        for piece in list(pieces):
+            self._keep(piece, (row.source, row.line))
+
+    def _keep(self, piece: Piece, place: Place) -> None:
+        match piece:
+            case Message():
+                self._places.setdefault(piece.conversation, place)
+                kept = self._messages.setdefault(piece.conversation, {})
+                kept[piece.key or (place, len(kept))] = piece._replace(turns=self._shared(piece.turns))
+            case Call():
+                self._places.setdefault(piece.trace, place)
+                self._call(piece)
+            case Words():
+                self._places.setdefault(piece.trace, place)
+                self._add_words(piece)
+            case Talk():
+                id_ = piece.id or f"{place[0]}:{place[1]}"
+                self._places.setdefault(id_, place)
+                self._talks.setdefault(id_, []).append(piece._replace(turns=self._shared(piece.turns)))
+            case Facts():
+                self._places.setdefault(piece.conversation, place)
+                self._facts.setdefault(piece.conversation, []).append(piece.facts)
+                if piece.shown:
+                    self._shown[piece.conversation] = piece.shown
+            case Score():
+                self._scores.append(piece)
+
+    def _shared(self, turns: Turns) -> Turns:
+        """Equal turns kept once: traces repeat their history in every span."""
+        return tuple(self._turns.setdefault(turn, turn) for turn in turns)
+
+    def _call(self, call: Call) -> None:
+        known = self._calls.get((call.trace, call.span))
+        if known is not None and (known.before or known.after) and not (call.before or call.after):
+            return
+        before = None if call.before is None else self._shared(call.before)
+        after = None if call.after is None else self._shared(call.after)
+        self._calls[call.trace, call.span] = call._replace(before=before, after=after)
+
+    def _add_words(self, words: Words) -> None:
+        """Messages of a span in rows of their own; the event that has all of them stands for the single ones."""
+        known = self._words.get(words.span)
+        if known is None or words.whole:
+            self._words[words.span] = words._replace(before=self._shared(words.before), after=self._shared(words.after))
+        elif not known.whole:
+            before, after = known.before + self._shared(words.before), known.after + self._shared(words.after)
+            self._words[words.span] = known._replace(before=before, after=after)
+
+    def join(self) -> Iterator[Joined | BadRow]:
+        """All conversations with their thumbs.
+
+        Raises:
+            BadInput: The files have thumbs and no words, or none of the thumbs belongs to their conversations.
+            WrongUse: Several scores may be the thumb.
+        """
+        taken, self.account.scores = chosen(self._scores, self._options)
+        self.notes += notes(self.account.scores)
+        sessions = self._sessions()
+        targets = self._targets(sessions)
+        thumbs: dict[str, list[Score]] = {}
+        lost = 0
+        for score in latest(taken):
+            owner = targets.get((score.target, score.id))
+            lost += owner is None
+            if owner is not None:
+                thumbs.setdefault(owner, []).append(score)
+        found = False
+        for item in self._all(sessions, thumbs):
+            found = found or isinstance(item, Joined)
+            yield item
+        self._check(found, lost, len(taken))
+
+    def _check(self, found: bool, lost: int, taken: int) -> None:
+        belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
+        remedy = "give the conversations' file, too"
+        if not found and self._scores and not self._messages and not self._calls and not self._talks:
+            raise BadInput("the files have scores and no words", remedy=remedy)
+        if found and taken and lost == taken:
+            raise BadInput(belong, remedy=remedy)
+        if lost:
+            self.notes.append(f"{belong}, and were left out")
+
+    def _sessions(self) -> dict[str, list[Call]]:
+        """Spans by conversation: by the session that any span of their trace names, else by trace."""
+        named: dict[str, set[str]] = {}
+        for call in self._calls.values():
+            ids = named.setdefault(call.trace, set())
+            if call.session:
+                ids.add(call.session)
+        for span, words in self._words.items():
+            if words.trace and (words.trace, span) not in self._calls:
+                self._calls[words.trace, span] = Call(words.trace, span)
+                named.setdefault(words.trace, set())
+        without = sum(not ids for ids in named.values())
+        if without:
+            traces = count(without, "trace has", "traces have")
+            self.notes.append(f"{traces} no session id: each is a conversation; record session.id to join turns")
+        grouped: dict[str, list[Call]] = {}
+        for call in self._calls.values():
+            ids = named[call.trace]
+            if len(ids) > 1:
+                self._two_sessions(call.trace, sorted(ids))
+                named[call.trace] = {""}
+            if named[call.trace] != {""}:
+                grouped.setdefault(min(ids, default=call.trace), []).append(call)
+        return grouped
+
+    def _two_sessions(self, trace: str, ids: Sequence[str]) -> None:
+        source, line = self._places[trace]
+        reason = f"the trace {trace:.40} names {len(ids)} sessions: {', '.join(ids[:3])}"
+        self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
+
+    def _targets(self, sessions: Mapping[str, Sequence[Call]]) -> dict[tuple[str, str], str]:
+        """The conversation of everything that a score may name."""
+        found: dict[tuple[str, str], str] = {}
+        for id_ in (*self._messages, *self._talks, *sessions):
+            found["conversation", id_] = id_
+        for id_, calls in sessions.items():
+            for call in calls:
+                found["trace", call.trace] = found["span", call.trace] = found["span", call.span] = id_
+        for id_, messages in self._messages.items():
+            found |= {("message", key): id_ for key in messages if isinstance(key, str)}
+        for id_, talks in self._talks.items():
+            found |= {("message", key): id_ for talk in talks for key in talk.keys if key}
+        return found
+
+    def _all(self, sessions: Mapping[str, list[Call]], thumbs: Mapping[str, list[Score]]) -> Iterator[Joined | BadRow]:
+        yield from self._bad
+        wordless = 0
+        for id_, messages in self._messages.items():
+            thumbed = [score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)]
+            built = from_messages(list(messages.values()), self._shown.get(id_), thumbed)
+            yield self._joined(id_, built, thumbs)
+        for id_, calls in sessions.items():
+            if not any(call.before or call.span in self._words for call in calls):
+                wordless += 1
+                continue
+            try:
+                yield self._joined(id_, from_calls(calls, self._words), thumbs)
+            except BadInput as error:
+                source, line = self._places[calls[0].trace]
+                yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.remedy)
+        for id_, talks in self._talks.items():
+            for talk in _newest(talks):
+                yield self._joined(id_, _whole(talk), thumbs)
+        if wordless and wordless == len(sessions) and not self._messages and not self._talks:
+            raise BadInput("no span has messages", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS)
+        if wordless:
+            self.notes.append(f"{count(wordless, 'trace has', 'traces have')} no messages, and were left out")
+
+    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[Score]]) -> Joined:
+        self.account.ways[built.way] += 1
+        facts = gathered([built.facts, *self._facts.get(id_, [])])
+        place = self._places.get(id_) or self._places[next(iter(built.places))]
+        return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
+
+
+def _whole(talk: Talk) -> Built:
+    places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
+    turns = talk.turns
+    if talk.error and (not turns or turns[-1].role == "user"):
+        turns = (*turns, Turn(role="assistant", content="[error]"))
+    errors = (talk.error,) if talk.error else ()
+    return Built(turns, places, errors, dict(talk.facts), "whole conversations")
+
+
+def _newest(talks: Sequence[Talk]) -> list[Talk]:
+    """Of several states of one conversation the newest, which has what the others had and goes on; else all."""
+    if len(talks) == 1:
+        return list(talks)
+    if all(talk.at is not None for talk in talks):
+        return [max(talks, key=lambda talk: (talk.at or 0, len(talk.turns)))]
+    longest = max(talks, key=lambda talk: len(talk.turns))
+    begun = all(longest.turns[: len(talk.turns)] == talk.turns for talk in talks)
+    return [longest] if begun else list(talks)

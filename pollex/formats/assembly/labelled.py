@@ -1,0 +1,143 @@
+"""Conversations with their labels, from those that were put together and their thumbs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pollex.conversations.conversation import Label, Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.joiner import Joined
+from pollex.formats.assembly.pieces import Score
+from pollex.formats.assembly.thumbs import BOUNDS, Hung, agreed, label_of
+from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.labels import Verdicts
+from pollex.text import count
+
+AFTER = 2
+"""Turns after a thumbed answer from which on the note counts its conversation."""
+
+
+class Labelled:
+    """A conversation's parts, as `Conversation` takes them."""
+
+    def __init__(self, id_: str, turns: tuple[Turn, ...], label: Label, metadata: dict[str, Any]) -> None:
+        self.id, self.turns, self.label, self.metadata = id_, turns, label, metadata
+        self.judge: str | None = None
+        self.group: str | None = None
+
+
+class Labeller:
+    """Labels conversations, and counts what the notes have to say of it."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._verdicts = Verdicts.of(options.positive, options.negative)
+        self._counts: Counter[str] = Counter()
+        self.found: set[str] = set()
+
+    def label(self, joined: Joined) -> Iterator[Labelled]:
+        """The conversation, or with `--thumbs each` one for every thumbed answer.
+
+        Raises:
+            BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one counts.
+        """
+        thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
+        placed = [thumb for thumb in thumbs if thumb.place is not None]
+        if self._options.thumbs == "each" and placed:
+            yield from self._cut(joined, thumbs)
+            return
+        label = agreed(thumbs, self._options.thumbs)
+        last = max((thumb.place for thumb in thumbs if thumb.place is not None), default=None)
+        self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
+        yield self._labelled(joined, joined.id, joined.built.turns, label, thumbs)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was counted."""
+        found = []
+        if n := self._counts["after"]:
+            talks = count(n, "conversation goes", "conversations go")
+            found.append(f"{talks} on for more than {AFTER} turns after the thumb; --thumbs each cuts them there")
+        if n := self._counts["replaced"]:
+            found.append(f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out")
+        if self._counts["rating"]:
+            found.append(f"ratings in stars were found; to learn from them, give bounds: {BOUNDS}")
+        if n := self._counts["cut"]:
+            found.append(
+                f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
+            )
+        if n := self._counts["rated turns"]:
+            talks = count(n, "conversation holds", "conversations hold")
+            found.append(f"{talks} the rated turns alone; export the messages to have all of them")
+        return found
+
+    def _hung(self, joined: Joined, score: Score) -> Hung | None:
+        """The thumb at its turn; None where the turn was replaced by a later try, or stars have no bounds."""
+        places = joined.built.places
+        if score.target != "conversation" and score.id in places and places[score.id] is None:
+            self._counts["replaced"] += 1
+            return None
+        label = label_of(score, self._verdicts)
+        self._counts["rating"] += score.rating and not self._verdicts.numeric
+        return Hung(places.get(score.id), label, score)
+
+    def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
+        """A conversation up to every thumbed answer; thumbs of the whole one label all of it."""
+        places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
+        for place in places:
+            here = [thumb for thumb in thumbs if thumb.place == place]
+            turns = joined.built.turns[: place + 1]
+            one = self._labelled(joined, f"{joined.id}#{here[0].score.id}", turns, agreed(here, "last"), here)
+            one.group = one.group or joined.id
+            yield one
+        if whole := [thumb for thumb in thumbs if thumb.place is None]:
+            one = self._labelled(joined, joined.id, joined.built.turns, agreed(whole, "last"), whole)
+            one.group = one.group or joined.id
+            yield one
+
+    def _labelled(
+        self, joined: Joined, id_: str, turns: tuple[Turn, ...], label: Label, thumbs: Sequence[Hung]
+    ) -> Labelled:
+        facts, options = joined.built.facts, self._options
+        self._counts["cut"] += bool(facts.get("answer_cut"))
+        self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
+        told = [_record(thumb) for thumb in thumbs]
+        comments = [thumb.score.comment for thumb in thumbs if thumb.score.comment]
+        beside = {"comment": "\n".join(comments), "thumbs": told, "errors": list(joined.built.errors)}
+        metadata = {**facts, **{name: value for name, value in beside.items() if value}}
+        one = Labelled(id_, turns, label, metadata)
+        if label is Label.NONE and options.label_field and not joined.scores:
+            one.label = self._verdicts.label(self._named(metadata, options.label_field))
+        people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
+        user = facts.get("user")
+        one.judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
+        if options.judge_field:
+            one.judge = _text(self._named(metadata, options.judge_field))
+        if options.group_field:
+            one.group = _text(self._named(metadata, options.group_field))
+        if options.id_field and (named := _text(self._named(metadata, options.id_field))):
+            one.id = named + id_.removeprefix(joined.id)
+        return one
+
+    def _named(self, metadata: dict[str, Any], name: str) -> Any:
+        value = look_up(metadata, name)
+        if value is not None:
+            self.found.add(name)
+        return value
+
+
+def _record(thumb: Hung) -> dict[str, Any]:
+    score = thumb.score
+    told = {
+        "value": score.value, "name": score.name, "source": score.source, "comment": score.comment,
+        "by": score.person, "turn": thumb.place,
+    }
+    return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, list | dict):
+        raise BadInput("the field is a list or an object", remedy="name a field that holds text or a number")
+    return None if value is None else str(value)

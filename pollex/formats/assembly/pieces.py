@@ -1,0 +1,157 @@
+"""What a row of a tool's export holds: a message, a model call, a whole conversation, a score, or facts.
+
+Ids are the tool's own. Files are joined by them, so that scores may stand in another file than the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from pollex.conversations.conversation import Turn
+
+Turns = tuple[Turn, ...]
+Target = Literal["conversation", "trace", "span", "message"]
+NO_FACTS: Mapping[str, Any] = {}
+
+
+class Message(NamedTuple):
+    """One message of a table or a tree.
+
+    Attributes:
+        conversation: The conversation's id.
+        key: The message's own id; None where it has none.
+        turns: Several where a message holds a tool's result, none for a step without words.
+        at: Seconds since 1970; None leaves the order to the file.
+        parent: The key of the message before it, in tools that keep other tries; None in a plain table.
+        tree: Whether the conversation is a tree, so that only one path of it was seen.
+        error: What failed, in words.
+        facts: Further fields for the conversation's metadata.
+    """
+
+    conversation: str
+    key: str | None
+    turns: Turns
+    at: float | None = None
+    parent: str | None = None
+    tree: bool = False
+    error: str = ""
+    facts: Mapping[str, Any] = NO_FACTS
+
+
+class Call(NamedTuple):
+    """A span or a run.
+
+    Attributes:
+        trace: The trace's id.
+        span: The span's id.
+        parent: The id of the span around it.
+        session: The conversation's id, where the span has it.
+        at: Seconds since 1970.
+        before: What went in: the history up to the answer; None where nothing can be read.
+        after: What came out; None where nothing can be read.
+        model: Whether a model was called; tools and retrievers have no words for the talk.
+        history: Whether `before` is a list of messages, which may repeat earlier turns, and not one text.
+        error: What failed, in words.
+        facts: Further fields for the conversation's metadata.
+    """
+
+    trace: str
+    span: str
+    parent: str | None = None
+    session: str | None = None
+    at: float | None = None
+    before: Turns | None = None
+    after: Turns | None = None
+    model: bool = False
+    history: bool = False
+    error: str = ""
+    facts: Mapping[str, Any] = NO_FACTS
+
+
+class Words(NamedTuple):
+    """Messages of a span that stand in rows of their own, in the order of the rows."""
+
+    trace: str
+    span: str
+    before: Turns
+    after: Turns
+    whole: bool = False
+
+
+class Talk(NamedTuple):
+    """A whole conversation in one row.
+
+    Attributes:
+        id: None where the row has none.
+        at: Seconds since 1970 of this state of it; of two states the newer one counts.
+    """
+
+    id: str | None
+    turns: Turns
+    keys: tuple[str | None, ...] = ()
+    at: float | None = None
+    error: str = ""
+    facts: Mapping[str, Any] = NO_FACTS
+
+
+class Facts(NamedTuple):
+    """What is known of a conversation beside its messages, and the message that a tree shows last."""
+
+    conversation: str
+    facts: Mapping[str, Any] = NO_FACTS
+    shown: str | None = None
+
+
+class Score(NamedTuple):
+    """A thumb, or what an evaluator said.
+
+    Attributes:
+        target: What `id` names.
+        name: Empty where the tool itself has thumbs, which need no name to be told from other scores.
+        source: As the tool writes it; empty where it doesn't say.
+        person: Who gave it.
+        summary: Whether the rows of single scores, where there are any, say the same and more.
+        rating: Whether it counts stars, so that 1 is the worst.
+    """
+
+    target: Target
+    id: str
+    value: Any
+    name: str = ""
+    source: str = ""
+    comment: str = ""
+    person: str | None = None
+    at: float | None = None
+    summary: bool = False
+    rating: bool = False
+
+
+Piece = Message | Call | Words | Talk | Facts | Score
+
+
+def moment(value: object) -> float | None:
+    """Seconds since 1970 behind a time as tools write it: ISO text, or a number of s, ms, µs or ns; else None."""
+    if isinstance(value, Mapping):
+        value = value.get("$date", value.get("$numberLong"))
+    if isinstance(value, str):
+        text = value.strip().removesuffix(" UTC")
+        try:
+            value = float(text)
+        except ValueError:
+            return _calendar(text)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # NaN
+        return None
+    for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
+        if abs(value) >= bound:
+            return value / unit
+    return float(value)
+
+
+def _calendar(text: str) -> float | None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

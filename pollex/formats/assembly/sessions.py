@@ -1,0 +1,276 @@
+"""Conversations from spans and runs: what each trace says, and how the traces of a session follow each other.
+
+A trace says what its root says, else what the last model call of least depth says. The traces of a session either
+repeat the history, or say only their own turn. Rules (i) to (iv) of `_Thread` put both together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Call, Turns, Words
+from pollex.formats.assembly.trees import Built, gathered
+
+FAILED = Turn(role="assistant", content="[error]")
+"""What stands for an answer that never came."""
+
+Core = tuple[tuple[str, str], ...]
+
+
+class Said(NamedTuple):
+    """What one trace says.
+
+    Attributes:
+        history: Whether `before` may repeat earlier turns.
+        spans: Ids of the trace and of its spans, which scores may name.
+    """
+
+    before: Turns
+    after: Turns
+    history: bool
+    trace: str
+    spans: tuple[str, ...]
+    at: float | None
+    error: str
+
+
+def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
+    """The conversation of a session's spans.
+
+    Args:
+        calls: All spans of the session's traces, each once.
+        words: By span, the messages that stood in rows of their own.
+
+    Raises:
+        BadInput: No span has messages, or the traces contradict each other.
+    """
+    traces: dict[str, list[Call]] = {}
+    for call in calls:
+        traces.setdefault(call.trace, []).append(call)
+    candidates = [found for trace in _in_time(traces) if (found := _candidates([_filled(c, words) for c in trace]))]
+    if not candidates:
+        raise BadInput("no span has messages", remedy=WITHOUT_WORDS)
+    thread = _Thread()
+    for index, choice in enumerate(candidates):
+        if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
+            thread.add(said)
+    facts = gathered([call.facts for call in calls])
+    errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
+    places: dict[str, int | None] = {span: None for call in calls for span in (call.trace, call.span)}
+    return Built(tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates)))
+
+
+WITHOUT_WORDS = (
+    "turn the capture of messages on where the traces are recorded, for example with "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, and export again"
+)
+
+
+def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
+    """Traces by their first span's time, each one's spans likewise; equal times in the file's order."""
+
+    def start(call: Call) -> float:
+        return call.at or 0
+
+    groups = [sorted(calls, key=start) for calls in traces.values()]
+    if len(groups) > 1 and start(groups[0][0]) > start(groups[-1][0]):
+        groups.reverse()
+    return sorted(groups, key=lambda calls: start(calls[0]))
+
+
+def _filled(call: Call, words: Mapping[str, Words]) -> Call:
+    """The span with the messages that stand in rows of their own, where it has none itself."""
+    found = words.get(call.span)
+    if found is None:
+        return call
+    return call._replace(
+        before=call.before if call.before else found.before,
+        after=call.after or found.after or None,
+        model=True,
+        history=True,
+    )
+
+
+def _candidates(trace: Sequence[Call]) -> list[Said]:
+    """What a trace may have said: its root's words, else those of its model calls of least depth."""
+    spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
+    parents = {call.span: call.parent for call in trace}
+    depths = {call.span: _depth(call.span, parents) for call in trace}
+    readable = [call for call in trace if call.before and (call.after or call.error)]
+    roots = [call for call in readable if depths[call.span] == 0]
+    calls = [call for call in readable if call.model] or readable
+    if roots and not all(call.model for call in roots):
+        plain = [call for call in roots if not call.model]
+        return [_told_fully(_said(plain[-1], spans), [_said(call, spans) for call in calls if call.model])]
+    least = min((depths[call.span] for call in calls), default=0)
+    return [_said(call, spans) for call in calls if depths[call.span] == least]
+
+
+def _depth(span: str, parents: Mapping[str, str | None]) -> int:
+    """How many spans are around one, those that aren't in the file counted as one; a circle ends where it closes."""
+    depth, seen = 0, {span}
+    parent = parents[span]
+    if parent and parent not in parents:
+        return 1
+    while parent in parents and parent not in seen:
+        seen.add(parent)
+        depth, parent = depth + 1, parents[parent]
+    return depth
+
+
+def _said(call: Call, spans: tuple[str, ...]) -> Said:
+    before, after = call.before or (), call.after or ()
+    if after[: len(before)] == before and len(after) > len(before):
+        after = after[len(before) :]
+    elif before and core(after)[: len(core(before))] == core(before) and len(core(after)) > len(core(before)):
+        before, after = _last_said(before, after)
+    error = "" if core(after) else call.error
+    return Said(before, after or ((FAILED,) if call.error else ()), call.history, call.trace, spans, call.at, error)
+
+
+def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:
+    """An output that repeats the whole history, as graphs give it, parted where the input ends."""
+    asked, index, left = core(before), 0, len(core(before))
+    while left and index < len(after):
+        left -= len(core(after[index : index + 1]))
+        index += 1
+    system = tuple(turn for turn in before if turn.role == "system") if asked else ()
+    return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
+
+
+def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
+    """A root's plain turn with the tool calls that led to its answer, from a model call that ends in the same words."""
+    if said.history or not said.after:
+        return said
+    for call in reversed(calls):
+        asked = max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=None)
+        if asked is None or core(call.after) != core(said.after) or not core(said.before):
+            continue
+        if core(call.before[asked : asked + 1])[0][1].startswith(core(said.before)[-1][1]):
+            return said._replace(before=call.before[asked:])
+    return said
+
+
+def core(turns: Iterable[Turn]) -> Core:
+    """Who said what, without system turns, tools and spaces at the ends: what two tellings of one talk share."""
+    found = []
+    for turn in turns:
+        if turn.role in ("user", "assistant"):
+            lines = [line for line in turn.content.splitlines() if not line.startswith("[tool call: ")]
+            if (text := "\n".join(lines).strip()) and turn != FAILED:
+                found.append((turn.role, text))
+    return tuple(found)
+
+
+def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread) -> Said | None:
+    """The one of a trace's calls that is the talk's: its answer comes back later, or it ends the session.
+
+    None where the trace only invents a title or sums up.
+    """
+    if not choice[-1].history or not _repeats(later):
+        continuing = [said for said in choice if thread.continues(said)]
+        return (continuing or list(choice))[-1]
+    said_again = {line for said in (s for trace in later for s in trace) for line in core(said.before)}
+    back = [said for said in choice if said.error or set(core(said.after)) & said_again]
+    return back[-1] if back else None
+
+
+def _repeats(later: Sequence[Sequence[Said]]) -> bool:
+    """Whether any later trace tells a history, in which an earlier answer would come back."""
+    return any(role == "assistant" for trace in later for said in trace for role, _ in core(said.before))
+
+
+class _Thread:
+    """The turns of a session as they grow, trace by trace."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.places: dict[str, int | None] = {}
+        self._ways: Counter[str] = Counter()
+
+    def continues(self, said: Said) -> bool:
+        """Whether a trace tells the talk so far, and goes on."""
+        told = core(self.turns)
+        return core(said.before)[: len(told)] == told
+
+    def way(self, traces: int) -> str:
+        if traces == 1:
+            return "one trace"
+        return "traces that repeat the history" if self._ways["history"] else "traces strung together"
+
+    def add(self, said: Said) -> None:
+        """Goes on with a trace.
+
+        (i) A history that begins with the talk so far, or differs from it at a turn that was edited, is followed;
+        (ii) a turn of its own is strung on; (iii) a history that was cut at its beginning is joined where it overlaps;
+        (iv) anything else contradicts.
+
+        Raises:
+            BadInput: (iv).
+        """
+        told, heard = core(self.turns), core(said.before)
+        own = not said.history or not any(role == "assistant" for role, _ in heard)
+        shared = _shared(told, heard)
+        if not told or shared == len(told) or (shared and not own):
+            self._follow(said, shared, edited=bool(told) and shared < len(told))
+        elif own:
+            self._string(said)
+        elif overlap := _overlap(told, heard):
+            self._ways["history"] += 1
+            self._append(said, _after(said.before, overlap))
+        else:
+            raise BadInput("its traces contradict each other", remedy="give each conversation a session id of its own")
+
+    def _follow(self, said: Said, shared: int, *, edited: bool) -> None:
+        if self.turns:
+            self._ways["history"] += 1
+        failed = bool(self.turns) and self.turns[-1] == FAILED
+        if failed and not edited and FAILED not in said.before:
+            said = said._replace(before=(*self.turns, *_after(said.before, shared)))
+        moved: dict[str, int | None] = {}
+        for span, place in self.places.items():
+            count = None if place is None else self._core_count(place)
+            moved[span] = None if count is None or (edited and count > shared) else _index(said.before, count)
+        self.places, self.turns = moved, []
+        self._append(said, said.before)
+
+    def _core_count(self, place: int) -> int:
+        return len(core(self.turns[: place + 1]))
+
+    def _string(self, said: Said) -> None:
+        self._append(said, tuple(turn for turn in said.before if turn.role != "system" or turn not in self.turns))
+
+    def _append(self, said: Said, before: Turns) -> None:
+        self.turns += [*before, *said.after]
+        self.places.update(dict.fromkeys(said.spans, len(self.turns) - 1))
+
+
+def _shared(told: Core, heard: Core) -> int:
+    """How many lines two tellings begin with alike."""
+    return next((i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b), min(len(told), len(heard)))
+
+
+def _overlap(told: Core, heard: Core) -> int:
+    """The longest end of one telling that the other begins with."""
+    lengths = range(min(len(told), len(heard)), 0, -1)
+    return next((length for length in lengths if told[-length:] == heard[:length]), 0)
+
+
+def _after(turns: Turns, lines: int) -> Turns:
+    """The turns after the first `lines` that say something."""
+    index = _index(turns, lines)
+    return turns if index is None else turns[index + 1 :]
+
+
+def _index(turns: Turns, lines: int) -> int | None:
+    """The index of the turn with which so many lines have been said; None where there are fewer."""
+    said = 0
+    for index, turn in enumerate(turns):
+        said += len(core([turn]))
+        if said >= lines:
+            return index if lines else None
+    return None

@@ -1,0 +1,159 @@
+"""Which score is the thumb, and what several thumbs on one conversation come to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import ScoreKind
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.assembly.pieces import Score
+from pollex.formats.fields import ReadOptions
+from pollex.formats.labels import Verdicts
+from pollex.text import count
+
+NAMES = frozenset(
+    ["userfeedback", "feedback", "userscore", "userrating", "thumb", "thumbs", "thumbsup", "thumbsupdown", "userthumb", "userthumbs", "vote", "uservote", "like", "likes", "reaction", "satisfaction", "usersatisfaction", "helpful", "rating", "csat"]
+)
+"""Names of scores that are a user's thumb, folded to letters."""
+PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])
+OURS = "pollex"
+"""How the names of scores begin that pollex wrote back; they are never thumbs."""
+BOUNDS = "--positive '>=4' --negative '<=2'"
+
+
+class Hung(NamedTuple):
+    """A thumb where it belongs.
+
+    Attributes:
+        place: The index of the turn that it was given for; None for one of the whole conversation.
+    """
+
+    place: int | None
+    label: Label
+    score: Score
+
+
+def folded(name: str) -> str:
+    """A name without case, digits and punctuation, as names are compared."""
+    return re.sub(r"[^a-z]", "", name.casefold())
+
+
+def is_persons(score: Score) -> bool:
+    """Whether a person gave a score, or nobody says who did."""
+    return not score.source or folded(score.source) in PEOPLE
+
+
+def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], list[ScoreKind]]:
+    """The scores that are thumbs, and what other scores there are.
+
+    Raises:
+        WrongUse: Several names may be the thumb's, or a name's values are ratings.
+    """
+    ours = [score for score in scores if not folded(score.name).startswith(OURS)]
+    taken = _named(ours, options.label_field) if options.label_field else _usual(ours)
+    if any(not score.summary for score in taken):
+        taken = [score for score in taken if not score.summary]
+    _require_thumbs(taken, options)
+    kept = set(map(id, taken))
+    kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
+    return taken, [ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())]
+
+
+def _named(scores: Sequence[Score], name: str) -> list[Score]:
+    """The scores of the name that the user gave: people's where there are any."""
+    exact = [score for score in scores if name in (score.name, score.source)]
+    same = exact or [score for score in scores if score.name and folded(score.name) == folded(name)]
+    return [score for score in same if is_persons(score)] or same
+
+
+def _usual(scores: Sequence[Score]) -> list[Score]:
+    people = [score for score in scores if is_persons(score)]
+    named = [score for score in people if folded(score.name) in NAMES]
+    names = Counter(folded(score.name) for score in named)
+    if len(names) > 1:
+        shown = Counter(score.name for score in named)
+        listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
+        most = shown.most_common(1)[0][0]
+        raise WrongUse(f"several scores may be the thumb: {listed}", remedy=f"say which: --label-field {most}")
+    return [score for score in people if not score.name] + named
+
+
+def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
+    """Refuses ratings from 1 to 5 without bounds: 1 would be taken for a thumb up."""
+    if Verdicts.of(options.positive, options.negative).numeric:
+        return
+    stars = [score for score in scores if not score.rating and abs(_star(score.value)) > 1]
+    if stars:
+        what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
+        raise WrongUse(what, remedy=f"give bounds: {BOUNDS}")
+
+
+def _star(value: object) -> float:
+    """A value as the number that it reads as; 0 for words."""
+    try:
+        return float(value) if isinstance(value, int | float | str) else 0.0
+    except ValueError:
+        return 0.0
+
+
+def label_of(score: Score, verdicts: Verdicts) -> Label:
+    """What a score says; nothing for stars without bounds.
+
+    Raises:
+        BadInput: The value isn't a thumb's.
+    """
+    if score.rating and not verdicts.numeric:
+        return Label.NONE
+    return verdicts.label(score.value)
+
+
+def latest(scores: Iterable[Score]) -> list[Score]:
+    """Each person's newest score of one name on one target; those of nobody known as they are."""
+    found: dict[tuple[object, ...], Score] = {}
+    for score in scores:
+        key = (score.target, score.id, score.name, score.person or id(score))
+        known = found.get(key)
+        if known is None or (score.at or 0) >= (known.at or 0):
+            found[key] = score
+    return list(found.values())
+
+
+def agreed(thumbs: Sequence[Hung], how: str | None) -> Label:
+    """The label of a conversation with these thumbs.
+
+    Raises:
+        BadInput: They differ, and nobody said which one counts.
+    """
+    said = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
+    labels = {thumb.label for thumb in said}
+    if len(labels) < 2:
+        return labels.pop() if labels else Label.NONE
+    if how == "worst":
+        return Label.NEGATIVE
+    if how in ("last", "each"):
+        return max(said, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
+    ups = sum(thumb.label is Label.POSITIVE for thumb in said)
+    what = f"{count(len(said), 'thumb', 'thumbs')} that differ: {ups} up, {len(said) - ups} down"
+    raise BadInput(what, remedy="say which counts: --thumbs last, worst, or each (cuts after every thumbed answer)")
+
+
+def _order(place: int | None) -> float:
+    return float("inf") if place is None else place
+
+
+def notes(found: Sequence[ScoreKind]) -> list[str]:
+    """What was taken for the thumb, or which scores there are where nothing was."""
+    taken = Counter[str]()
+    for kind in found:
+        if kind.taken:
+            taken[kind.name] += kind.scores
+    named = [f"labels come from the score {name!r} ({n})" for name, n in sorted(taken.items()) if name]
+    if taken or not found:
+        return named
+    kinds: Mapping[tuple[str, str], int] = {(kind.name, kind.source): kind.scores for kind in found}
+    listed = ", ".join(f"{n} {name!r}" + (f" from {source}" if source else "") for (name, source), n in kinds.items())
+    return [f"no score is known as a user's thumb: there are {listed}; name the right one: --label-field NAME"]

@@ -1,0 +1,103 @@
+"""Conversations from messages: in the order of time, or along one path of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Message
+
+
+class Built(NamedTuple):
+    """A conversation put together.
+
+    Attributes:
+        turns: What was said.
+        places: By the id of a message, span or trace, the index of the last turn that it brought; None for one
+            whose turns were replaced by a later try.
+        errors: What failed, in words.
+        facts: Fields for the metadata.
+        way: How it was put together, for people.
+    """
+
+    turns: tuple[Turn, ...]
+    places: dict[str, int | None]
+    errors: tuple[str, ...]
+    facts: dict[str, Any]
+    way: str
+
+
+def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> Built:
+    """The conversation of some messages.
+
+    Args:
+        messages: In the files' order, each key once.
+        shown: The key of the message that the tool shows last, where it says so.
+        thumbed: Keys of messages with a thumb, the newest last.
+    """
+    tree = any(message.tree for message in messages)
+    path = _path(messages, shown, thumbed) if tree else in_order(messages)
+    turns: list[Turn] = []
+    places: dict[str, int | None] = {message.key: None for message in messages if message.key}
+    for message in path:
+        turns.extend(message.turns)
+        if message.key:
+            places[message.key] = len(turns) - 1 if turns else 0
+    errors = tuple(message.error for message in path if message.error)
+    facts = gathered([message.facts for message in path])
+    return Built(tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order")
+
+
+def in_order(messages: Sequence[Message]) -> list[Message]:
+    """By time; those of the same time in the file's order, or against it where the file has the newest first."""
+    times = [message.at for message in messages if message.at is not None]
+    if len(times) < len(messages):
+        return list(messages)
+    newest_first = bool(times) and times[0] > times[-1]
+    ordered = reversed(messages) if newest_first else messages
+    return sorted(ordered, key=lambda message: message.at or 0)
+
+
+def gathered(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Each field's value where all agree, else the list of its different values."""
+    found: dict[str, list[Any]] = {}
+    for one in facts:
+        for name, value in one.items():
+            if value not in (None, "", [], {}) and value not in (values := found.setdefault(name, [])):
+                values.append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items() if values}
+
+
+def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> list[Message]:
+    """From the first message to the leaf that counts.
+
+    The leaf that the tool shows, unless all thumbs are on other tries: then, and where none is named, the newest
+    leaf below the last thumbed message, else the newest of all.
+    """
+    by_key = {message.key: message for message in messages if message.key}
+    current = _up(by_key, shown)
+    if current and (not thumbed or _keys(current) & set(thumbed)):
+        return current
+    parents = {message.parent for message in messages}
+    leaves = [message for message in in_order(messages) if message.key and message.key not in parents]
+    paths = [_up(by_key, leaf.key) for leaf in leaves]
+    for key in reversed(thumbed):
+        if with_it := [path for path in paths if key in _keys(path)]:
+            return with_it[-1]
+    return current or (paths[-1] if paths else list(messages))
+
+
+def _keys(path: Sequence[Message]) -> set[str | None]:
+    return {message.key for message in path}
+
+
+def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
+    """The messages from the first one down to `key`; a circle ends where it closes."""
+    path: list[Message] = []
+    seen: set[str | None] = set()
+    while key in by_key and key not in seen:
+        seen.add(key)
+        path.append(by_key[key])
+        key = by_key[key].parent
+    return path[::-1]

@@ -1,0 +1,91 @@
+"""Dify: messages as its interface gives them, and the export of feedback."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, required, text
+from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.turns import text_of
+
+CUT = 500
+"""Characters after which the export of feedback cuts an answer, and writes three dots."""
+_THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
+
+
+def _message(fields: Fields) -> Iterator[Piece]:
+    """One exchange; thumbs of the interface are the user's, those of the console say whose they are."""
+    id_, key = required(fields, "conversation_id"), required(fields, "id")
+    error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
+    said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
+    turns = _exchange(fields.get("query"), fields.get("answer"), error, _files(fields.get("message_files")))
+    parent = text(fields.get("parent_message_id"))
+    branched = parent is not None and parent.strip("0-") != ""
+    when = moment(fields.get("created_at"))
+    yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
+    feedbacks = opened(fields.get("feedbacks"))
+    for one in [opened(fields.get("feedback")), *(feedbacks if isinstance(feedbacks, list) else [])]:
+        if isinstance(one, Mapping) and one.get("rating"):
+            source = str(one.get("from_source") or "user")
+            person = text(one.get("from_end_user_id")) or said.get("user")
+            comment = str(one.get("content") or "")
+            yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
+
+
+def _files(files: object) -> list[str]:
+    found = [file for file in files if isinstance(file, Mapping)] if isinstance(files, list) else []
+    return [
+        "[image]" if file.get("type") == "image" else "[file]"
+        for file in found
+        if file.get("belongs_to") != "assistant"
+    ]
+
+
+def _exchange(query: object, answer: object, error: str, files: list[str]) -> tuple[Turn, ...]:
+    words = text_of(_THINKING.sub("", str(answer or "")))
+    asked = Turn(role="user", content="\n".join(filter(None, [text_of(str(query or "")), *files])))
+    if error and not words:
+        return asked, Turn(role="assistant", content="[error]")
+    return (asked, Turn(role="assistant", content=words)) if words else (asked,)
+
+
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    """One exchange only, and its answer may be cut."""
+    id_, key = required(fields, "conversation_id"), required(fields, "message_id")
+    answer = str(fields.get("ai_response") or "")
+    cut = len(answer) >= CUT + 3 and answer.endswith("...")
+    person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_name"))
+    turns = _exchange(fields.get("user_query"), answer, "", [])
+    yield Message(id_, key, turns, moment(fields.get("message_date")), facts=facts(user=person, answer_cut=cut or None))
+    yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
+    source = str(fields.get("feedback_source") or "user")
+    value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
+    comment, when = str(fields.get("feedback_comment") or ""), moment(fields.get("feedback_date"))
+    yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
+
+
+EXPORTS = (
+    Export(
+        name="Dify messages",
+        signs=(("conversation_id", "query", "answer", "id"),),
+        read=_message,
+        example=(
+            {"id": "1", "conversation_id": "a", "query": "Hello", "answer": "Good day", "feedback": {"rating": "like"}},
+        ),
+    ),
+    Export(
+        name="Dify feedback export",
+        signs=(("feedback_rating", "user_query", "ai_response", "message_id"),),
+        read=_feedback,
+        example=(
+            {
+                "feedback_id": "1", "conversation_id": "a", "message_id": "1", "user_query": "Hello",
+                "ai_response": "Good day", "feedback_rating": "👍", "feedback_rating_raw": "like",
+                "feedback_source": "user",
+            },
+        ),
+    ),
+)

@@ -1,0 +1,95 @@
+"""What an export format of a tool is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Piece
+
+Fields = Mapping[str, Any]
+
+
+class WrongFile(BadInput):
+    """A file of a format from which nothing can be learned; what to export in its place is the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One export format, told by its keys.
+
+    Attributes:
+        name: For people: the tool and what the file holds.
+        signs: Sets of keys, each of which marks the format; a dot leads into an object.
+        read: The pieces of a row; raises `BadInput` for one that can't be read.
+        example: Rows that make one conversation, labelled positive, with the turns "Hello" and "Good day".
+        also: What has to hold besides the keys.
+    """
+
+    name: str
+    signs: tuple[tuple[str, ...], ...]
+    read: Callable[[Fields], Iterable[Piece]]
+    example: tuple[dict[str, Any], ...] = ()
+    also: Callable[[Fields], bool] = field(default=lambda _: True)
+
+    def recognises(self, fields: Fields) -> bool:
+        """Whether a row has the keys of this format."""
+        return any(all(has(fields, key) for key in sign) for sign in self.signs) and self.also(fields)
+
+    def missing(self, fields: Fields) -> tuple[float, list[str]]:
+        """The share of the keys that a row has, and those that it lacks, by the set that fits best."""
+        best = max(self.signs, key=lambda sign: sum(has(fields, key) for key in sign) / len(sign))
+        lacking = [key for key in best if not has(fields, key)]
+        return 1 - len(lacking) / len(best), lacking
+
+
+def has(fields: Fields, path: str) -> bool:
+    """Whether a row has a key, or the path of keys that it names."""
+    if path in fields:
+        return True
+    if "." not in path:
+        return False
+    outer, _, inner = path.partition(".")
+    value = fields.get(outer)
+    return isinstance(value, Mapping) and has(value, inner)
+
+
+def at(fields: object, path: str) -> Any:
+    """The value under a path with dots; None where there is none."""
+    value: Any = fields
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def text(value: object) -> str | None:
+    """An id or a name as text; None for nothing, for lists and for objects."""
+    if isinstance(value, Mapping):
+        value = value.get("$oid")
+    if value is None or isinstance(value, list | dict | bool):
+        return None
+    return str(value).strip() or None
+
+
+def required(fields: Fields, name: str, *others: str) -> str:
+    """The text under one of some names.
+
+    Raises:
+        BadInput: None of them has any.
+    """
+    for one in (name, *others):
+        if found := text(at(fields, one)):
+            return found
+    raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
+
+
+def facts(**found: Any) -> dict[str, Any]:
+    """Fields for a conversation's metadata, without the empty ones."""
+    return {name: value for name, value in found.items() if value not in (None, "", [], {})}
+
+
+def truth(value: object) -> bool:
+    """A flag as JSON, SQL and CSV write it."""
+    return str(value).strip().casefold() in ("true", "1", "1.0", "t", "yes")

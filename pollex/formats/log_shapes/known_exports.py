@@ -1,0 +1,61 @@
+"""The export formats that are known, one module a tool; a new module with `EXPORTS` is all that a new one takes."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pollex.formats.log_shapes.exports import Export
+
+NEAR = 0.6
+"""The share of a format's keys from which on a row that lacks the others is said to look like it."""
+
+
+def _found() -> tuple[Export, ...]:
+    modules = sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    inside = (import_module(f"{__package__}.{name}") for name in modules if name != Path(__file__).stem)
+    return tuple(export for module in inside for export in getattr(module, "EXPORTS", ()))
+
+
+EXPORTS = _found()
+
+
+def export_of(fields: Mapping[str, Any]) -> Export | None:
+    """The format whose keys a row has, that with most keys where it has those of several; None for none."""
+    fitting = [export for export in EXPORTS if export.recognises(fields)]
+    return max(fitting, key=lambda export: _weight(export, fields), default=None)
+
+
+def _weight(export: Export, fields: Mapping[str, Any]) -> int:
+    return max(len(sign) for sign in export.signs if Export(export.name, (sign,), export.read).recognises(fields))
+
+
+def respelled(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A row whose keys are a known format's but for case, spaces, `_` and `-`, in that format's spelling; else None."""
+    spelled = {_folded(name): name for name in fields}
+    for export in EXPORTS:
+        for sign in export.signs:
+            tops = [key.split(".")[0] for key in sign]
+            if len(sign) > 1 and all(_folded(top) in spelled for top in tops):
+                wanted = {spelled[_folded(top)]: top for top in tops}
+                row = {wanted.get(name, name): value for name, value in fields.items()}
+                if export.recognises(row):
+                    return row
+    return None
+
+
+def nearest(fields: Mapping[str, Any]) -> str:
+    """The format that a row looks like, and what it lacks; empty where it looks like none."""
+    shares = [(*export.missing(fields), export.name) for export in EXPORTS if export.signs != ((),)]
+    share, lacking, name = max(shares, key=lambda found: (found[0], -len(found[1])))
+    if share < NEAR or not lacking:
+        return ""
+    return f"it looks like {name}, but has no {' and no '.join(lacking)}"
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).casefold()

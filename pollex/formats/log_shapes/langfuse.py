@@ -1,0 +1,182 @@
+"""Langfuse: exports of traces, observations and scores from its pages, its interface and its blob storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, required, text
+from pollex.formats.log_shapes.payloads import answered, asked, opened
+from pollex.formats.log_shapes.spans import silent_kind
+
+_OWN = frozenset(
+    ["id", "timestamp", "name", "userid", "sessionid", "release", "version", "environment", "tags", "bookmarked", "public", "input", "output", "metadata", "comments", "traceid", "tracename", "type", "starttime", "endtime", "completionstarttime", "level", "statusmessage", "parentobservationid", "latency", "latencyms", "observationcount", "totalcost", "usage", "usagedetails", "costdetails", "toolcalls", "tooldefinitions", "toolcallnames", "htmlpath", "projectid", "createdat", "updatedat", "scores", "observations", "model", "modelid", "providedmodelname"]
+)
+
+
+def _name(fields: Fields, camel: str) -> Any:
+    """The value under a name as pages write it, or as the blob storage does."""
+    if camel in fields:
+        return fields[camel]
+    return fields.get("".join(f"_{c.lower()}" if c.isupper() else c for c in camel))
+
+
+def _trace(fields: Fields) -> Iterator[Piece]:
+    """A trace: its own input and output, its observations where they are inside, and its scores."""
+    trace = required(fields, "id")
+    session = text(_name(fields, "sessionId"))
+    yield _call(fields, trace, f"{trace}/trace", None, session, _name(fields, "timestamp"))
+    for observation in opened(fields.get("observations")) or []:
+        if isinstance(observation, Mapping):
+            yield from _observation({"traceId": trace, **observation})
+    yield from _inside(fields, trace)
+
+
+def _download(fields: Fields) -> Iterator[Piece]:
+    """One trace as its page downloads it."""
+    for observation in fields.get("observations") or []:
+        if isinstance(observation, Mapping):
+            yield from _observation(observation)
+    yield from _inside(fields, None)
+
+
+def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
+    """Scores as rows of their own, or as a column a name with a list of values, which has no sources."""
+    scores = opened(fields.get("scores"))
+    for score in scores if isinstance(scores, list) else []:
+        if isinstance(score, Mapping) and "name" in score:
+            yield from _score({"traceId": trace, **score})
+    for name, value in fields.items():
+        listed = opened(value)
+        if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _OWN and trace:
+            values = [one for one in listed if isinstance(one, str | int | float)]
+            yield from (Score("trace", trace, one, name=name, summary=True) for one in values)
+
+
+def _observation(fields: Fields) -> Iterator[Piece]:
+    trace = required(fields, "traceId", "trace_id")
+    parent = text(_name(fields, "parentObservationId"))
+    session, begun = text(_name(fields, "sessionId")), _name(fields, "startTime")
+    yield _call(fields, trace, required(fields, "id"), parent, session, begun)
+    if not parent:
+        yield from _inside({k: v for k, v in fields.items() if k != "scores"}, trace)
+
+
+def _call(fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object) -> Call:
+    kind = str(fields.get("type") or "")
+    silent = silent_kind(kind)
+    before = None if silent else asked(fields.get("input"))
+    after = None if silent else answered(fields.get("output"))
+    failed = str(_name(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
+    said = facts(user=text(_name(fields, "userId")), model=_name(fields, "providedModelName") or fields.get("model"))
+    return Call(
+        *(trace, span, parent, session, moment(begun)),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=kind == "GENERATION",
+        history=bool(before and before.history),
+        error=failed,
+        facts=said,
+    )
+
+
+def _score(fields: Fields) -> Iterator[Score]:
+    """A score; a category's word counts, never the number beside it."""
+    subject = fields.get("subject")
+    kind, value = str(_name(fields, "dataType") or ""), fields.get("value")
+    if kind == "CATEGORICAL":
+        value = _name(fields, "stringValue") or (value if isinstance(value, str) else None)
+    subject = subject if isinstance(subject, Mapping) else {}
+    targets = {
+        "span": text(_name(fields, "observationId")) or _of(subject, "observation"),
+        "trace": text(_name(fields, "traceId")) or _of(subject, "trace"),
+        "conversation": text(_name(fields, "sessionId")) or _of(subject, "session"),
+    }
+    found = [(target, id_) for target, id_ in targets.items() if id_]
+    if value in (None, "") or not found:
+        return
+    target, id_ = found[0]
+    yield Score(
+        *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
+        comment=str(fields.get("comment") or ""),
+        person=text(_name(fields, "authorUserId")) or text(_name(fields, "authorUserName")),
+        at=moment(fields.get("timestamp")),
+    )
+
+
+def _of(subject: Mapping[str, Any], kind: str) -> str | None:
+    return text(subject.get("id")) if subject.get("kind") == kind else None
+
+
+def _sessions(_: Fields) -> Iterator[Piece]:
+    raise WrongFile("Langfuse's export of sessions has no words", remedy="export its traces or observations")
+
+
+def _sent(fields: Fields) -> Iterator[Piece]:
+    """What a program sent to the interface, score by score; uploads of media say nothing."""
+    if str(fields.get("path")).endswith("/scores") and isinstance(body := fields.get("body"), Mapping):
+        yield from _score({"source": "API", **body})
+
+
+_TRACE = {"id": "t", "sessionId": "a", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
+EXPORTS = (
+    Export(
+        name="Langfuse traces",
+        signs=(
+            ("sessionId", "input", "output", "bookmarked", "public"),
+            ("sessionId", "input", "output", "timestamp", "userId"),
+            ("session_id", "input", "output", "timestamp", "bookmarked"),
+        ),
+        also=lambda fields: not fields.keys() & {"traceId", "trace_id"},
+        read=_trace,
+        example=({**_TRACE, "bookmarked": False, "public": False, "comments": [], "user-feedback": [1]},),
+    ),
+    Export(
+        name="Langfuse observations",
+        signs=(
+            ("traceId", "parentObservationId", "type", "startTime"),
+            ("trace_id", "parent_observation_id", "type", "start_time"),
+        ),
+        read=_observation,
+        example=(
+            {
+                "id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "a",
+                "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day", "user-feedback": [1],
+            },
+        ),
+    ),
+    Export(
+        name="Langfuse trace download",
+        signs=(("observations", "scores"),),
+        also=lambda fields: "id" not in fields,
+        read=_download,
+        example=(
+            {
+                "observations": [
+                    {
+                        "id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "a",
+                        "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day",
+                    }
+                ],
+                "scores": [{"id": "s", "traceId": "t", "name": "user-feedback", "value": 1, "source": "API"}],
+            },
+        ),
+    ),
+    Export(
+        name="Langfuse scores",
+        signs=(
+            ("name", "source", "dataType", "value", "traceId"),
+            ("name", "source", "data_type", "string_value", "trace_id"),
+            ("name", "source", "dataType", "value", "subject.kind"),
+            ("name", "source", "dataType", "value", "sessionId"),
+        ),
+        read=_score,
+    ),
+    Export(
+        name="Langfuse sessions",
+        signs=(("countTraces", "sessionDuration"), ("id", "createdAt", "bookmarked", "public", "userIds")),
+        read=_sessions,
+    ),
+    Export(name="requests to Langfuse", signs=(("path", "body"),), read=_sent),
+)

@@ -1,0 +1,103 @@
+"""LibreChat: exported conversations, with or without their branches, and the collection of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, required, text, truth
+from pollex.formats.log_shapes.turns import turns_in
+
+
+def _conversation(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "conversationId")
+    yield Facts(id_, facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
+    for message in _flat(fields.get("messagesTree") or fields.get("messages") or [], None):
+        yield from _message({"conversationId": id_, **message})
+
+
+def _flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
+    """The messages of a tree of children; a list is one already, in which messages name their parents."""
+    waiting = [(message, parent) for message in (messages if isinstance(messages, list) else [])]
+    while waiting:
+        message, above = waiting.pop(0)
+        if isinstance(message, Mapping):
+            yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
+            waiting += [(child, text(message.get("messageId"))) for child in message.get("children") or []]
+
+
+def _message(fields: Fields) -> Iterator[Piece]:
+    id_, key = required(fields, "conversationId"), required(fields, "messageId")
+    said = facts(user=text(fields.get("user")), model=fields.get("model"))
+    parent = text(fields.get("parentMessageId"))
+    when = moment(fields.get("createdAt"))
+    turns, error = _turns(fields)
+    yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=said)
+    feedback = fields.get("feedback")
+    if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
+        yield Facts(id_, facts(reason=_tag(feedback.get("tag"))))
+        comment, person = str(feedback.get("text") or ""), text(fields.get("user"))
+        yield Score("message", key, feedback["rating"], comment=comment, person=person)
+
+
+def _tag(tag: object) -> object:
+    return tag.get("key") if isinstance(tag, Mapping) else tag
+
+
+def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
+    """The words, which stand in `text` or in parts; `sender` is a model's name, so it says nothing of the role."""
+    role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
+    parts = fields.get("content") if isinstance(fields.get("content"), list) else None
+    errors = [
+        str(part.get("error")) for part in parts or [] if isinstance(part, Mapping) and part.get("type") == "error"
+    ]
+    failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
+    if failed:
+        return (Turn(role="assistant", content="[error]"),), failed
+    files = [file for file in fields.get("files") or [] if isinstance(file, Mapping)]
+    seen = ["[image]" if str(file.get("type")).startswith("image") else "[file]" for file in files]
+    words = fields.get("text") or parts or ""
+    content = [words, *seen] if isinstance(words, str) and words else [*parts, *seen] if parts else seen
+    return turns_in({"role": role, "content": content if seen or (parts and not fields.get("text")) else words}), ""
+
+
+def _refuse(_: Fields) -> Iterator[Piece]:
+    raise WrongFile("LibreChat's CSV and text exports have no thumbs", remedy="export the conversation as JSON")
+
+
+_MESSAGES = [
+    {"messageId": "1", "parentMessageId": None, "isCreatedByUser": True, "text": "Hello"},
+    {
+        "messageId": "2", "parentMessageId": "1", "isCreatedByUser": False, "text": "Good day",
+        "feedback": {"rating": "thumbsUp"},
+    },
+]
+EXPORTS = (
+    Export(
+        name="LibreChat conversation",
+        signs=(("conversationId", "messages"), ("conversationId", "messagesTree")),
+        read=_conversation,
+        also=lambda fields: _has_messages(fields),
+        example=({"conversationId": "a", "messages": _MESSAGES},),
+    ),
+    Export(
+        name="LibreChat messages",
+        signs=(("conversationId", "messageId", "isCreatedByUser"),),
+        read=_message,
+        example=tuple({"conversationId": "a", **message} for message in _MESSAGES),
+    ),
+    Export(
+        name="LibreChat CSV",
+        signs=(("sender", "isCreatedByUser", "messageId", "parentMessageId"),),
+        also=lambda fields: "conversationId" not in fields,
+        read=_refuse,
+    ),
+)
+
+
+def _has_messages(fields: Fields) -> bool:
+    messages = fields.get("messagesTree") or fields.get("messages")
+    first = messages[0] if isinstance(messages, list) and messages else None
+    return isinstance(first, Mapping) and "isCreatedByUser" in first

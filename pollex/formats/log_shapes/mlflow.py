@@ -1,0 +1,118 @@
+"""MLflow: traces with their assessments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, required, text
+from pollex.formats.log_shapes.otlp import hexadecimal
+from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.spans import Span, call_of
+
+SESSION, USER = "mlflow.trace.session", "mlflow.trace.user"
+
+
+def _trace(fields: Fields) -> Iterator[Piece]:
+    info = _object(fields.get("info"))
+    trace = required(info, "trace_id", "request_id")
+    metadata = _object(info.get("trace_metadata", info.get("request_metadata")))
+    session, user = text(metadata.get(SESSION)), text(metadata.get(USER))
+    spans = opened(at(fields, "data.spans"))
+    if not isinstance(spans, list):
+        what = "the traces have no spans"
+        raise WrongFile(what, remedy='write whole traces: trace.to_json(), or "mlflow traces search --output json"')
+    begun = info.get("request_time") or info.get("timestamp_ms")
+    for span in spans:
+        if isinstance(span, Mapping):
+            yield _span(span, trace, session, user, begun)
+    yield from _assessments(info, trace)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    found = opened(value)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object) -> Call:
+    """A span; its time is the trace's where it is the root, since spans are in other units in older versions."""
+    parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
+    have = {name: opened(value) for name, value in _object(span.get("attributes")).items()}
+    status = _object(span.get("status")) or {"code": span.get("status_code")}
+    failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
+    error = str(status.get("message") or "failed") if failed else ""
+    when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
+    span_id = hexadecimal(span.get("span_id")) or trace
+    call = call_of(Span(trace, span_id, parent, when, have, error))
+    return call._replace(session=session, facts=facts(user=user, **call.facts))
+
+
+def _assessments(info: Fields, trace: str) -> Iterator[Score]:
+    for one in opened(info.get("assessments")) or []:
+        if not isinstance(one, Mapping) or one.get("valid") is False:
+            continue
+        feedback = _object(one.get("feedback"))
+        value = feedback.get("value")
+        if value is None:
+            continue
+        source = _object(one.get("source"))
+        session = text(_object(one.get("metadata")).get(SESSION))
+        target = ("conversation", session) if session else ("trace", trace)
+        yield Score(
+            *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]
+            source=str(source.get("source_type") or ""),
+            comment=str(one.get("rationale") or ""),
+            person=text(source.get("source_id")),
+            at=moment(one.get("last_update_time")),
+        )
+
+
+def _row(fields: Fields) -> Iterator[Piece]:
+    """A row of the data frame, which holds the trace as JSON text."""
+    trace = opened(fields["trace"])
+    if not isinstance(trace, Mapping):
+        what = "the cells hold Python's writing of the traces, not JSON"
+        raise WrongFile(what, remedy="write them with trace.to_json(), one trace a line")
+    yield from _trace(trace)
+
+
+def _python(_: Fields) -> Iterator[Piece]:
+    what = "the CSV of search_traces() holds Python's writing of objects, not JSON"
+    raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
+
+
+def _is_python(fields: Fields) -> bool:
+    return str(fields.get("spans")).lstrip().startswith("[{'") or str(fields.get("assessments")).lstrip().startswith(
+        "[{'"
+    )
+
+
+def _is_frame(fields: Fields) -> bool:
+    return not isinstance(fields.get("spans"), str) or not _is_python(fields)
+
+
+def _example() -> dict[str, Any]:
+    attributes = {"mlflow.spanInputs": '{"question": "Hello"}', "mlflow.spanOutputs": '"Good day"'}
+    thumb = {"assessment_name": "user_feedback", "source": {"source_type": "HUMAN"}, "feedback": {"value": True}}
+    return {
+        "info": {"trace_id": "t", "trace_metadata": {SESSION: "a"}, "assessments": [thumb]},
+        "data": {"spans": [{"span_id": "s", "parent_span_id": None, "attributes": attributes}]},
+    }
+
+
+EXPORTS = (
+    Export(
+        name="MLflow traces",
+        signs=(("info.trace_id", "data"), ("info.trace_metadata",), ("info.request_id", "data")),
+        read=_trace,
+        example=(_example(),),
+    ),
+    Export(
+        name="MLflow data frame",
+        signs=(("trace_id", "trace", "trace_metadata", "spans"), ("trace_id", "trace", "state")),
+        also=_is_frame,
+        read=_row,
+    ),
+    Export(name="MLflow CSV", signs=(("trace_id", "trace_metadata", "spans"),), also=_is_python, read=_python),
+)

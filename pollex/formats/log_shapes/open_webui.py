@@ -1,0 +1,149 @@
+"""Open WebUI: exported feedback, which holds the chat as it was when it was rated, and exported chats."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, required, text
+from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.turns import role_of, text_of, written
+
+_DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
+_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+
+
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    """The chat of a snapshot, and the thumb."""
+    chat = opened(at(fields, "snapshot.chat"))
+    data, meta = opened(fields.get("data")) or {}, opened(fields.get("meta")) or {}
+    id_, person = required(meta, "chat_id"), text(fields.get("user_id"))
+    compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
+    if isinstance(chat, Mapping):
+        yield from _chat_of(id_, chat, person, annotated=False)
+    yield Facts(id_, compared | facts(reason=data.get("reason"), tags=data.get("tags")))
+    if data.get("rating") is not None:
+        yield Score(
+            *("message", required(meta, "message_id"), data["rating"]),
+            comment=data.get("comment") or "",
+            person=person,
+            at=moment(fields.get("updated_at", fields.get("created_at"))),
+        )
+
+
+def _chat(fields: Fields) -> Iterator[Piece]:
+    yield from _chat_of(required(fields, "id"), fields, text(fields.get("user_id")), annotated=True)
+
+
+def _chat_of(id_: str, fields: Mapping[str, Any], person: str | None, *, annotated: bool) -> Iterator[Piece]:
+    inner = opened(fields.get("chat"))
+    if not isinstance(inner, Mapping):
+        raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
+    messages = at(inner, "history.messages")
+    if not isinstance(messages, Mapping) or not messages:
+        messages = _in_a_row(inner.get("messages"))
+    models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
+    yield Facts(id_, models, text(at(inner, "history.currentId")))
+    for key, message in messages.items():
+        if isinstance(message, Mapping) and message.get("role") is not None:
+            yield _message(id_, str(key), message)
+            if annotated:
+                yield from _annotation(str(key), message, person)
+
+
+def _in_a_row(messages: object) -> dict[str, Any]:
+    """The shown path alone, as chats without a tree have it."""
+    found: dict[str, Any] = {}
+    before = None
+    for index, message in enumerate(messages if isinstance(messages, list) else []):
+        if isinstance(message, Mapping):
+            key = text(message.get("id")) or str(index)
+            found[key] = {**message, "parentId": before}
+            before = key
+    return found
+
+
+def _message(id_: str, key: str, message: Mapping[str, Any]) -> Message:
+    turns, error = _turns(message)
+    parent = text(message.get("parentId"))
+    return Message(id_, key, turns, moment(message.get("timestamp")), parent, tree=True, error=error)
+
+
+def _turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
+    role, content = role_of(message["role"]), message.get("content")
+    words = content if isinstance(content, str) else text_of(content)
+    turns = list(_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
+    files = [file for file in message.get("files") or [] if isinstance(file, Mapping)]
+    beside = ["[image]" if file.get("type") == "image" else "[file]" for file in files]
+    if beside and turns:
+        turns[-1] = Turn(role=role, content="\n".join(filter(None, [turns[-1].content, *beside])))
+    error = message.get("error")
+    failed = str(error.get("content") or "failed") if isinstance(error, Mapping) else "failed" if error else ""
+    if failed and not any(turn.content.strip() for turn in turns):
+        return (Turn(role="assistant", content="[error]"),), failed
+    return tuple(turns), failed
+
+
+def _told(words: str) -> Iterator[Turn]:
+    """An answer's turns: tool calls and their results stand inside its words."""
+    said, end = "", 0
+    for found in _DETAILS.finditer(words):
+        said += words[end : found.start()]
+        end = found.end()
+        attributes = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(found.group(1))}
+        if attributes.get("type") != "tool_calls":
+            said += "" if attributes.get("type") in ("reasoning", "code_interpreter") else found.group(0)
+            continue
+        called = f"[tool call: {attributes.get('name')}]"
+        yield Turn(role="assistant", content="\n".join(filter(None, [text_of(said.strip()), called])))
+        said = ""
+        if "result" in attributes:
+            yield Turn(role="tool", content=written(opened(attributes["result"])))
+    rest = text_of((said + words[end:]).strip("\n"))
+    if rest or not end:
+        yield Turn(role="assistant", content=rest)
+
+
+def _annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[Score]:
+    """The thumb that a chat's message carries itself, which feedback says again."""
+    annotation = message.get("annotation")
+    if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
+        comment = str(annotation.get("comment") or "")
+        yield Score("message", key, annotation["rating"], comment=comment, person=person, summary=True)
+
+
+_USER = {"id": "m1", "parentId": None, "role": "user", "content": "Hello"}
+_ANSWER = {"id": "m2", "parentId": "m1", "role": "assistant", "content": "Good day"}
+_HISTORY = {"messages": {"m1": _USER, "m2": _ANSWER}, "currentId": "m2"}
+EXPORTS = (
+    Export(
+        name="Open WebUI feedback",
+        signs=(("data", "meta.chat_id", "meta.message_id", "snapshot"), ("data.rating", "meta.chat_id", "snapshot")),
+        read=_feedback,
+        example=(
+            {
+                "data": {"rating": 1},
+                "meta": {"chat_id": "a", "message_id": "m2"},
+                "snapshot": {"chat": {"id": "a", "chat": {"history": _HISTORY}}},
+            },
+        ),
+    ),
+    Export(
+        name="Open WebUI chats",
+        signs=(("chat.history",), ("id", "chat.messages")),
+        read=_chat,
+        example=(
+            {
+                "id": "a",
+                "chat": {
+                    "history": {**_HISTORY, "messages": {"m1": _USER, "m2": {**_ANSWER, "annotation": {"rating": 1}}}}
+                },
+            },
+        ),
+    ),
+)

@@ -1,0 +1,187 @@
+"""OpenTelemetry's spans and logs as JSON, from a collector's file exporter or from Phoenix."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.formats.assembly.pieces import Piece, Score, Words, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, text
+from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.spans import SESSION_NAMES, USER_NAMES, Span, call_of, messages_of, turn_of_event
+
+_HEX = re.compile(r"[0-9a-fA-F]{16,32}")
+_FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR")
+EVALUATION = "gen_ai.evaluation.result"
+DETAILS = "gen_ai.client.inference.operation.details"
+
+
+def _key(fields: Mapping[str, Any], camel: str) -> Any:
+    """A field as JSON of protobuf writes it, or as Python does."""
+    if camel in fields:
+        return fields[camel]
+    return fields.get(re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), camel))
+
+
+def hexadecimal(id_: object) -> str | None:
+    """A span's or trace's id in hexadecimal; some exporters write base64."""
+    if not isinstance(id_, str) or not id_:
+        return None
+    if _HEX.fullmatch(id_):
+        return id_.lower()
+    try:
+        raw = base64.b64decode(id_, validate=True)
+    except (binascii.Error, ValueError):
+        return id_
+    return raw.hex() if len(raw) in (8, 16) else id_
+
+
+def value_of(value: object) -> Any:
+    """What an attribute's value holds."""
+    if not isinstance(value, Mapping):
+        return value
+    for name, inner in value.items():
+        kind = name.replace("_", "").lower()
+        if inner is None:
+            continue
+        if kind == "arrayvalue":
+            return [value_of(one) for one in inner.get("values", [])] if isinstance(inner, Mapping) else []
+        if kind == "kvlistvalue":
+            return attributes_of(inner.get("values")) if isinstance(inner, Mapping) else {}
+        if kind == "intvalue":
+            return int(inner) if str(inner).lstrip("-").isdigit() else inner
+        return inner
+    return None
+
+
+def attributes_of(listed: object) -> dict[str, Any]:
+    """Attributes as one object."""
+    if isinstance(listed, Mapping):
+        return dict(listed)
+    pairs = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    return {str(one["key"]): value_of(one.get("value")) for one in pairs if "key" in one}
+
+
+def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
+    """All objects under lists in lists."""
+    level: list[Any] = [fields]
+    for name in names:
+        level = [one for outer in level if isinstance(outer, Mapping) for one in _key(outer, name) or []]
+    yield from (one for one in level if isinstance(one, Mapping))
+
+
+def _read(fields: Fields) -> Iterator[Piece]:
+    for span in _inside(fields, "resourceSpans", "scopeSpans", "spans"):
+        yield from _span(span)
+    for record in _inside(fields, "resourceLogs", "scopeLogs", "logRecords"):
+        yield from _record(record)
+
+
+def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
+    trace, span = hexadecimal(_key(fields, "traceId")), hexadecimal(_key(fields, "spanId"))
+    if not trace or not span:
+        return
+    status = fields.get("status")
+    status = status if isinstance(status, Mapping) else {}
+    error = str(status.get("message") or "failed") if status.get("code") in _FAILED else ""
+    have = attributes_of(fields.get("attributes"))
+    begun = _key(fields, "startTimeUnixNano")
+    _require_here(have)
+    yield call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
+    for event in fields.get("events") or []:
+        if isinstance(event, Mapping):
+            yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, begun)
+
+
+def _require_here(have: Mapping[str, Any]) -> None:
+    """Refuses spans whose messages were uploaded, so that only their addresses are here."""
+    if any(name.endswith(".messages_ref") for name in have) and "gen_ai.input.messages" not in have:
+        what = "the messages were uploaded elsewhere; the spans have only their addresses"
+        raise WrongFile(what, remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset")
+
+
+def _record(fields: Mapping[str, Any]) -> Iterator[Piece]:
+    have = attributes_of(fields.get("attributes"))
+    name = str(_key(fields, "eventName") or have.get("event.name") or "")
+    trace, span = hexadecimal(_key(fields, "traceId")) or "", hexadecimal(_key(fields, "spanId")) or ""
+    when = _key(fields, "timeUnixNano") or _key(fields, "observedTimeUnixNano")
+    yield from _event(name, trace, span, have, value_of(fields.get("body")), when)
+
+
+def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object) -> Iterator[Piece]:
+    if name == EVALUATION:
+        yield from _score(trace, span, have, when)
+    elif name == DETAILS and (said := messages_of(have)):
+        before, after = said
+        yield Words(trace, span, before.turns if before else (), after.turns if after else (), whole=True)
+    elif name.startswith("gen_ai.") and (turns := turn_of_event(name, _unpacked(body, have))):
+        answer = name == "gen_ai.choice"
+        yield Words(trace, span, () if answer else turns, turns if answer else ())
+
+
+def _unpacked(body: object, have: Mapping[str, Any]) -> object:
+    """What an event says, which stood in attributes before it stood in the body."""
+    found = opened(body)
+    return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
+
+
+def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[Score]:
+    """An evaluation; the label counts, where there is one, since scores have no known scale."""
+    value = have.get("gen_ai.evaluation.score.value")
+    value = have.get("gen_ai.evaluation.score.label") if value is None else value
+    name = str(have.get("gen_ai.evaluation.name") or "evaluation")
+    session = next((text(have[one]) for one in SESSION_NAMES if have.get(one)), None)
+    person = next((text(have[one]) for one in USER_NAMES if have.get(one)), None)
+    comment = str(have.get("gen_ai.evaluation.explanation") or "")
+    if value is None:
+        return
+    if span:
+        yield Score("span", span, value, name, comment=comment, person=person, at=moment(when))
+    elif trace or session:
+        target = ("trace", trace) if trace else ("conversation", session or "")
+        yield Score(*target, value, name, comment=comment, person=person, at=moment(when))  # type: ignore[arg-type]
+
+
+def _attribute(name: str, value: str) -> dict[str, Any]:
+    return {"key": name, "value": {"stringValue": value}}
+
+
+def _example() -> dict[str, Any]:
+    message = '[{"role": "%s", "parts": [{"type": "text", "content": "%s"}]}]'
+    ids = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1"}
+    span = {
+        **ids,
+        "startTimeUnixNano": "1",
+        "attributes": [
+            _attribute("gen_ai.conversation.id", "a"),
+            _attribute("gen_ai.input.messages", message % ("user", "Hello")),
+            _attribute("gen_ai.output.messages", message % ("assistant", "Good day")),
+        ],
+    }
+    names = [_attribute("gen_ai.evaluation.name", "user_feedback"), _attribute("gen_ai.evaluation.score.label", "up")]
+    record = {**ids, "eventName": EVALUATION, "attributes": names}
+    return {
+        "resourceSpans": [{"scopeSpans": [{"spans": [span]}]}],
+        "resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}],
+    }
+
+
+EXPORTS = (
+    Export(
+        name="OpenTelemetry (OTLP JSON)",
+        signs=(("resourceSpans",), ("resourceLogs",), ("resource_spans",), ("resource_logs",)),
+        read=_read,
+        example=(_example(),),
+    ),
+    Export(
+        name="OpenTelemetry span",
+        signs=(
+            ("trace_id", "span_id", "start_time_unix_nano", "attributes"),
+            ("traceId", "spanId", "startTimeUnixNano"),
+        ),
+        read=_span,
+    ),
+)

@@ -1,0 +1,175 @@
+"""What went into a run and what came out of it, in whatever way an application recorded them, as turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import Role, Turn
+from pollex.errors import BadInput
+from pollex.formats.log_shapes.turns import turns_in, turns_of
+from pollex.text import parse_json
+
+HISTORY_NAMES = ("chat_history", "history")
+MESSAGE_NAMES = ("messages", "contents", "input_messages", "inputMessages", "prompt_messages")
+QUESTION_NAMES = ("input", "question", "query", "prompt", "user_input", "user_message", "message", "text", "content")
+ANSWER_NAMES = (
+    *("output", "answer", "response", "result", "completion", "reply", "text", "content", "output_text"),
+    *("message", "final_output"),
+)
+GENERATED_NAMES = ("generations", "choices", "candidates")
+WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
+SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstruction", "system_instructions")
+
+
+class Side(NamedTuple):
+    """What one side of a run said.
+
+    Attributes:
+        history: Whether it was a list of messages and not one text.
+    """
+
+    turns: tuple[Turn, ...]
+    history: bool
+
+
+def opened(value: object) -> Any:
+    """JSON text opened, up to twice, as exports nest it; anything else, and text that isn't JSON, as it is."""
+    for _ in range(2):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            return value
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def asked(value: object) -> Side | None:
+    """What went into a run; None where nothing in it can be read as words or messages."""
+    return _side(value, "user", QUESTION_NAMES)
+
+
+def answered(value: object) -> Side | None:
+    """What came out of a run; likewise."""
+    return _side(value, "assistant", ANSWER_NAMES)
+
+
+def _side(value: object, role: Role, names: Sequence[str]) -> Side | None:
+    try:
+        return _read(opened(value), role, names)
+    except BadInput:
+        return None
+
+
+def _read(value: object, role: Role, names: Sequence[str], depth: int = 0) -> Side | None:
+    if isinstance(value, str):
+        return Side(_said(role, value), False) if value.strip() else None
+    if isinstance(value, list):
+        return _listed(value, role)
+    if isinstance(value, Mapping) and depth < 4:
+        return _object(value, role, names, depth)
+    return None
+
+
+def _said(role: Role, content: object) -> tuple[Turn, ...]:
+    return turns_in({"role": role, "content": content})
+
+
+def _listed(values: list[Any], role: Role) -> Side | None:
+    """A list of messages, a list of lists of them, a list of content parts, or a list with one text."""
+    values = [opened(value) for value in values]
+    while len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    if not values:
+        return None
+    if all(isinstance(value, str) for value in values):
+        return Side(_said(role, values[0]), False) if len(values) == 1 else None
+    objects = [value for value in values if isinstance(value, Mapping)]
+    if len(objects) == len(values) and all(_is_choice(value) for value in objects):
+        return generated(objects)
+    if len(objects) == len(values) and not any(_is_message(value) for value in objects):
+        return Side(_said(role, values), False) if all("type" in value for value in objects) else None
+    return Side(turns_of(values), True)
+
+
+def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int) -> Side | None:
+    if side := _messages(value, role):
+        return side
+    if _is_message(value):
+        return Side(turns_in(value), True)
+    for name in GENERATED_NAMES:
+        if isinstance(value.get(name), list) and (side := generated(value[name])):
+            return side
+    for name in names:
+        if value.get(name) not in (None, "", [], {}):
+            return _read(opened(value[name]), role, names, depth + 1)
+    for name in WRAPPERS:
+        if value.get(name) and (side := _read(opened(value[name]), role, names, depth + 1)):
+            return side
+    texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
+    return Side(_said(role, texts[0]), False) if len(texts) == 1 and len(value) == 1 else None
+
+
+def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
+    """A history in an object: its system prompt, earlier turns, messages, and the question after them."""
+    name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
+    history = next((value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None)
+    if name is None and history is None:
+        return None
+    turns = _system(value)
+    if history:
+        turns += turns_of(history)
+    if name is not None and (side := _listed(_as_list(opened(value[name])), role)):
+        return Side(turns + side.turns, True)
+    if history is not None and name is None:
+        rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
+        side = _object(rest, role, QUESTION_NAMES if role == "user" else ANSWER_NAMES, 3)
+        return Side(turns + (side.turns if side else ()), True)
+    return None
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _system(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """The system prompt that stands beside the messages, as text, as parts, or in an object with parts."""
+    found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
+    if isinstance(found, Mapping):
+        found = found.get("parts", found.get("text", found.get("content")))
+    return turns_in({"role": "system", "content": found}) if isinstance(found, str | list) else ()
+
+
+def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """The system prompt of a request, as a turn; nothing where it has none."""
+    return _system(value)
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    if value.keys() & {"role", "kwargs", "from", "author"} or ("data" in value and "type" in value):
+        return True
+    kind = str(value.get("type"))
+    spoken = ("human", "ai", "system", "tool", "message", "function_call", "function_call_output", "AIMessageChunk")
+    return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
+
+
+def _is_choice(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("message"), Mapping) and bool(value.keys() & {"finish_reason", "index"})
+
+
+def generated(choices: object) -> Side | None:
+    """A model's answer as OpenAI (`choices`), LangChain (`generations`) and Gemini (`candidates`) record it."""
+    first: Any = choices
+    while isinstance(first, list) and first:
+        first = first[0]
+    if not isinstance(first, Mapping):
+        return None
+    if isinstance(content := first.get("content"), Mapping):
+        return Side(turns_in({"role": "assistant", **content}), True)
+    message = first.get("message") or {"role": "assistant", "content": first.get("text", "")}
+    if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
+        message = {"role": "assistant", **message}
+    return Side(turns_in(message), True)

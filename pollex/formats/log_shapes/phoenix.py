@@ -1,0 +1,175 @@
+"""Phoenix (Arize): spans, annotations, turns of sessions and datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, Talk, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, required, text
+from pollex.formats.log_shapes.otlp import hexadecimal
+from pollex.formats.log_shapes.payloads import answered, asked, opened
+from pollex.formats.log_shapes.spans import Span, call_of
+
+ATTRIBUTES = "attributes."
+
+
+def _span(fields: Fields) -> Iterator[Piece]:
+    """A span of the interface, whose names are flat, or of a data frame, whose names are flat in part."""
+    attributes = opened(fields.get("attributes"))
+    have = dict(attributes) if isinstance(attributes, Mapping) else {}
+    have |= {
+        k.removeprefix(ATTRIBUTES): v for k, v in fields.items() if k.startswith(ATTRIBUTES) and v not in (None, "")
+    }
+    trace = hexadecimal(_context(fields, "trace_id")) or required(fields, "context.trace_id")
+    span = hexadecimal(_context(fields, "span_id")) or required(fields, "context.span_id")
+    failed = fields.get("status_code") == "ERROR"
+    error = str(fields.get("status_message") or "failed") if failed else ""
+    parent, kind = text(fields.get("parent_id")), str(fields.get("span_kind") or "")
+    yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
+
+
+def _context(fields: Fields, name: str) -> object:
+    return fields.get(f"context.{name}") or at(fields, f"context.{name}")
+
+
+def _annotation(fields: Fields) -> Iterator[Piece]:
+    """A score of a span, a trace or a session; the label counts where it has no number."""
+    score, label = (_result(fields, name) for name in ("score", "label"))
+    value = score if score not in (None, "") and score == score else label
+    targets = (("span", "span_id"), ("trace", "trace_id"), ("conversation", "session_id"))
+    found = [(target, id_) for target, name in targets if (id_ := text(fields.get(name)))]
+    if value in (None, "") or not found:
+        return
+    target, id_ = found[0]
+    yield Score(
+        *(target, id_, value, required(fields, "name", "annotation_name"), required(fields, "annotator_kind")),  # type: ignore[arg-type]
+        comment=str(_result(fields, "explanation") or ""),
+        person=text(fields.get("user_id")) or text(fields.get("identifier")),
+        at=moment(fields.get("updated_at")),
+    )
+
+
+def _result(fields: Fields, name: str) -> Any:
+    dotted = fields.get(f"result.{name}")
+    return dotted if dotted is not None else at({"result": opened(fields.get("result"))}, f"result.{name}")
+
+
+def _session(fields: Fields) -> Iterator[Piece]:
+    """Turns by their sessions, as the client gives them: one object for all sessions."""
+    for session, turns in fields.items():
+        for turn in turns:
+            root = turn.get("root_span") if isinstance(turn.get("root_span"), Mapping) else {}
+            span = text(at(root, "context.span_id")) or required(turn, "trace_id")
+            before, after = asked(at(turn, "input.value")), answered(at(turn, "output.value"))
+            failed = root.get("status_code") == "ERROR"
+            yield Call(
+                *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
+                before=before.turns if before else None,
+                after=after.turns if after else None,
+                error=str(root.get("status_message") or "failed") if failed else "",
+                facts=facts(user=text((root.get("attributes") or {}).get("user.id"))),
+            )
+
+
+def _are_turns(fields: Fields) -> bool:
+    first = next(iter(fields.values()), None)
+    turn = first[0] if isinstance(first, list) and first else None
+    return isinstance(turn, Mapping) and {"trace_id", "input", "output"} <= turn.keys()
+
+
+def _listing(_: Fields) -> Iterator[Piece]:
+    raise WrongFile(
+        "Phoenix's list of sessions has no words", remedy="export spans: client.spans.get_spans_dataframe()"
+    )
+
+
+def _example_row(fields: Fields) -> Iterator[Piece]:
+    """An example of a dataset, which has lost its session: a conversation of its own, by its span."""
+    before, after = asked(_side(fields, "input")), answered(_side(fields, "output"))
+    id_ = required(fields, "id", "node_id")
+    turns = (before.turns if before else ()) + (after.turns if after else ())
+    yield Talk(id_, turns, facts=facts(session_lost=True, span=text(at(fields, "source.span_id"))))
+    for name, listed in _annotations(fields):
+        for one in listed if isinstance(listed, list) else [listed]:
+            if isinstance(one, Mapping):
+                value = one.get("score") if one.get("score") is not None else one.get("label")
+                kind, comment = str(one.get("annotator_kind") or ""), str(one.get("explanation") or "")
+                person = text(one.get("username")) or text(one.get("user_id"))
+                if value is not None:
+                    yield Score("conversation", id_, value, name, kind, comment=comment, person=person)
+
+
+def _side(fields: Fields, name: str) -> object:
+    if name in fields:
+        return fields[name]
+    prefix = f"{name}."
+    return {
+        k.removeprefix(prefix): opened(v) for k, v in fields.items() if k.startswith(prefix) and v not in (None, "")
+    }
+
+
+def _annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
+    prefix = "metadata.annotations."
+    yield from ((k.removeprefix(prefix), opened(v)) for k, v in fields.items() if k.startswith(prefix))
+    inside = at({"metadata": opened(fields.get("metadata"))}, "metadata.annotations")
+    yield from inside.items() if isinstance(inside, Mapping) else ()
+
+
+def _lost(_: Fields) -> Iterator[Piece]:
+    what = "Phoenix's fine-tuning and evals downloads have neither thumbs nor sessions"
+    raise WrongFile(what, remedy="export the spans and their annotations, or the dataset as CSV")
+
+
+def _is_fine_tuning(fields: Fields) -> bool:
+    """Whether the keys are those of Phoenix's downloads alone, with nothing that could be a label or an id."""
+    return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(fields["messages"], list)
+
+
+_ATTRIBUTES = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
+EXPORTS = (
+    Export(
+        name="Phoenix spans",
+        signs=(("context.trace_id", "context.span_id", "span_kind"), ("context.trace_id", "context.span_id", "name")),
+        read=_span,
+        example=(
+            {
+                "context": {"trace_id": "t", "span_id": "s"},
+                "span_kind": "CHAIN",
+                "name": "turn",
+                "attributes": {**_ATTRIBUTES},
+            },
+        ),
+    ),
+    Export(
+        name="Phoenix annotations",
+        signs=(
+            *(("annotator_kind", "result", name) for name in ("span_id", "trace_id", "session_id")),
+            *(("annotator_kind", "result.score", name) for name in ("span_id", "trace_id", "session_id")),
+            *(("annotator_kind", "result.label", name) for name in ("span_id", "trace_id", "session_id")),
+        ),
+        read=_annotation,
+    ),
+    Export(
+        name="Phoenix turns of sessions",
+        signs=((),),
+        also=_are_turns,
+        read=_session,
+    ),
+    Export(name="Phoenix list of sessions", signs=(("session_id", "traces", "start_time"),), read=_listing),
+    Export(
+        name="Phoenix dataset",
+        signs=(
+            ("input", "output", "metadata.annotations"),
+            ("node_id", "metadata.span_kind"),
+            ("id", "input", "output", "metadata.span_kind"),
+        ),
+        read=_example_row,
+    ),
+    Export(
+        name="Phoenix fine-tuning download",
+        signs=(("messages", "tools"), ("messages", "ideal")),
+        also=_is_fine_tuning,
+        read=_lost,
+    ),
+)

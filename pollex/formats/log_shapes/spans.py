@@ -1,0 +1,218 @@
+"""Attributes of spans in the ways that tracing libraries record messages, as calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Call, moment
+from pollex.formats.log_shapes.exports import facts, text
+from pollex.formats.log_shapes.payloads import Side, answered, asked, opened, system_of
+from pollex.formats.log_shapes.turns import turns_of
+
+SESSION_NAMES = (
+    *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
+    *("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "session_id"),
+)
+USER_NAMES = ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id")
+MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
+KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.spanType", "traceloop.span.kind")
+_SILENT = frozenset(["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"])
+_MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
+_INDEX = re.compile(r"\d+")
+
+
+class Span(NamedTuple):
+    """A span as any exporter writes it.
+
+    Attributes:
+        attributes: Flat, names with dots.
+        error: What failed, in words.
+    """
+
+    trace: str
+    span: str
+    parent: str | None
+    begun: object
+    attributes: Mapping[str, Any]
+    error: str = ""
+    kind: str = ""
+
+
+def silent_kind(kind: str) -> bool:
+    """Whether spans of a kind, such as tools, never say the talk's own words."""
+    return kind.casefold() in _SILENT
+
+
+def call_of(span: Span) -> Call:
+    """The span as a call."""
+    have = span.attributes
+    kind = span.kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
+    operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
+    said = None if silent_kind(kind) or operation == "execute_tool" else messages_of(have)
+    before, after = said or (None, None)
+    return Call(
+        *(span.trace, span.span, span.parent, _first(have, SESSION_NAMES), moment(span.begun)),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=kind.casefold() in _MODELS
+        or operation in _MODELS
+        or (not kind and before is not None and before.history),
+        history=bool(before and before.history),
+        error=span.error,
+        facts=facts(user=_first(have, USER_NAMES), model=_first(have, MODEL_NAMES)),
+    )
+
+
+def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((found for name in names if (found := text(opened(attributes.get(name))))), None)
+
+
+def messages_of(attributes: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """What went into a span and what came out of it, by the first way of recording that it shows."""
+    for way in (_semantic, _openinference, _flat, _langfuse, _mlflow, _plain):
+        try:
+            found = way(attributes)
+        except BadInput:
+            continue
+        if found and (found[0] or found[1]):
+            return found
+    return None
+
+
+def _semantic(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
+    before, after = (opened(have.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
+    if not isinstance(before, list) and not isinstance(after, list):
+        return None
+    system = opened(have.get("gen_ai.system_instructions"))
+    turns = system_of({"system": system}) if system else ()
+    asked_ = Side(turns + turns_of(before or []), True) if before else None
+    return asked_, Side(turns_of(after), True) if after else None
+
+
+def _openinference(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    sides = []
+    for name in ("llm.input_messages", "llm.output_messages"):
+        listed = _listed(have, name)
+        turns = turns_of([_message(one.get("message", one)) for one in listed if isinstance(one, Mapping)])
+        sides.append(Side(turns, True) if turns else None)
+    if sides[0] is None:
+        return None
+    return sides[0], sides[1] or answered(have.get("output.value"))
+
+
+def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
+    """A list of objects under one name, in whole or spread over names with numbers."""
+    if name in have:
+        whole = opened(have[name])
+        return [_nested(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
+    prefix = f"{name}."
+    spread = _nested({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
+    return spread if isinstance(spread, list) else []
+
+
+def _nested(flat: Mapping[str, Any]) -> Any:
+    """Names with dots as objects in objects; objects whose names are all numbers as lists."""
+    tree: dict[str, Any] = {}
+    for name, value in flat.items():
+        *path, last = name.split(".")
+        node = tree
+        for part in path:
+            inner = node.setdefault(part, {})
+            if not isinstance(inner, dict):
+                break
+            node = inner
+        else:
+            node[last] = (
+                [_nested(one) if isinstance(one, Mapping) else one for one in value]
+                if isinstance(value, list)
+                else value
+            )
+    return _lists(tree)
+
+
+def _lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    inner = {name: _lists(value) for name, value in tree.items()}
+    if inner and all(_INDEX.fullmatch(name) for name in inner):
+        return [inner[name] for name in sorted(inner, key=int)]
+    return inner
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message of OpenInference's as OpenAI would write it."""
+    calls = [call.get("tool_call", call) for call in _objects(message.get("tool_calls"))]
+    parts = [_part(part.get("message_content", part)) for part in _objects(message.get("contents"))]
+    content = message.get("content") or parts or None
+    return {"role": message.get("role") or "assistant", "content": content, "tool_calls": calls}
+
+
+def _objects(listed: object) -> list[Mapping[str, Any]]:
+    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+
+
+def _part(content: Mapping[str, Any]) -> dict[str, Any]:
+    if content.get("type", "text") == "text":
+        return {"type": "text", "text": content.get("text") or ""}
+    return {"type": str(content["type"])}
+
+
+def _flat(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """Names with numbers, as Traceloop's and Vercel's libraries wrote them before the conventions."""
+    sides = []
+    for name in ("gen_ai.prompt", "gen_ai.completion"):
+        listed = [one for one in _listed(have, name) if isinstance(one, Mapping)]
+        turns = turns_of([{**one, "content": _content(one.get("content"))} for one in listed if one.get("role")])
+        sides.append(Side(turns, True) if turns else None)
+    return (sides[0], sides[1]) if sides[0] else None
+
+
+def _content(content: object) -> object:
+    """The content, which is JSON text where it was a list of parts."""
+    found = opened(content)
+    return (
+        found
+        if isinstance(found, list) and found and all(isinstance(one, Mapping) and "type" in one for one in found)
+        else content
+    )
+
+
+def _langfuse(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    names = ("langfuse.observation.input", "langfuse.observation.output")
+    before, after = have.get(names[0]), have.get(names[1])
+    return (asked(before), answered(after)) if before is not None or after is not None else None
+
+
+def _mlflow(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    return asked(have.get("mlflow.spanInputs")), answered(have.get("mlflow.spanOutputs"))
+
+
+def _plain(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """OpenInference's and Traceloop's words of spans that are no model's."""
+    for before, after in (
+        ("input.value", "output.value"),
+        ("traceloop.entity.input", "traceloop.entity.output"),
+        ("ai.prompt.messages", "ai.response.text"),
+    ):
+        if have.get(before) is not None:
+            return asked(have[before]), answered(have.get(after))
+    return None
+
+
+def turn_of_event(name: str, body: object) -> tuple[Turn, ...]:
+    """The turn of an event such as `gen_ai.user.message`, one message an event; nothing for other events."""
+    if not isinstance(body, Mapping):
+        return ()
+    if name == "gen_ai.choice":
+        message = body.get("message")
+        found = message if isinstance(message, Mapping) else body
+        return turns_of([{"role": "assistant", "content": None, **found}])
+    role = name.removeprefix("gen_ai.").removesuffix(".message")
+    if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
+        return ()
+    return turns_of([{"role": role, "content": None, **body}])
