@@ -37,7 +37,7 @@ def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
     for number, text in records:
         cells = _cells(source, number, text, delimiter)
         if len(cells) == len(names):
-            yield Row(source, number, dict(zip(names, cells, strict=True)))
+            yield _row(source, number, names, cells)
         else:
             reason = f"{len(cells)} cells where the header has {len(names)}"
             yield BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
@@ -60,9 +60,19 @@ def _records(source: str, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         raise BadInput("a quote is never closed", where=f"{source}:{opened}", remedy='write a quote in a cell as ""')
 
 
+def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | BadRow:
+    """A record under its names; data frames write their index again, or under no name, and the index goes."""
+    fields: dict[str, Any] = {}
+    for name, cell in zip(names, cells, strict=True):
+        if fields.setdefault(name, cell) != cell:
+            return BadRow(source, number, f"two columns named {name!r:.40} differ", "name every column once")
+    fields.pop("", None)
+    return Row(source, number, fields)
+
+
 def _header(source: str, names: list[str]) -> list[str]:
-    if any(not name.strip() for name in names) or len(set(names)) < len(names):
-        raise BadInput("the header has an empty or repeated name", where=f"{source}:1", remedy="name every column once")
+    if any(not name.strip() for name in names[1:]) or len(names) == 1 and not names[0].strip():
+        raise BadInput("the header has an empty name", where=f"{source}:1", remedy="name every column")
     return names
 
 

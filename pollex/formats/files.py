@@ -16,14 +16,15 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, WrongUse
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.json_rows import Row, json_document, json_lines
+from pollex.formats.packed import unpacked
 from pollex.formats.parquet_rows import parquet_rows
 from pollex.text import parse_json
 
 STDIN = "-"
 FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 """What a file's ending promises; `.json` and others are told by their first characters."""
-PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
-"""What packed files begin with; a spreadsheet's is a zip."""
+ENDINGS = (*FORMATS, ".json", ".gz", ".zst", ".zip", ".eval")
+"""Which files of a folder are read."""
 
 
 def find_files(sources: Sequence[str | Path]) -> list[str]:
@@ -47,8 +48,10 @@ def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
         WrongUse: No such encoding.
     """
     try:
-        with _path_of(source) as path:
-            yield from _rows(source, path, encoding)
+        with _path_of(source) as path, tempfile.TemporaryDirectory() as folder:
+            with unpacked(source, path, Path(folder)) as files:
+                for name, inner in files:
+                    yield from _rows(name, inner, encoding)
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
 
@@ -57,7 +60,7 @@ def _expanded(source: str) -> list[str]:
     if source == STDIN or Path(source).is_file():
         return [source]
     if Path(source).is_dir():
-        raise BadInput("a folder, not a file", where=source, remedy=f"name its files: {source.rstrip('/')}/*.jsonl")
+        return _inside(Path(source))
     if Path(source).is_fifo():
         raise BadInput(
             "a pipe, not a file", where=source, remedy="pipe it into standard input, and give - in its place"
@@ -66,6 +69,16 @@ def _expanded(source: str) -> list[str]:
     if not matches:
         raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
     return matches
+
+
+def _inside(folder: Path) -> list[str]:
+    """The files of a folder and of those in it, but for hidden ones."""
+    names = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
+    found = [str(path) for path in names if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    if not found:
+        remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
+        raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
+    return found
 
 
 @contextmanager
@@ -82,7 +95,6 @@ def _path_of(source: str) -> Iterator[Path]:
 
 
 def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
-    _refuse_packed(source, path)
     if _is_parquet(path):
         return parquet_rows(source, path)
     lines = _lines(source, path, encoding)
@@ -92,15 +104,6 @@ def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
     if form == "csv":
         return csv_rows(source, lines)
     return json_document(source, "".join(lines))
-
-
-def _refuse_packed(source: str, path: Path) -> None:
-    with path.open("rb") as file:
-        start = file.read(max(map(len, PACKED)))
-    for begin, packer in PACKED.items():
-        if start.startswith(begin):
-            remedy = "unpack it first; save a spreadsheet as CSV"
-            raise BadInput(f"not text, but packed ({packer})", where=source, remedy=remedy)
 
 
 def _is_parquet(path: Path) -> bool:

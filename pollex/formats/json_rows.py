@@ -8,8 +8,8 @@ a line with two equal keys or nested deeper than `MAX_DEPTH` is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pollex.conversations.logs import BadRow
@@ -18,8 +18,16 @@ from pollex.text import parse_json
 
 ENVELOPES = (
     *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
-    *("spans", "tickets"),
+    *("tickets", "threads"),
 )
+"""Names of lists whose items are rows."""
+PAGE_NAMES = frozenset(
+    ("object", "has_more", "first_id", "last_id", "meta", "next_cursor", "next_page_token", "limit", "page", "size")
+    + ("total", "next", "count", "type", "sortableBy", "export_info", "pages", "total_count")
+)
+"""What stands beside the list in an answer of an interface."""
+ITEM_TYPES = frozenset(("function_call", "function_call_output", "reasoning", "web_search_call", "file_search_call"))
+"""Items beside messages in a conversation of OpenAI's Responses."""
 
 
 def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
@@ -32,7 +40,9 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
         except ValueError as error:
             yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "mend or remove the line")
             continue
-        yield _row(source, number, value)
+        items, beside = items_of(value) if is_page(value) else ([value], {})
+        for item in items:
+            yield _row(source, number, item, beside)
 
 
 def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
@@ -45,29 +55,60 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
         value = parse_json(text)
     except ValueError as error:
         raise BadInput(f"not JSON: {_reason(error)}", where=source, remedy="mend the file, or use JSON lines") from None
-    for number, item in enumerate(_items(value), start=1):
-        yield _row(source, number, item)
+    items, beside = items_of(value)
+    for number, item in enumerate(items, start=1):
+        yield _row(source, number, item, beside)
 
 
-def _items(value: object) -> list[Any]:
+def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
+    """The rows that a JSON value holds, and what stands beside their list in its envelope.
+
+    A list of messages is one conversation, also in the envelope of an interface's answer.
+    """
     if isinstance(value, list):
-        return value
+        return ([{"messages": value}] if _are_messages(value) else value), {}
     if isinstance(value, dict):
-        lists = [name for name in ENVELOPES if isinstance(value.get(name), list)]
+        inner = value["data"] if isinstance(value.get("data"), dict) and "examples" in value["data"] else value
+        lists = [name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner]
         # A single ShareGPT conversation has a list named like an envelope; its items are turns.
-        if len(lists) == 1 and not any(_is_turn(item) for item in value[lists[0]]):
-            items: list[Any] = value[lists[0]]
-            return items
-    return [value]
+        if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
+            items = inner[lists[0]]
+            beside = {name: inner for name, inner in value.items() if name != lists[0]}
+            return ([{**beside, "messages": items}] if _are_messages(items) else items), beside
+    return [value], {}
+
+
+def is_page(value: object) -> bool:
+    """Whether a line of JSON is an interface's answer with a list of many things, and nothing else."""
+    if not isinstance(value, dict) or len(value) < 2:
+        return False
+    lists = [name for name in ENVELOPES if isinstance(value.get(name), list)]
+    return len(lists) == 1 and value.keys() - {lists[0]} <= PAGE_NAMES
+
+
+def _are_messages(items: list[Any]) -> bool:
+    """Whether the items are messages of one conversation: they have roles, and no two an id in common."""
+    if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
+        return False
+    ids = [str(item["id"]) for item in items if item.get("id") is not None]
+    spoken = [item for item in items if "role" in item]
+    return bool(spoken) and len(set(ids)) == len(ids)
+
+
+def _is_message(item: dict[str, Any]) -> bool:
+    owned = {"conversation_id", "conversationId", "session_id", "sessionId", "thread_id", "chatId", "chat_id"}
+    if item.keys() & owned:
+        return False
+    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or item.get("type") in ITEM_TYPES
 
 
 def _is_turn(item: object) -> bool:
     return isinstance(item, dict) and item.keys() >= {"from", "value"}
 
 
-def _row(source: str, number: int, value: object) -> Row | BadRow:
+def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> Row | BadRow:
     if isinstance(value, dict):
-        return Row(source, number, value)
+        return Row(source, number, value, beside)
     return BadRow(source, number, "not a JSON object", "write one object a row, with the conversation's fields")
 
 
@@ -88,8 +129,10 @@ class Row:
         source: The file's name, or `-`.
         line: From 1: the line in JSON lines and CSV, where it begins; the item in a JSON list; the row in Parquet.
         fields: As the file has them.
+        beside: What stands beside the row's list in the envelope of an interface's answer.
     """
 
     source: str
     line: int
     fields: dict[str, Any]
+    beside: Mapping[str, Any] = field(default_factory=dict)

@@ -70,6 +70,8 @@ class Assembler:
             WrongUse: The label may be in two fields, or its value matches both sides.
         """
         for row in rows:
+            if isinstance(row, Row):
+                self._joiner.note_page(row)
             item = row if isinstance(row, BadRow) else self._read(row)
             if item is not None:
                 yield item

@@ -45,11 +45,18 @@ class Joiner:
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
         self._bad: list[BadRow] = []
+        self._pages: set[str] = set()
 
     @property
     def is_empty(self) -> bool:
         """Whether no row was of a format that is joined."""
         return not self.account.formats
+
+    def note_page(self, row: Row) -> None:
+        """Remembers that a file is one page of many."""
+        if row.beside and row.source not in self._pages and _goes_on(row.beside):
+            self._pages.add(row.source)
+            self.notes.append(f"{row.source} is a page of many, and the next isn't in it; give all pages")
 
     def take(self, row: Row, name: str, pieces: Iterable[Piece]) -> None:
         """Keeps what a row of a format holds; the same message or span again only once.
@@ -186,14 +193,14 @@ class Joiner:
 
     def _all(self, sessions: Mapping[str, list[Call]], thumbs: Mapping[str, list[Score]]) -> Iterator[Joined | BadRow]:
         yield from self._bad
-        wordless = 0
+        wordless: list[str] = []
         for id_, messages in self._messages.items():
             thumbed = [score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)]
             built = from_messages(list(messages.values()), self._shown.get(id_), thumbed)
             yield self._joined(id_, built, thumbs)
         for id_, calls in sessions.items():
             if not any(call.before or call.span in self._words for call in calls):
-                wordless += 1
+                wordless.append(id_)
                 continue
             try:
                 yield self._joined(id_, from_calls(calls, self._words), thumbs)
@@ -203,16 +210,24 @@ class Joiner:
         for id_, talks in self._talks.items():
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs)
-        if wordless and wordless == len(sessions) and not self._messages and not self._talks:
+        if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput("no span has messages", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS)
         if wordless:
-            self.notes.append(f"{count(wordless, 'trace has', 'traces have')} no messages, and were left out")
+            rated = sum(id_ in thumbs for id_ in wordless)
+            traces = count(len(wordless), "session has", "sessions have")
+            self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
 
     def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[Score]]) -> Joined:
         self.account.ways[built.way] += 1
         facts = gathered([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
+
+
+def _goes_on(envelope: Mapping[str, Any]) -> bool:
+    meta = envelope.get("meta")
+    cursors = [envelope.get("next_page_token"), envelope.get("next_cursor"), envelope.get("has_more")]
+    return any(cursors) or (isinstance(meta, Mapping) and bool(meta.get("cursor")))
 
 
 def _whole(talk: Talk) -> Built:

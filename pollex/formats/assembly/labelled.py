@@ -71,6 +71,9 @@ class Labeller:
         if n := self._counts["rated turns"]:
             talks = count(n, "conversation holds", "conversations hold")
             found.append(f"{talks} the rated turns alone; export the messages to have all of them")
+        if n := self._counts["alone"]:
+            rows = count(n, "example of a dataset has", "examples of a dataset have")
+            found.append(f"{rows} lost the session, and stand alone; export spans to have whole conversations")
         return found
 
     def _hung(self, joined: Joined, score: Score) -> Hung | None:
@@ -103,6 +106,7 @@ class Labeller:
         facts, options = joined.built.facts, self._options
         self._counts["cut"] += bool(facts.get("answer_cut"))
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
+        self._counts["alone"] += bool(facts.get("session_lost"))
         told = [_record(thumb) for thumb in thumbs]
         comments = [thumb.score.comment for thumb in thumbs if thumb.score.comment]
         beside = {"comment": "\n".join(comments), "thumbs": told, "errors": list(joined.built.errors)}
@@ -131,8 +135,12 @@ class Labeller:
 def _record(thumb: Hung) -> dict[str, Any]:
     score = thumb.score
     told = {
-        "value": score.value, "name": score.name, "source": score.source, "comment": score.comment,
-        "by": score.person, "turn": thumb.place,
+        "value": score.value,
+        "name": score.name,
+        "source": score.source,
+        "comment": score.comment,
+        "by": score.person,
+        "turn": thumb.place,
     }
     return {name: value for name, value in told.items() if value not in (None, "")}
 

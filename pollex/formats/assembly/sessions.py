@@ -101,6 +101,8 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
     readable = [call for call in trace if call.before and (call.after or call.error)]
+    if not readable:
+        readable = [call for call in trace if call.before and depths[call.span] == 0]
     roots = [call for call in readable if depths[call.span] == 0]
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
@@ -129,7 +131,7 @@ def _said(call: Call, spans: tuple[str, ...]) -> Said:
     elif before and core(after)[: len(core(before))] == core(before) and len(core(after)) > len(core(before)):
         before, after = _last_said(before, after)
     error = "" if core(after) else call.error
-    return Said(before, after or ((FAILED,) if call.error else ()), call.history, call.trace, spans, call.at, error)
+    return Said(before, after or (FAILED,), call.history, call.trace, spans, call.at, error)
 
 
 def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:

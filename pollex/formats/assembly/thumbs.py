@@ -16,7 +16,28 @@ from pollex.formats.labels import Verdicts
 from pollex.text import count
 
 NAMES = frozenset(
-    ["userfeedback", "feedback", "userscore", "userrating", "thumb", "thumbs", "thumbsup", "thumbsupdown", "userthumb", "userthumbs", "vote", "uservote", "like", "likes", "reaction", "satisfaction", "usersatisfaction", "helpful", "rating", "csat"]
+    [
+        "userfeedback",
+        "feedback",
+        "userscore",
+        "userrating",
+        "thumb",
+        "thumbs",
+        "thumbsup",
+        "thumbsupdown",
+        "userthumb",
+        "userthumbs",
+        "vote",
+        "uservote",
+        "like",
+        "likes",
+        "reaction",
+        "satisfaction",
+        "usersatisfaction",
+        "helpful",
+        "rating",
+        "csat",
+    ]
 )
 """Names of scores that are a user's thumb, folded to letters."""
 PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])

@@ -58,8 +58,8 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= CUT + 3 and answer.endswith("...")
     person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_name"))
-    turns = _exchange(fields.get("user_query"), answer, "", [])
-    yield Message(id_, key, turns, moment(fields.get("message_date")), facts=facts(user=person, answer_cut=cut or None))
+    turns = _exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
+    yield Message(id_, key, turns, moment(fields.get("message_date")), facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None))
     yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
     source = str(fields.get("feedback_source") or "user")
     value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
@@ -82,8 +82,13 @@ EXPORTS = (
         read=_feedback,
         example=(
             {
-                "feedback_id": "1", "conversation_id": "a", "message_id": "1", "user_query": "Hello",
-                "ai_response": "Good day", "feedback_rating": "👍", "feedback_rating_raw": "like",
+                "feedback_id": "1",
+                "conversation_id": "a",
+                "message_id": "1",
+                "user_query": "Hello",
+                "ai_response": "Good day",
+                "feedback_rating": "👍",
+                "feedback_rating_raw": "like",
                 "feedback_source": "user",
             },
         ),

@@ -11,7 +11,51 @@ from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import silent_kind
 
 _OWN = frozenset(
-    ["id", "timestamp", "name", "userid", "sessionid", "release", "version", "environment", "tags", "bookmarked", "public", "input", "output", "metadata", "comments", "traceid", "tracename", "type", "starttime", "endtime", "completionstarttime", "level", "statusmessage", "parentobservationid", "latency", "latencyms", "observationcount", "totalcost", "usage", "usagedetails", "costdetails", "toolcalls", "tooldefinitions", "toolcallnames", "htmlpath", "projectid", "createdat", "updatedat", "scores", "observations", "model", "modelid", "providedmodelname"]
+    [
+        "id",
+        "timestamp",
+        "name",
+        "userid",
+        "sessionid",
+        "release",
+        "version",
+        "environment",
+        "tags",
+        "bookmarked",
+        "public",
+        "input",
+        "output",
+        "metadata",
+        "comments",
+        "traceid",
+        "tracename",
+        "type",
+        "starttime",
+        "endtime",
+        "completionstarttime",
+        "level",
+        "statusmessage",
+        "parentobservationid",
+        "latency",
+        "latencyms",
+        "observationcount",
+        "totalcost",
+        "usage",
+        "usagedetails",
+        "costdetails",
+        "toolcalls",
+        "tooldefinitions",
+        "toolcallnames",
+        "htmlpath",
+        "projectid",
+        "createdat",
+        "updatedat",
+        "scores",
+        "observations",
+        "model",
+        "modelid",
+        "providedmodelname",
+    ]
 )
 
 
@@ -115,8 +159,11 @@ def _sessions(_: Fields) -> Iterator[Piece]:
 
 def _sent(fields: Fields) -> Iterator[Piece]:
     """What a program sent to the interface, score by score; uploads of media say nothing."""
-    if str(fields.get("path")).endswith("/scores") and isinstance(body := fields.get("body"), Mapping):
-        yield from _score({"source": "API", **body})
+    if str(fields.get("path")).endswith("/scores"):
+        body = fields.get("body")
+        for one in body if isinstance(body, list) else [body]:
+            if isinstance(one, Mapping):
+                yield from _score({"source": "API", **one})
 
 
 _TRACE = {"id": "t", "sessionId": "a", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
@@ -141,8 +188,15 @@ EXPORTS = (
         read=_observation,
         example=(
             {
-                "id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "a",
-                "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day", "user-feedback": [1],
+                "id": "o",
+                "traceId": "t",
+                "parentObservationId": None,
+                "type": "SPAN",
+                "sessionId": "a",
+                "startTime": "2026-01-01T00:00:00Z",
+                "input": "Hello",
+                "output": "Good day",
+                "user-feedback": [1],
             },
         ),
     ),
@@ -155,8 +209,14 @@ EXPORTS = (
             {
                 "observations": [
                     {
-                        "id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "a",
-                        "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day",
+                        "id": "o",
+                        "traceId": "t",
+                        "parentObservationId": None,
+                        "type": "SPAN",
+                        "sessionId": "a",
+                        "startTime": "2026-01-01T00:00:00Z",
+                        "input": "Hello",
+                        "output": "Good day",
                     }
                 ],
                 "scores": [{"id": "s", "traceId": "t", "name": "user-feedback", "value": 1, "source": "API"}],

@@ -70,7 +70,10 @@ def _refuse(_: Fields) -> Iterator[Piece]:
 _MESSAGES = [
     {"messageId": "1", "parentMessageId": None, "isCreatedByUser": True, "text": "Hello"},
     {
-        "messageId": "2", "parentMessageId": "1", "isCreatedByUser": False, "text": "Good day",
+        "messageId": "2",
+        "parentMessageId": "1",
+        "isCreatedByUser": False,
+        "text": "Good day",
         "feedback": {"rating": "thumbsUp"},
     },
 ]

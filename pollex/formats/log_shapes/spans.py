@@ -20,7 +20,9 @@ SESSION_NAMES = (
 USER_NAMES = ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id")
 MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
 KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.spanType", "traceloop.span.kind")
-_SILENT = frozenset(["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"])
+_SILENT = frozenset(
+    ["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"]
+)
 _MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
 _INDEX = re.compile(r"\d+")
 

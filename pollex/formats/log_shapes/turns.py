@@ -31,10 +31,39 @@ KIND_NAMES = ("type", "kind", "event")
 
 _TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
-    ["thinking", "redacted_thinking", "reasoning", "reasoning_content", "think", "thought", "step-start", "step-finish", "source", "citation", "citations", "agent_update", "status", "profile", "web_search_call", "file_search_call", "summary_text"]
+    [
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_content",
+        "think",
+        "thought",
+        "step-start",
+        "step-finish",
+        "source",
+        "citation",
+        "citations",
+        "agent_update",
+        "status",
+        "profile",
+        "web_search_call",
+        "file_search_call",
+        "summary_text",
+    ]
 )
 _CALLS = frozenset(
-    ["tool_use", "tool_call", "tool-call", "function_call", "functionCall", "server_tool_use", "mcp_call", "custom_tool_call", "computer_call", "local_shell_call"]
+    [
+        "tool_use",
+        "tool_call",
+        "tool-call",
+        "function_call",
+        "functionCall",
+        "server_tool_use",
+        "mcp_call",
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+    ]
 )
 _RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse"])
 _KINDS = {
@@ -177,7 +206,14 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _ITEMS = frozenset(
-    ["function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "web_search_call"]
+    [
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "reasoning",
+        "web_search_call",
+    ]
 )
 """Items of OpenAI's Responses that are no messages."""
 
