@@ -95,7 +95,10 @@ ONLY: dict[str, tuple[str, ...]] = {
 RATED_TURN = ", ".join(f"shop-00{n}:words" for n in range(1, 6))
 LOST: dict[str, tuple[str, str]] = {
     "otel/openai-v2-2.4b0/span-and-event.otlp.jsonl": ("shop-003:words", "the words of a message with an image"),
-    "otel/traceloop-openai-0.40.14/attributes.otlp.jsonl": ("shop-003:unknown, shop-003:absent", "the prompts of a call with an image"),
+    "otel/traceloop-openai-0.40.14/attributes.otlp.jsonl": (
+        "shop-003:unknown, shop-003:absent",
+        "the prompts of a call with an image",
+    ),
     "otel/traceloop-openai-0.62.4/attributes.otlp.jsonl": ("shop-003:absent", "the messages of a call with an image"),
     "rest-spans-otlpv1.json": ("shop-003:words", "cut to 14 spans"),
     "dify/feedback-export.csv": (RATED_TURN, "the rated exchange alone"),

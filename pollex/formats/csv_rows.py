@@ -71,7 +71,7 @@ def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | 
 
 
 def _header(source: str, names: list[str]) -> list[str]:
-    if any(not name.strip() for name in names[1:]) or len(names) == 1 and not names[0].strip():
+    if any(not name.strip() for name in names[1:]) or (len(names) == 1 and not names[0].strip()):
         raise BadInput("the header has an empty name", where=f"{source}:1", remedy="name every column")
     return names
 

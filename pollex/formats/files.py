@@ -48,10 +48,13 @@ def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
         WrongUse: No such encoding.
     """
     try:
-        with _path_of(source) as path, tempfile.TemporaryDirectory() as folder:
-            with unpacked(source, path, Path(folder)) as files:
-                for name, inner in files:
-                    yield from _rows(name, inner, encoding)
+        with (
+            _path_of(source) as path,
+            tempfile.TemporaryDirectory() as folder,
+            unpacked(source, path, Path(folder)) as files,
+        ):
+            for name, inner in files:
+                yield from _rows(name, inner, encoding)
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
 

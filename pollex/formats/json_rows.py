@@ -22,8 +22,26 @@ ENVELOPES = (
 )
 """Names of lists whose items are rows."""
 PAGE_NAMES = frozenset(
-    ("object", "has_more", "first_id", "last_id", "meta", "next_cursor", "next_page_token", "limit", "page", "size")
-    + ("total", "next", "count", "type", "sortableBy", "export_info", "pages", "total_count")
+    (
+        "object",
+        "has_more",
+        "first_id",
+        "last_id",
+        "meta",
+        "next_cursor",
+        "next_page_token",
+        "limit",
+        "page",
+        "size",
+        "total",
+        "next",
+        "count",
+        "type",
+        "sortableBy",
+        "export_info",
+        "pages",
+        "total_count",
+    )
 )
 """What stands beside the list in an answer of an interface."""
 ITEM_TYPES = frozenset(("function_call", "function_call_output", "reasoning", "web_search_call", "file_search_call"))

@@ -24,8 +24,23 @@ NEGATIVE = """
     unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:
 """
 MISSING = frozenset(
-    ["", "none", "null", "nil", "na", "n/a", "-", "?", "unknown", "unrated", "unlabelled", "unlabeled"]
-    + ["offered", "unoffered", "unscored"]
+    [
+        "",
+        "none",
+        "null",
+        "nil",
+        "na",
+        "n/a",
+        "-",
+        "?",
+        "unknown",
+        "unrated",
+        "unlabelled",
+        "unlabeled",
+        "offered",
+        "unoffered",
+        "unscored",
+    ]
 )
 """What stands for no label at all. `nan` isn't among them: it is a computation that went wrong."""
 

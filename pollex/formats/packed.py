@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import shutil
+import io
 import sqlite3
 import struct
 import zipfile
@@ -59,23 +59,35 @@ def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
     return inner
 
 
-def _copy_zstandard(source: str, raw: IO[bytes], inner: Path) -> None:
+def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> None:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
+    frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
     try:
-        with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as packed:
-            _copy(source, packed, inner)
+        with inner.open("wb") as file:
+            while chunk := raw.read(1 << 20):
+                while chunk:
+                    file.write(frame.decompress(chunk))
+                    _require_small(source, file.tell())
+                    begun, chunk = not frame.eof, frame.unused_data
+                    frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
     except zstandard.ZstdError as error:
         raise BadInput(f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again") from None
+    if begun:
+        raise BadInput("can't be unpacked: it ends too early", where=source, remedy="pack or copy the file again")
 
 
-def _copy(source: str, packed: object, inner: Path) -> None:
+def _copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
     """Writes what is unpacked, up to the limit."""
     with inner.open("wb") as file:
-        while chunk := packed.read(1 << 20):  # type: ignore[attr-defined]
+        while chunk := packed.read(1 << 20):
             file.write(chunk)
-            if file.tell() > LIMIT:
-                raise BadInput("unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts")
+            _require_small(source, file.tell())
+
+
+def _require_small(source: str, size: int) -> None:
+    if size > LIMIT:
+        raise BadInput("unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts")
 
 
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -108,17 +120,14 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
     raw.seek(info.header_offset)
     name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
     raw.seek(info.header_offset + _LOCAL_HEADER.size + name + extra)
-    whole = inner.with_suffix(".zst")
-    with whole.open("wb") as file:
-        shutil.copyfileobj(_Part(raw, info.compress_size), file)
-    with whole.open("rb") as part:
-        _copy_zstandard(source, part, inner)
+    _copy_zstandard(source, _Part(raw, info.compress_size), inner)
 
 
-class _Part:
+class _Part(io.RawIOBase):
     """The next bytes of a file, and no more."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
+        super().__init__()
         self._file, self._left = file, size
 
     def read(self, size: int = -1) -> bytes:

@@ -127,7 +127,7 @@ class Tally:
             have = count(nameless, "conversation has", "conversations have")
             yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
         if self._counts["skipped"]:
-            rows = count(self._counts["skipped"], "row is an inner step", "rows are inner steps")
+            rows = count(self._counts["skipped"], "row or span is an inner step", "rows or spans are inner steps")
             yield f"{rows} of a trace, and left out"
         yield from _lookalikes(self._entries)
 

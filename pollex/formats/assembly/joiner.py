@@ -34,6 +34,7 @@ class Joiner:
     def __init__(self, options: ReadOptions) -> None:
         self.account = Account()
         self.notes: list[str] = []
+        self.steps = 0
         self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
         self._calls: dict[tuple[str, str], Call] = {}
@@ -199,7 +200,8 @@ class Joiner:
             built = from_messages(list(messages.values()), self._shown.get(id_), thumbed)
             yield self._joined(id_, built, thumbs)
         for id_, calls in sessions.items():
-            if not any(call.before or call.span in self._words for call in calls):
+            self.steps += len(calls) - len({call.trace for call in calls})
+            if not any(call.before or call.after or call.span in self._words for call in calls):
                 wordless.append(id_)
                 continue
             try:

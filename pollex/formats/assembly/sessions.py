@@ -65,8 +65,8 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
 
 
 WITHOUT_WORDS = (
-    "turn the capture of messages on where the traces are recorded, for example with "
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, and export again"
+    "turn the capture of messages on where the traces are recorded (OpenTelemetry: "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true), and export again"
 )
 
 
@@ -100,7 +100,7 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
-    readable = [call for call in trace if call.before and (call.after or call.error)]
+    readable = [call for call in trace if _is_whole(call)]
     if not readable:
         readable = [call for call in trace if call.before and depths[call.span] == 0]
     roots = [call for call in readable if depths[call.span] == 0]
@@ -112,13 +112,20 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     return [_said(call, spans) for call in calls if depths[call.span] == least]
 
 
+def _is_whole(call: Call) -> bool:
+    """Whether both sides can be read, on one of which the whole talk may stand."""
+    if call.before:
+        return bool(call.after or call.error) or call.before[-1].role == "assistant"
+    return call.after is not None and any(turn.role == "user" for turn in call.after)
+
+
 def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     """How many spans are around one, those that aren't in the file counted as one; a circle ends where it closes."""
     depth, seen = 0, {span}
     parent = parents[span]
     if parent and parent not in parents:
         return 1
-    while parent in parents and parent not in seen:
+    while parent is not None and parent in parents and parent not in seen:
         seen.add(parent)
         depth, parent = depth + 1, parents[parent]
     return depth
@@ -130,8 +137,9 @@ def _said(call: Call, spans: tuple[str, ...]) -> Said:
         after = after[len(before) :]
     elif before and core(after)[: len(core(before))] == core(before) and len(core(after)) > len(core(before)):
         before, after = _last_said(before, after)
+    answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
-    return Said(before, after or (FAILED,), call.history, call.trace, spans, call.at, error)
+    return Said(before, after if answered else (FAILED,), call.history, call.trace, spans, call.at, error)
 
 
 def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:

@@ -75,7 +75,7 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     The leaf that the tool shows, unless all thumbs are on other tries: then, and where none is named, the newest
     leaf below the last thumbed message, else the newest of all.
     """
-    by_key = {message.key: message for message in messages if message.key}
+    by_key: dict[str | None, Message] = {message.key: message for message in messages if message.key}
     current = _up(by_key, shown)
     if current and (not thumbed or _keys(current) & set(thumbed)):
         return current

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, required, text, truth
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import text_of
 
@@ -15,9 +15,8 @@ ROLES: dict[str, Role] = {"user_message": "user", "assistant_message": "assistan
 
 def _thread(fields: Fields) -> Iterator[Piece]:
     yield from _thread_row(fields)
-    for step in opened(fields.get("steps")) or []:
-        if isinstance(step, Mapping):
-            yield from _step({"threadId": fields.get("id"), **step})
+    for step in objects(fields.get("steps")):
+        yield from _step({"threadId": fields.get("id"), **step})
 
 
 def _thread_row(fields: Fields) -> Iterator[Piece]:
@@ -43,8 +42,7 @@ def _step(fields: Fields) -> Iterator[Piece]:
 
 def _feedback_of(fields: Fields, key: str | None) -> Iterator[Score]:
     """The thumb that stands in a step or beside it in the same row of a joined table."""
-    feedback = opened(fields.get("feedback"))
-    found = feedback if isinstance(feedback, Mapping) else {}
+    found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key:
         comment = str(found.get("comment") or fields.get("feedback_comment") or "")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, required, text
-from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.turns import text_of
 
 CUT = 500
@@ -26,9 +25,8 @@ def _message(fields: Fields) -> Iterator[Piece]:
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
     yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
-    feedbacks = opened(fields.get("feedbacks"))
-    for one in [opened(fields.get("feedback")), *(feedbacks if isinstance(feedbacks, list) else [])]:
-        if isinstance(one, Mapping) and one.get("rating"):
+    for one in [inside(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
+        if one.get("rating"):
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
             comment = str(one.get("content") or "")
@@ -36,7 +34,7 @@ def _message(fields: Fields) -> Iterator[Piece]:
 
 
 def _files(files: object) -> list[str]:
-    found = [file for file in files if isinstance(file, Mapping)] if isinstance(files, list) else []
+    found = objects(files)
     return [
         "[image]" if file.get("type") == "image" else "[file]"
         for file in found
@@ -59,7 +57,13 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     cut = len(answer) >= CUT + 3 and answer.endswith("...")
     person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_name"))
     turns = _exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
-    yield Message(id_, key, turns, moment(fields.get("message_date")), facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None))
+    yield Message(
+        id_,
+        key,
+        turns,
+        moment(fields.get("message_date")),
+        facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None),
+    )
     yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
     source = str(fields.get("feedback_source") or "user")
     value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")

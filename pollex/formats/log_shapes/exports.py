@@ -8,6 +8,7 @@ from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Piece
+from pollex.formats.log_shapes.payloads import opened
 
 Fields = Mapping[str, Any]
 
@@ -88,6 +89,18 @@ def required(fields: Fields, name: str, *others: str) -> str:
 def facts(**found: Any) -> dict[str, Any]:
     """Fields for a conversation's metadata, without the empty ones."""
     return {name: value for name, value in found.items() if value not in (None, "", [], {})}
+
+
+def objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list, or of JSON text of one; nothing for anything else."""
+    found = opened(value)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def inside(value: object) -> Mapping[str, Any]:
+    """An object, or JSON text of one; an empty one for anything else."""
+    found = opened(value)
+    return found if isinstance(found, Mapping) else {}
 
 
 def truth(value: object) -> bool:

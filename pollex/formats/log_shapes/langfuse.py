@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import silent_kind
 
@@ -71,25 +71,22 @@ def _trace(fields: Fields) -> Iterator[Piece]:
     trace = required(fields, "id")
     session = text(_name(fields, "sessionId"))
     yield _call(fields, trace, f"{trace}/trace", None, session, _name(fields, "timestamp"))
-    for observation in opened(fields.get("observations")) or []:
-        if isinstance(observation, Mapping):
-            yield from _observation({"traceId": trace, **observation})
+    for observation in objects(fields.get("observations")):
+        yield from _observation({"traceId": trace, **observation})
     yield from _inside(fields, trace)
 
 
 def _download(fields: Fields) -> Iterator[Piece]:
     """One trace as its page downloads it."""
-    for observation in fields.get("observations") or []:
-        if isinstance(observation, Mapping):
-            yield from _observation(observation)
+    for observation in objects(fields.get("observations")):
+        yield from _observation(observation)
     yield from _inside(fields, None)
 
 
 def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
     """Scores as rows of their own, or as a column a name with a list of values, which has no sources."""
-    scores = opened(fields.get("scores"))
-    for score in scores if isinstance(scores, list) else []:
-        if isinstance(score, Mapping) and "name" in score:
+    for score in objects(fields.get("scores")):
+        if "name" in score:
             yield from _score({"traceId": trace, **score})
     for name, value in fields.items():
         listed = opened(value)

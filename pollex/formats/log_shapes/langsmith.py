@@ -7,11 +7,10 @@ run, and counts for the trace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
@@ -30,8 +29,7 @@ THREAD_NAMES = ("thread_id", "session_id", "conversation_id")
 def _run(fields: Fields) -> Iterator[Piece]:
     run = required(fields, "id", "run_id")
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
-    metadata = at({"extra": opened(fields.get("extra"))}, "extra.metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = inside(inside(fields.get("extra")).get("metadata"))
     session = next((found for name in THREAD_NAMES if (found := text(metadata.get(name)))), None)
     kind, failed = str(fields.get("run_type") or ""), fields.get("error")
     before, after = (None, None) if silent_kind(kind) else _sides(fields)
@@ -59,14 +57,16 @@ def _sides(fields: Fields) -> tuple[Side | None, Side | None]:
 def _require_read(fields: Fields, before: Side | None, after: Side | None) -> None:
     """Refuses a conversation of which one side said nothing, though any of its fields may have the words."""
     sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
+    if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
+        return
     for name, side, names, role in sides:
         values = opened(fields.get(name))
         if side is None and values is not None and not isinstance(values, Mapping):
             raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
-        if side is None and values and len(values) > 1 and any(values.values()):
-            if not values.keys() & {"messages", *names, *GENERATED_NAMES}:
-                have = printable(", ".join(values), 100)
-                raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
+        known = {"messages", *names, *GENERATED_NAMES}
+        if side is None and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
+            have = printable(", ".join(values), 100)
+            raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
 
 
 def _stats(fields: Fields, run: str) -> Iterator[Score]:
@@ -79,8 +79,7 @@ def _stats(fields: Fields, run: str) -> Iterator[Score]:
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
     value = fields.get("score") if fields.get("score") is not None else fields.get("value")
-    source: Any = opened(fields.get("feedback_source"))
-    source = source if isinstance(source, Mapping) else {"type": source}
+    source = inside(fields.get("feedback_source")) or {"type": fields.get("feedback_source")}
     if value is None:
         return
     yield Score(

@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, required, text, truth
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, objects, required, text, truth
 from pollex.formats.log_shapes.turns import turns_in
 
 
@@ -20,12 +20,11 @@ def _conversation(fields: Fields) -> Iterator[Piece]:
 
 def _flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
     """The messages of a tree of children; a list is one already, in which messages name their parents."""
-    waiting = [(message, parent) for message in (messages if isinstance(messages, list) else [])]
+    waiting = [(message, parent) for message in objects(messages)]
     while waiting:
         message, above = waiting.pop(0)
-        if isinstance(message, Mapping):
-            yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
-            waiting += [(child, text(message.get("messageId"))) for child in message.get("children") or []]
+        yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
+        waiting += [(child, text(message.get("messageId"))) for child in objects(message.get("children"))]
 
 
 def _message(fields: Fields) -> Iterator[Piece]:
@@ -56,7 +55,7 @@ def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
     if failed:
         return (Turn(role="assistant", content="[error]"),), failed
-    files = [file for file in fields.get("files") or [] if isinstance(file, Mapping)]
+    files = objects(fields.get("files"))
     seen = ["[image]" if str(file.get("type")).startswith("image") else "[file]" for file in files]
     words = fields.get("text") or parts or ""
     content = [words, *seen] if isinstance(words, str) and words else [*parts, *seen] if parts else seen
@@ -67,7 +66,7 @@ def _refuse(_: Fields) -> Iterator[Piece]:
     raise WrongFile("LibreChat's CSV and text exports have no thumbs", remedy="export the conversation as JSON")
 
 
-_MESSAGES = [
+_MESSAGES: list[dict[str, Any]] = [
     {"messageId": "1", "parentMessageId": None, "isCreatedByUser": True, "text": "Hello"},
     {
         "messageId": "2",

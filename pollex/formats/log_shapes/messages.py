@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pollex.errors import BadInput
+from pollex.formats.log_shapes.payloads import system_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
 from pollex.formats.log_shapes.turns import is_list_of_turns, turns_of
 
@@ -37,7 +38,15 @@ def _read(fields: Fields) -> Draft:
     if len(candidates) > 1:
         both = " and ".join(candidates)
         raise BadInput(f"turns may be in {both}", remedy=f"say which: --messages-field {candidates[0]}")
-    return read_field(fields, candidates[0])
+    draft = read_field(fields, candidates[0])
+    if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
+        return draft
+    return Draft((*system_of(fields), *draft.turns), {k: v for k, v in draft.rest.items() if k != "system"})
+
+
+def _is_prompt(system: object) -> bool:
+    """Whether the field is the words of a request's system prompt, and not the name of some system."""
+    return isinstance(system, list) or (isinstance(system, str) and " " in system.strip())
 
 
 READER = Reader(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.otlp import hexadecimal
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import Span, call_of
@@ -15,9 +15,9 @@ SESSION, USER = "mlflow.trace.session", "mlflow.trace.user"
 
 
 def _trace(fields: Fields) -> Iterator[Piece]:
-    info = _object(fields.get("info"))
+    info = inside(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
-    metadata = _object(info.get("trace_metadata", info.get("request_metadata")))
+    metadata = inside(info.get("trace_metadata", info.get("request_metadata")))
     session, user = text(metadata.get(SESSION)), text(metadata.get(USER))
     spans = opened(at(fields, "data.spans"))
     if not isinstance(spans, list):
@@ -30,16 +30,11 @@ def _trace(fields: Fields) -> Iterator[Piece]:
     yield from _assessments(info, trace)
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    found = opened(value)
-    return found if isinstance(found, Mapping) else {}
-
-
 def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object) -> Call:
     """A span; its time is the trace's where it is the root, since spans are in other units in older versions."""
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
-    have = {name: opened(value) for name, value in _object(span.get("attributes")).items()}
-    status = _object(span.get("status")) or {"code": span.get("status_code")}
+    have = {name: opened(value) for name, value in inside(span.get("attributes")).items()}
+    status = inside(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""
     when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
@@ -49,15 +44,15 @@ def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | 
 
 
 def _assessments(info: Fields, trace: str) -> Iterator[Score]:
-    for one in opened(info.get("assessments")) or []:
-        if not isinstance(one, Mapping) or one.get("valid") is False:
+    for one in objects(info.get("assessments")):
+        if one.get("valid") is False:
             continue
-        feedback = _object(one.get("feedback"))
+        feedback = inside(one.get("feedback"))
         value = feedback.get("value")
         if value is None:
             continue
-        source = _object(one.get("source"))
-        session = text(_object(one.get("metadata")).get(SESSION))
+        source = inside(one.get("source"))
+        session = text(inside(one.get("metadata")).get(SESSION))
         target = ("conversation", session) if session else ("trace", trace)
         yield Score(
             *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import role_of, text_of, written
 
@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 def _feedback(fields: Fields) -> Iterator[Piece]:
     """The chat of a snapshot, and the thumb."""
     chat = opened(at(fields, "snapshot.chat"))
-    data, meta = opened(fields.get("data")) or {}, opened(fields.get("meta")) or {}
+    data, meta = inside(fields.get("data")), inside(fields.get("meta"))
     id_, person = required(meta, "chat_id"), text(fields.get("user_id"))
     compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
     if isinstance(chat, Mapping):
@@ -60,11 +60,10 @@ def _in_a_row(messages: object) -> dict[str, Any]:
     """The shown path alone, as chats without a tree have it."""
     found: dict[str, Any] = {}
     before = None
-    for index, message in enumerate(messages if isinstance(messages, list) else []):
-        if isinstance(message, Mapping):
-            key = text(message.get("id")) or str(index)
-            found[key] = {**message, "parentId": before}
-            before = key
+    for index, message in enumerate(objects(messages)):
+        key = text(message.get("id")) or str(index)
+        found[key] = {**message, "parentId": before}
+        before = key
     return found
 
 
@@ -78,7 +77,7 @@ def _turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
     role, content = role_of(message["role"]), message.get("content")
     words = content if isinstance(content, str) else text_of(content)
     turns = list(_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
-    files = [file for file in message.get("files") or [] if isinstance(file, Mapping)]
+    files = objects(message.get("files"))
     beside = ["[image]" if file.get("type") == "image" else "[file]" for file in files]
     if beside and turns:
         turns[-1] = Turn(role=role, content="\n".join(filter(None, [turns[-1].content, *beside])))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Piece, Score, Words, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, objects, text
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import SESSION_NAMES, USER_NAMES, Span, call_of, messages_of, turn_of_event
 
@@ -48,7 +48,7 @@ def value_of(value: object) -> Any:
         if inner is None:
             continue
         if kind == "arrayvalue":
-            return [value_of(one) for one in inner.get("values", [])] if isinstance(inner, Mapping) else []
+            return [value_of(one) for one in objects(inner.get("values"))] if isinstance(inner, Mapping) else []
         if kind == "kvlistvalue":
             return attributes_of(inner.get("values")) if isinstance(inner, Mapping) else {}
         if kind == "intvalue":
@@ -67,10 +67,10 @@ def attributes_of(listed: object) -> dict[str, Any]:
 
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     """All objects under lists in lists."""
-    level: list[Any] = [fields]
+    level: list[Mapping[str, Any]] = [fields]
     for name in names:
-        level = [one for outer in level if isinstance(outer, Mapping) for one in _key(outer, name) or []]
-    yield from (one for one in level if isinstance(one, Mapping))
+        level = [one for outer in level for one in objects(_key(outer, name))]
+    yield from level
 
 
 def _read(fields: Fields) -> Iterator[Piece]:
@@ -91,9 +91,8 @@ def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     begun = _key(fields, "startTimeUnixNano")
     _require_here(have)
     yield call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
-    for event in fields.get("events") or []:
-        if isinstance(event, Mapping):
-            yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, begun)
+    for event in objects(fields.get("events")):
+        yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, begun)
 
 
 def _require_here(have: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.otlp import hexadecimal
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import Span, call_of
@@ -16,8 +16,7 @@ ATTRIBUTES = "attributes."
 
 def _span(fields: Fields) -> Iterator[Piece]:
     """A span of the interface, whose names are flat, or of a data frame, whose names are flat in part."""
-    attributes = opened(fields.get("attributes"))
-    have = dict(attributes) if isinstance(attributes, Mapping) else {}
+    have = dict(inside(fields.get("attributes")))
     have |= {
         k.removeprefix(ATTRIBUTES): v for k, v in fields.items() if k.startswith(ATTRIBUTES) and v not in (None, "")
     }
@@ -58,8 +57,8 @@ def _result(fields: Fields, name: str) -> Any:
 def _session(fields: Fields) -> Iterator[Piece]:
     """Turns by their sessions, as the client gives them: one object for all sessions."""
     for session, turns in fields.items():
-        for turn in turns:
-            root = turn.get("root_span") if isinstance(turn.get("root_span"), Mapping) else {}
+        for turn in objects(turns):
+            root = inside(turn.get("root_span"))
             span = text(at(root, "context.span_id")) or required(turn, "trace_id")
             before, after = asked(at(turn, "input.value")), answered(at(turn, "output.value"))
             failed = root.get("status_code") == "ERROR"
@@ -68,7 +67,7 @@ def _session(fields: Fields) -> Iterator[Piece]:
                 before=before.turns if before else None,
                 after=after.turns if after else None,
                 error=str(root.get("status_message") or "failed") if failed else "",
-                facts=facts(user=text((root.get("attributes") or {}).get("user.id"))),
+                facts=facts(user=text(inside(root.get("attributes")).get("user.id"))),
             )
 
 
@@ -139,6 +138,7 @@ EXPORTS = (
                 "name": "turn",
                 "attributes": {**_ATTRIBUTES},
             },
+            {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "span_id": "s"},
         ),
     ),
     Export(

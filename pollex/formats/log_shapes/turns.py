@@ -313,11 +313,12 @@ def _words(part: Mapping[str, Any]) -> str:
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     """The kind of a part that isn't text, by its type or its media type."""
-    inner = part.get(kind) if isinstance(part.get(kind), Mapping) else part
+    found = part.get(kind)
+    inner = found if isinstance(found, Mapping) else part
     media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
     for name in media:
-        if isinstance(name, str) and (found := _medium(name.partition("/")[0])) != "file":
-            return found
+        if isinstance(name, str) and (medium := _medium(name.partition("/")[0])) != "file":
+            return medium
     return _KINDS.get(kind, "file" if kind == "fileData" else kind)
 
 

@@ -7,12 +7,17 @@ import gzip
 import io
 import json
 import os
+import sqlite3
 import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+import zstandard
 
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, NotText, WrongUse
@@ -170,10 +175,20 @@ def test_a_quote_that_is_never_closed_is_named_by_the_line_that_opens_it(tmp_pat
         rows(tmp_path, "log.csv", 'text,n\n"x,1\ny,2\nz,3\n')
 
 
-@pytest.mark.parametrize("header", ["id,,text", "id,text,id"])
-def test_an_empty_or_repeated_column_name_is_refused(tmp_path: Path, header: str) -> None:
-    with pytest.raises(BadInput, match="header"):
-        rows(tmp_path, "log.csv", f"{header}\n1,2,3\n")
+def test_an_empty_column_name_is_refused_but_for_the_index_of_a_data_frame(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="the header has an empty name"):
+        rows(tmp_path, "log.csv", "id,,text\n1,2,3\n")
+    (row,) = rows(tmp_path, "log.csv", ",id,text\n0,a,Hello\n")
+    assert isinstance(row, Row)
+    assert row.fields == {"id": "a", "text": "Hello"}
+
+
+def test_two_columns_of_one_name_are_one_where_they_are_equal_and_else_a_bad_row(tmp_path: Path) -> None:
+    equal, other = rows(tmp_path, "log.csv", "id,text,id\na,Hello,a\nb,Hello,c\n")
+    assert isinstance(equal, Row)
+    assert equal.fields == {"id": "a", "text": "Hello"}
+    assert isinstance(other, BadRow)
+    assert "two columns named 'id' differ" in other.reason
 
 
 def test_cells_are_text_whatever_they_look_like(tmp_path: Path) -> None:
@@ -230,12 +245,45 @@ def test_a_truncated_utf_16_file_and_an_unknown_encoding_are_errors(tmp_path: Pa
         logs_from(tmp_path, "log.jsonl", GOOD, encoding="klingon")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
-def test_a_packed_file_is_called_one_whatever_the_encoding(tmp_path: Path, encoding: str) -> None:
-    with pytest.raises(BadInput, match=r"log.jsonl: not text, but packed \(gzip\) → unpack it"):
-        logs_from(tmp_path, "log.jsonl", gzip.compress(GOOD.encode()), encoding=encoding)
-    with pytest.raises(BadInput, match=r"packed \(zip\) → .*spreadsheet as CSV"):
-        logs_from(tmp_path, "log.xlsx", b"PK\x03\x04\x14\x00", encoding=encoding)
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_packed_file_is_unpacked(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    assert len(logs_from(tmp_path, "log.jsonl.gz", pack(GOOD.encode()))) == 1
+    assert len(logs_from(tmp_path, "log", pack(GOOD.encode()))) == 1
+
+
+def test_an_archive_gives_the_rows_of_all_its_tables_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("one.jsonl", GOOD)
+        archive.writestr("read.me", "nothing")
+    assert len(read_logs(tmp_path / "logs.zip")) == 1
+    with pytest.raises(BadInput, match=r"log.zip: can't be unpacked: .* → pack or copy the file again"):
+        logs_from(tmp_path, "log.zip", b"PK\x03\x04\x14\x00")
+    with zipfile.ZipFile(tmp_path / "table.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "<x/>")
+    with pytest.raises(BadInput, match="a spreadsheet → save it as CSV"):
+        read_logs(tmp_path / "table.xlsx")
+
+
+def test_a_damaged_packed_file_is_named(tmp_path: Path) -> None:
+    for name, pack in (("log.gz", gzip.compress), ("log.zst", zstandard.compress)):
+        with pytest.raises(BadInput, match=f"{name}: can't be unpacked"):
+            logs_from(tmp_path, name, pack(GOOD.encode())[:-12])
+
+
+def test_a_folder_gives_all_its_files_but_the_hidden_ones(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "more").mkdir(parents=True)
+    (tmp_path / "logs" / "a.jsonl").write_text(GOOD)
+    (tmp_path / "logs" / "more" / ".b.jsonl").write_text("broken")
+    assert len(read_logs(tmp_path / "logs")) == 1
+    with pytest.raises(BadInput, match="a folder without logs"):
+        read_logs(tmp_path / "logs" / "more")
+
+
+def test_a_database_is_named_with_what_to_export_in_its_place(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "chat.db")) as database:
+        database.execute("CREATE TABLE steps (id TEXT)")
+    with pytest.raises(BadInput, match="a SQLite database → export Chainlit's tables as CSV"):
+        read_logs(tmp_path / "chat.db")
 
 
 # Parquet

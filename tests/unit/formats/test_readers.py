@@ -227,7 +227,8 @@ def test_a_run_whose_words_may_be_in_any_of_its_fields_is_no_empty_conversation(
     with pytest.raises(BadInput, match=f"which field has what the {role} said\\? There are draft, notes"):
         logs_from(tmp_path, run(**{side: {"draft": "Hello", "notes": "be kind"}}))
     for nothing in ({"draft": None, "notes": ""}, {"generations": [], "llm_output": {"tokens": 0}}):
-        assert [c.not_scorable for c in logs_from(tmp_path, run(**{side: nothing}))] == ["no turn with text"]
+        with pytest.raises(BadInput, match="no span has messages → turn the capture of messages on"):
+            logs_from(tmp_path, run(**{side: nothing}))
 
 
 @pytest.mark.parametrize(
@@ -265,16 +266,37 @@ def test_all_ways_in_which_a_run_records_its_messages_are_read(inputs: Any, outp
 def test_inner_runs_are_skipped_and_counted(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, run(inputs={"input": "x"}, parent_run_id=None), run(id="s", parent_run_id="r"))
     assert (len(logs), logs.skipped) == (1, 1)
-    assert any("1 row is an inner step of a trace" in note for note in logs.notes)
+    assert any("1 row or span is an inner step of a trace" in note for note in logs.notes)
 
 
-def test_a_thread_becomes_the_group(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, run(inputs={"input": "x"}, extra={"metadata": {"thread_id": "t-1"}}))
-    assert logs.conversations[0].group == "t-1"
+def test_a_thread_is_the_conversation_and_its_runs_are_put_together(tmp_path: Path) -> None:
+    thread = {"metadata": {"thread_id": "t-1"}}
+    runs = [
+        run(
+            id="2",
+            inputs={"input": "And then?"},
+            outputs={"output": "That is all."},
+            extra=thread,
+            start_time="2026-01-02",
+        ),
+        run(id="1", inputs={"input": "Hello"}, outputs={"output": "Good day"}, extra=thread, start_time="2026-01-01"),
+    ]
+    logs = logs_from(tmp_path, *runs)
+    assert [c.id for c in logs] == ["t-1"]
+    assert [content for _, content in said(logs)[0]] == ["Hello", "Good day", "And then?", "That is all."]
 
 
-def test_one_of_several_feedback_keys_is_chosen_by_its_path(tmp_path: Path) -> None:
+def test_one_of_several_feedback_keys_is_chosen_by_its_name(tmp_path: Path) -> None:
     stats = {"thumbs": {"n": 1, "avg": 0}, "tone": {"n": 1, "avg": 1}}
-    assert logs_from(tmp_path, run(feedback_stats=stats)).conversations[0].label is Label.NONE
-    logs = logs_from(tmp_path, run(feedback_stats=stats), label_field="feedback_stats.thumbs.avg")
-    assert logs.conversations[0].label is Label.NEGATIVE
+    talk = run(feedback_stats=stats, inputs={"input": "Hello"}, outputs={"output": "Good day"})
+    assert logs_from(tmp_path, talk).conversations[0].label is Label.NEGATIVE
+    assert logs_from(tmp_path, talk, label_field="tone").conversations[0].label is Label.POSITIVE
+    with pytest.raises(BadInput, match="no row has the field of --label-field mood"):
+        logs_from(tmp_path, talk, label_field="mood")
+
+
+def test_a_key_of_feedback_that_is_no_thumbs_name_is_no_label(tmp_path: Path) -> None:
+    stats = {"correctness": {"n": 1, "avg": 1}}
+    logs = logs_from(tmp_path, run(feedback_stats=stats, inputs={"input": "Hello"}, outputs={"output": "Good day"}))
+    assert logs.conversations[0].label is Label.NONE
+    assert any("1 'correctness'" in note and "--label-field" in note for note in logs.notes)
