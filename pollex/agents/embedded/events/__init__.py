@@ -1,0 +1,6 @@
+"""Events of a log's domain: what happened, to what, what followed, with quotes that prove it."""
+
+from pollex.agents.embedded.events.learning import study
+from pollex.agents.embedded.events.model import Answers, EventModel, EventRubric
+
+__all__ = ["Answers", "EventModel", "EventRubric", "study"]

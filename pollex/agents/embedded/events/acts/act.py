@@ -1,0 +1,122 @@
+"""What an act is, and how the acts of a conversation are read in one pass.
+
+A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass costs little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pollex.agents.embedded.events.sentences import Hit, Move, Sentence
+
+Party = Literal["user", "assistant"]
+Mood = Literal["any", "question", "statement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Words that show an act.
+
+    Attributes:
+        cues: A sentence without any of these words is passed over.
+        pattern: Found in the sentence's lower case; a group named `detail` is kept.
+        sure: From 0 to 1.
+        unless: Words that rule the act out.
+        mood: Whether the sentence has to be a question or a statement.
+    """
+
+    cues: frozenset[str]
+    pattern: re.Pattern[str]
+    sure: float
+    unless: re.Pattern[str] | None = None
+    mood: Mood = "any"
+
+    def find(self, sentence: Sentence) -> re.Match[str] | None:
+        if self.mood != "any" and (self.mood == "question") != sentence.asking:
+            return None
+        found = self.pattern.search(sentence.low)
+        if found is None or (self.unless is not None and self.unless.search(sentence.low)):
+            return None
+        return found
+
+
+def rule(cues: str, pattern: str, sure: float = 0.9, *, unless: str = "", mood: Mood = "any") -> Rule:
+    """Build a rule from words and regular expressions in verbose-free lower case."""
+    return Rule(frozenset(cues.split()), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that one sentence of one party does.
+
+    Attributes:
+        name: Stored in models; never renamed.
+        party: Who does it.
+        meaning: What the act is, for people.
+        rules: Any of them shows it.
+        after: The other party's move before has one of these acts; empty where any move may stand before.
+        longest: Words of the longest sentence that may do it; 0 for any.
+        proven: Whether its precision on labelled exchanges is at least .9; others never carry a headline.
+    """
+
+    name: str
+    party: Party
+    meaning: str
+    rules: tuple[Rule, ...]
+    after: frozenset[str] = frozenset()
+    longest: int = 0
+    proven: bool = True
+
+
+class Acts:
+    """The acts of both parties, indexed by cue."""
+
+    def __init__(self, acts: Iterable[Act]) -> None:
+        self.by_name = {act.name: act for act in acts}
+        self._by_cue: dict[str, defaultdict[str, list[tuple[Act, Rule]]]] = {
+            "user": defaultdict(list),
+            "assistant": defaultdict(list),
+        }
+        for act in self.by_name.values():
+            for one in act.rules:
+                for cue in one.cues:
+                    self._by_cue[act.party][cue].append((act, one))
+
+    def mark(self, moves: list[Move]) -> None:
+        """Fill the hits of all sentences, move by move."""
+        before: frozenset[str] = frozenset()
+        for move in moves:
+            cues = self._by_cue[move.role]
+            for sentence in move.sentences:
+                self._mark(sentence, before, cues)
+            before = move.did
+
+    def _mark(self, sentence: Sentence, before: frozenset[str], cues: dict[str, list[tuple[Act, Rule]]]) -> None:
+        tried = set()
+        words = sentence.words
+        for word in (*words, "?") if sentence.asking else words:
+            for act, one in cues.get(word, ()):
+                if id(one) in tried:
+                    continue
+                tried.add(id(one))
+                known = sentence.hits.get(act.name)
+                if known is not None and known.sure >= one.sure:
+                    continue
+                if act.longest and len(words) > act.longest:
+                    continue
+                if act.after and not act.after & before:
+                    continue
+                found = one.find(sentence)
+                if found is not None:
+                    sentence.hits[act.name] = hit_of(act, one, found, sentence)
+
+
+def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit:
+    """The hit that a match gives."""
+    detail = found.groupdict().get("detail") or ""
+    start = sentence.start + found.start()
+    return Hit(act.name, one.sure, start, sentence.start + found.end(), detail)

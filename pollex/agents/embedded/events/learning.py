@@ -1,0 +1,115 @@
+"""Learn the events of a log from labelled conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.embedded.events.acts import ACTS
+from pollex.agents.embedded.events.evidence import MOST, Evidence, evidence
+from pollex.agents.embedded.events.language import not_english
+from pollex.agents.embedded.events.model import EventModel, EventRubric
+from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading, marked, read
+from pollex.agents.embedded.events.selection import Found, candidates, chosen, weights
+from pollex.agents.embedded.events.topics import Topics, learn_topics
+from pollex.agents.embedded.events.wording import named_topics, sayable, sentence
+from pollex.agents.embedded.events.worth import topic_table
+from pollex.conversations.conversation import Conversation, Label
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+BUDGET = (10, 10)
+RATES = (4, 4)
+"""Successes that are only successes: they count for the score, and are no rubrics to act on."""
+FILL = 0.15
+"""Events beyond the bounded rate may fill the budget up to this p: they count, and are not headlined."""
+SURE_QUOTE, SURE_QUOTES = 0.8, 2
+
+
+def study(
+    conversations: Sequence[Conversation],
+    labels: Sequence[Label],
+    rng: np.random.Generator,
+    budget: tuple[int, int] = BUDGET,
+) -> EventModel:
+    """Learn which events tell good conversations from bad ones.
+
+    Args:
+        conversations: Those without a label teach topics alone.
+        budget: Rubrics of satisfaction and of dissatisfaction at most.
+    """
+    if reason := not_english(conversations):
+        return EventModel(Topics(()), (), left_out=reason)
+    log = [marked(conversation) for conversation in conversations]
+    topics = learn_topics(log)
+    rows = [row for row, label in enumerate(labels) if label is not Label.NONE]
+    readings = [read(conversations[row], topics, log[row]) for row in rows]
+    up = np.array([labels[row] is Label.POSITIVE for row in rows], dtype=bool)
+    if not up.any() or up.all():
+        return EventModel(topics, (), left_out="there are not both thumbs up and thumbs down to learn from")
+    return fit(readings, up, topics, rng, budget)
+
+
+def fit(
+    readings: Sequence[Reading], up: Bools, topics: Topics, rng: np.random.Generator, budget: tuple[int, int]
+) -> EventModel:
+    """Choose events, and put them into words with their quotes."""
+    events = sorted({event for reading in readings for event in reading.seen})
+    sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(len(up), len(events))
+    found = candidates(
+        events,
+        sure > 0,
+        topic_table(readings, len(topics.topics)),
+        up,
+        rng,
+        lambda event: sayable(event, topics),
+    )
+    pool = [f for f in found if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)]
+    rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
+    best = chosen(events, sure, up, [f for f in pool if f.column not in rates], budget)
+    best += chosen(events, sure, up, [f for f in pool if f.column in rates], RATES, known=best)
+    columns = [f.column for f in best]
+    w, b = weights(sure[:, columns], up, np.array([f.side for f in best], dtype=float))
+    rubrics = [rubric_of(events[f.column], f, float(w[k]), readings, up, topics) for k, f in enumerate(best)]
+    spread = sure[:, columns].std(axis=0) if columns else np.zeros(0)
+    order = sorted(range(len(best)), key=lambda k: -abs(w[k]) * spread[k])
+    return EventModel(topics, tuple(rubrics[k] for k in order), b)
+
+
+def rubric_of(
+    event: Event, found: Found, weight: float, readings: Sequence[Reading], up: Bools, topics: Topics
+) -> EventRubric:
+    """A chosen event as a rubric."""
+    firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
+    named = named_topics(event, topics, [topic for topic, _ in firings])
+    good = found.side > 0
+    quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])
+    return EventRubric(
+        event=event,
+        text=sentence(event, topics, [topic for topic, _ in firings], [detail for _, detail in firings]),
+        polarity="sat" if good else "dsat",
+        who=PATTERNS[event.pattern].who,
+        named=tuple(named),
+        weight=round(weight, 6),
+        headline=leads(event, found, quotes),
+        unexpected=not found.expected,
+        within_bound=found.within_bound,
+        p=found.p,
+        quotes=tuple(quotes[:MOST]),
+    )
+
+
+def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
+    """Whether a rubric may be headlined: its acts are proven, its quotes sure, its difference holds."""
+    pattern = PATTERNS[event.pattern]
+    proven = all(ACTS.by_name[act].proven for act in pattern.acts)
+    sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
+    telling = found.within_bound or (found.expected and pattern.side != 0)
+    return proven and sure and telling and not pattern.rate and found.both_halves
+
+
+__all__ = ["ANYWHERE", "fit", "study"]

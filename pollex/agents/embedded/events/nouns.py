@@ -1,0 +1,155 @@
+"""Key nouns of a log: what its requests, offers and actions are about, more often than English at large.
+
+There is no tagger of parts of speech: a noun is what stands at the end of a run of words after a determiner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import log10
+
+from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, Move, Sentence, stem, word_set
+
+LEAST_SHARE, LEAST_COUNT = 0.03, 3
+KEYNESS = 0.7
+MOST = 60
+NOUN_SHARE, PROPER_SHARE = 0.5, 0.4
+
+ABOUT = frozenset({"requests", "asks", "offers", "asks_back", "changes", "asks_other", "proposes", "none_found"})
+ACTING = frozenset({"fails", "done", "proposes", "confirms", "unavailable"})
+"""Acts whose sentences name what is done rather than what it is done to."""
+
+GENERAL = word_set(
+    """time day date week month year hour minute morning afternoon evening night today tomorrow tonight weekend
+    moment second number name thing way kind type sort option choice preference one bit lot list detail
+    information info help question answer request requirement people person man woman guy friend family group
+    party anything something everything nothing anyone someone part side place area city town country state
+    region location destination price range cost amount total fee charge address phone telephone postcode code
+    reference id contact thank thanks hello please sorry need want case reason idea problem issue chance luck
+    fun mind sense look plan criterion criteria result search match half end start couple rating star set
+    interest favorite favourite pleasure customer user assistant service monday tuesday wednesday thursday
+    friday saturday sunday january february march april may june july august september october november december
+    dollar pound gbp usd euro line fact matter job rest wait alternative change convenience inconvenience
+    confusion mistake error system north south east west centre center work use try call check stay text word
+    kid child adult confirmation offering recommendation suggestion suitable available same different last next
+    first long short new old good great nice free cheap expensive moderate best better other specific particular
+    certain right left full matching sound payable o'clock clock pm am st nd rd th sir madam step thought
+    example point value version level attempt purpose topic message conversation end departure arrival duration
+    length size height space max min quality quantity piece pair top bottom back front middle home world life"""
+)
+DETERMINERS = word_set(
+    """a an the your my our this that these those some any another no what which of for each every one two three
+    four five six seven eight nine ten several many both other different their its find get need book reserve
+    play buy purchase schedule rent order"""
+)
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?(?:-[a-z]+)*|\d+|[^\sa-z\d]")
+
+
+@dataclass
+class Nouns:
+    """Key nouns with what is counted of them.
+
+    Attributes:
+        key: By stem, how many powers of ten it is more frequent than in English at large.
+        share: By stem, the share of conversations with a request, an offer or a question about it.
+        acted: By stem, the share of its mentions in sentences of the assistant that act.
+        forms: By stem, how often each written form comes.
+    """
+
+    key: dict[str, float]
+    share: dict[str, float]
+    acted: dict[str, float]
+    forms: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def chunks(sentence: Sentence) -> Iterator[tuple[int, str, str]]:
+    """Heads of noun phrases: place in the sentence, stem, written form."""
+    run: list[tuple[int, str]] = []
+    open_ = False
+    for match in _TOKEN.finditer(sentence.low):
+        token = match.group()
+        plain = token[0].isalpha() and token not in FUNCTION_WORDS and token not in DETERMINERS
+        if open_ and plain and len(run) < 4:
+            run.append((match.start(), token))
+            continue
+        if run:
+            yield run[-1][0], stem(run[-1][1]), run[-1][1]
+        run = []
+        open_ = token in DETERMINERS or token.isdigit()
+    if run:
+        yield run[-1][0], stem(run[-1][1]), run[-1][1]
+
+
+def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
+    """Learn the key nouns of a log from its moves."""
+    from wordfreq import zipf_frequency  # half a second; only learning needs it
+
+    count = _count(log)
+    least = max(LEAST_COUNT, LEAST_SHARE * len(log))
+    key = {}
+    for noun, said in count.about.items():
+        if said < least or noun in GENERAL or len(noun) < 3:
+            continue
+        if (
+            count.heads[noun] < NOUN_SHARE * count.inside[noun]
+            or count.proper[noun] > PROPER_SHARE * count.middle[noun]
+        ):
+            continue
+        form = count.forms[noun].most_common(1)[0][0]
+        general = max(zipf_frequency(form, "en"), zipf_frequency(noun, "en"), 1.0)
+        key[noun] = log10(count.words[noun] / count.total * 1e9) - general
+    key = {noun: value for noun, value in key.items() if value >= KEYNESS}
+    best = sorted(key, key=lambda noun: (-count.about[noun] * key[noun], noun))[:MOST]
+    return Nouns(
+        {noun: key[noun] for noun in best},
+        {noun: count.about[noun] / len(log) for noun in best},
+        {noun: count.acted[noun] / max(1, count.words[noun]) for noun in best},
+        {noun: count.forms[noun] for noun in best},
+    )
+
+
+@dataclass
+class _Count:
+    about: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+    acted: Counter[str] = field(default_factory=Counter)
+    heads: Counter[str] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
+    proper: Counter[str] = field(default_factory=Counter)
+    middle: Counter[str] = field(default_factory=Counter)
+    forms: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    total: int = 0
+
+
+def _count(log: Sequence[Sequence[Move]]) -> _Count:
+    count = _Count()
+    for moves in log:
+        about: set[str] = set()
+        for place, move in enumerate(moves):
+            for sentence in move.sentences:
+                heads = {(head, form) for _, head, form in chunks(sentence)}
+                _count_words(count, move, sentence, heads)
+                opening = place == 0 and move.role == "user"
+                if opening or (ABOUT if move.role == "user" else ABOUT | ACTING) & sentence.hits.keys():
+                    about.update(head for head, _ in heads)
+        count.about.update(about)
+    return count
+
+
+def _count_words(count: _Count, move: Move, sentence: Sentence, heads: set[tuple[str, str]]) -> None:
+    count.total += len(sentence.words)
+    stems = [stem(word) for word in sentence.words]
+    count.words.update(stems)
+    count.inside.update(set(stems))
+    count.heads.update(head for head, _ in heads)
+    for head, form in heads:
+        count.forms[head][form] += 1
+    if move.role == "assistant" and ACTING & sentence.hits.keys():
+        count.acted.update(set(stems))
+    for match in re.finditer(r"(?<=[a-z,] )[A-Za-z]+", sentence.text):
+        word = stem(match.group().lower())
+        count.middle[word] += 1
+        count.proper[word] += match.group()[0].isupper()

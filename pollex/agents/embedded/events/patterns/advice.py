@@ -1,0 +1,173 @@
+"""Advice and changes to make: whether they help, and whether they start from what the user showed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
+from pollex.agents.embedded.events.sentences import Move, Sentence
+
+PATTERNS = (
+    Pattern(
+        "fix_fails",
+        "both",
+        -1,
+        "The assistant's advice on {thing} doesn't help: the user reports the same trouble.",
+        ("still_fails",),
+    ),
+    Pattern(
+        "fix_fails_again", "both", -1, "A second piece of advice on {thing} doesn't help either.", ("still_fails",)
+    ),
+    Pattern(
+        "fix_known",
+        "both",
+        -1,
+        "The assistant advises something on {thing} that the user has already tried or knows.",
+        ("knows_already",),
+    ),
+    Pattern(
+        "fix_ruled_out",
+        "both",
+        -1,
+        "The assistant advises something on {thing} that the user had ruled out or said otherwise.",
+        ("complains", "corrects"),
+    ),
+    Pattern(
+        "fix_works",
+        "both",
+        +1,
+        "The assistant shows a change for {thing}, and the user reports that it works.",
+        ("works_now",),
+    ),
+    Pattern(
+        "next_problem",
+        "both",
+        +1,
+        "The user takes up the assistant's advice on {thing} and goes on to the next question.",
+        ("asks",),
+    ),
+    Pattern(
+        "general_list",
+        "assistant",
+        -1,
+        "The assistant answers with a list of things to try on {thing} and takes up none of the names "
+        "that the user gave.",
+        (),
+    ),
+    Pattern(
+        "own_line",
+        "assistant",
+        +1,
+        "The assistant's first reply names the user's own line at fault and shows the change to make.",
+        (),
+    ),
+    Pattern(
+        "asks_evidence",
+        "both",
+        +1,
+        "Before it advises on {thing}, the assistant asks for one fact, and the user brings it.",
+        ("asks_back",),
+    ),
+    Pattern(
+        "cause_shown",
+        "assistant",
+        +1,
+        "The assistant explains the cause of the trouble with {thing} and shows the change to make.",
+        ("explains",),
+    ),
+)
+
+LISTED = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+NAME = re.compile(r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b")
+AGREES = re.compile(
+    r"^(?:\W*(?:yes|yep|ok|okay|k|oh|ooh|ah|aha|nice|great|perfect|cool|that makes sense|makes sense"
+    r"|understood|good|thanks|thank you|excellent|lovely|right)\b)"
+)
+TROUBLE = re.compile(
+    r"\b(?:still|error|exception|fails?|failed|throws?|crash\w*|but|same|wrong|doesn't|didn't|not|no)\b"
+)
+
+
+def names(text: str) -> frozenset[str]:
+    """Names of code in a text: inline code and words with an inner capital, dot or underscore."""
+    return frozenset(a or b for a, b in NAME.findall(text))
+
+
+def advises(move: Move) -> bool:
+    """Whether a move gives advice: code, instructions, or an explanation with names of code."""
+    return move.code or move.has("instructs") or (move.has("explains") and bool(move.names))
+
+
+def find(x: Exchange) -> Iterator[Firing]:
+    """Advice of one exchange."""
+    if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
+        return
+    if advises(x.here):
+        yield from _first_reply(x)
+        yield from _helped(x)
+    elif x.here.has("asks_back") and x.opening and brings_evidence(x):
+        yield x.fire("asks_evidence", (x.here, "asks_back"))
+
+
+def brings_evidence(x: Exchange) -> bool:
+    """Whether the user answers with code or with names that weren't there before."""
+    return x.user is not None and x.after is not None and (x.after.code or bool(x.after.names - x.user.names))
+
+
+def _first_reply(x: Exchange) -> Iterator[Firing]:
+    if x.user is None:
+        return
+    own = shared(x.user, x.here)
+    if not own and len(LISTED.findall(x.here.text)) >= 3 and names(x.user.text):
+        yield x.fire_at("general_list", x.here, advice(x.here), 0.85)
+    if own and x.opening and x.here.code:
+        name, sentence = own
+        at = sentence.text.find(name)
+        yield x.fire_at(
+            "own_line",
+            x.here,
+            [sentence],
+            0.85,
+            (Span(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
+        )
+    if x.here.has("explains") and x.here.code:
+        yield x.fire("cause_shown", (x.here, "explains"))
+
+
+def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
+    """A name of the user's own code that the reply takes up, with the sentence."""
+    given = names(user.text)
+    for sentence in here.sentences:
+        found = sorted(name for name in names(sentence.text) if name in given or (len(name) > 5 and name in user.text))
+        if found:
+            return max(found, key=len), sentence
+    return None
+
+
+def advice(move: Move) -> list[Sentence]:
+    """The sentences that give advice; the first of all where none is marked."""
+    return [one for one in move.sentences if "instructs" in one.hits][:2] or move.sentences[:1]
+
+
+def _helped(x: Exchange) -> Iterator[Firing]:
+    after = x.after
+    if after is None:
+        return
+    if after.has("still_fails"):
+        yield x.fire("fix_fails", (after, "still_fails"))
+        if x.user is not None and x.user.has("still_fails"):
+            yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
+    elif after.has("knows_already"):
+        yield x.fire("fix_known", (after, "knows_already"))
+    elif after.has("complains", "corrects"):
+        yield x.fire("fix_ruled_out", (after, "complains" if after.has("complains") else "corrects"))
+    elif after.has("works_now"):
+        yield x.fire("fix_works", (after, "works_now"))
+    elif after.has("asks") and agrees(after.sentences[0].low):
+        yield x.fire("next_problem", (after, "asks"), sure=0.8)
+
+
+def agrees(low: str) -> bool:
+    """Whether a sentence takes up what was said and reports no trouble."""
+    return bool(AGREES.search(low)) and not TROUBLE.search(low)

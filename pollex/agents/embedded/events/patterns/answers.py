@@ -1,0 +1,211 @@
+"""What the user asks, and whether it is answered; what the assistant asks, and whether it had to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
+from pollex.agents.embedded.events.patterns.searches import feature_question
+from pollex.agents.embedded.events.sentences import Move, Sentence
+from pollex.agents.embedded.events.values import ASKED, wanted
+
+PATTERNS = (
+    Pattern(
+        "answer_unknown",
+        "assistant",
+        -1,
+        "The user asks about {thing}, and the assistant doesn't know or sends the user elsewhere.",
+        ("asks", "doesnt_know", "refers"),
+    ),
+    Pattern(
+        "answer_no",
+        "assistant",
+        -1,
+        "The user asks whether {thing} has or allows something, and the assistant says no and names no other way.",
+        ("asks", "says_no"),
+    ),
+    Pattern(
+        "answer_no_pushes",
+        "assistant",
+        -1,
+        "The assistant says that {thing} lacks what the user asks for, and goes right on to propose to {deed}.",
+        ("asks", "says_no", "proposes"),
+    ),
+    Pattern(
+        "answer_no_but",
+        "assistant",
+        +1,
+        "The user asks whether {thing} has or allows something, and the assistant says no but names another way.",
+        ("asks", "says_no", "offers_other", "offers"),
+    ),
+    Pattern(
+        "answer_yes",
+        "assistant",
+        +1,
+        "The user asks whether {thing} has or allows something, and the assistant says yes.",
+        ("asks",),
+        rate=True,
+    ),
+    Pattern(
+        "question_back",
+        "assistant",
+        -1,
+        "The user asks a question about {thing}, and the assistant only asks back.",
+        ("asks", "asks_back"),
+    ),
+    Pattern(
+        "question_passed",
+        "assistant",
+        -1,
+        "The user asks a question about {thing}, and the reply passes over it.",
+        ("asks",),
+    ),
+    Pattern(
+        "question_lost",
+        "assistant",
+        -1,
+        "The user agrees and asks for {detail} as well, and the reply leaves the question open.",
+        ("accepts", "asks"),
+    ),
+    Pattern(
+        "answer_half",
+        "assistant",
+        -1,
+        "The user asks for two things about {thing}, and the reply gives one of them.",
+        ("asks",),
+    ),
+    Pattern(
+        "ask_given",
+        "assistant",
+        -1,
+        "The assistant asks for the {detail} although the user has just given it.",
+        ("asks_back",),
+    ),
+    Pattern(
+        "ask_again",
+        "assistant",
+        -1,
+        "The assistant asks the same question about {thing} a second time.",
+        ("asks_back",),
+    ),
+    Pattern("ask_many", "assistant", 0, "The assistant asks for several details of {thing} at once.", ("asks_back",)),
+    Pattern(
+        "ask_complaint",
+        "both",
+        -1,
+        "The assistant asks about {thing}, and the user objects that it was already said.",
+        ("asks_back", "complains"),
+    ),
+)
+
+EMPTY = frozenset({"anything_else", "says_bye", "apologizes", "proposes", "confirms", "asks_back", "requests"})
+YES = re.compile(r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b")
+ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
+
+
+def find(x: Exchange) -> Iterator[Firing]:
+    """Questions of both parties in one exchange."""
+    if x.user is not None and "asks" in x.user.acts and not x.here.has("takes_back"):
+        yield from _answers(x, x.user)
+    if x.here.has("asks_back"):
+        yield from _asks(x)
+
+
+def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
+    question = (user, "asks")
+    feature = feature_question(user)
+    if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
+        yield x.fire("answer_unknown", (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"), question)
+    elif feature and x.here.has("says_no"):
+        yield from _no(x, question)
+    elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
+        yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
+    elif only(x.here.sentences, "asks_back") and not user.has("requests", "accepts", "changes", "asks_other"):
+        yield x.fire("question_back", (x.here, "asks_back"), question)
+    elif (
+        x.here.sentences
+        and all(EMPTY & one.hits.keys() for one in x.here.sentences)
+        and not user.has("requests", "changes", "asks_other", "leaves")
+    ):
+        yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),))
+    asked = wanted(" ".join(one.low for one in user.sentences if "asks" in one.hits))
+    missing = [name for name, value in asked if not value.search(x.here.low) and not mentions(name, x.here.low)]
+    if missing and user.has("accepts") and len(missing) == len(asked) and x.here.has("done", "fails", "unavailable"):
+        yield x.fire_at(
+            "question_lost", x.here, x.here.sentences, 0.9, marks=(span(user.acts["asks"]),), detail=named(missing[0])
+        )
+    elif len(asked) == 2 and len(missing) == 1 and not x.here.has("doesnt_know", "refers", "says_no", "asks_back"):
+        yield x.fire_at(
+            "answer_half", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),), detail=named(missing[0])
+        )
+
+
+def named(slot: str) -> str:
+    return ("an " if slot[0] in "aeiou" else "the ") + slot if slot[0] in "aeiou" else f"the {slot}"
+
+
+def mentions(slot: str, low: str) -> bool:
+    """Whether a reply names what was asked for, even if its value isn't recognized."""
+    return slot.split(maxsplit=1)[0] in low
+
+
+def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
+    own = (x.here, "says_no")
+    if x.here.has("offers_other", "offers", "refers") or " but " in x.here.low or "however" in x.here.low:
+        yield x.fire("answer_no_but", own, question)
+    elif x.here.has("proposes"):
+        yield x.fire("answer_no_pushes", own, (x.here, "proposes"), question)
+    else:
+        yield x.fire("answer_no", own, question)
+
+
+def _asks(x: Exchange) -> Iterator[Firing]:
+    asking = [one for one in x.here.sentences if "asks_back" in one.hits]
+    if x.user is not None:
+        for name, question, value in ASKED:
+            for one in asking:
+                if (
+                    question.search(one.low)
+                    and (given := value.search(x.user.low))
+                    and not x.here.has("fails", "unavailable")
+                ):
+                    yield x.fire_at(
+                        "ask_given", x.here, [one], 0.85, marks=(said(x.user, given), span(one)), detail=name
+                    )
+    if x.earlier is not None and (twin := same_question(asking, x.earlier)):
+        yield x.fire_at("ask_again", x.here, [twin], 0.9)
+    if len(asking) >= 2:
+        yield x.fire_at("ask_many", x.here, asking, 0.9)
+    if x.after is not None and "complains" in x.after.acts and ALREADY.search(x.after.acts["complains"].low):
+        yield x.fire("ask_complaint", (x.after, "complains"), (x.here, "asks_back"))
+
+
+def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
+    """A question that the assistant's move before asked in nearly the same words."""
+    for one in asking:
+        for old in earlier.sentences:
+            shared = len(one.content & old.content)
+            if "asks_back" in old.hits and shared >= 2 and shared >= 0.75 * len(one.content | old.content):
+                return one
+    return None
+
+
+def only(sentences: list[Sentence], act: str) -> bool:
+    """Whether all sentences do one act."""
+    return bool(sentences) and all(act in one.hits for one in sentences)
+
+
+def span(sentence: Sentence) -> Span:
+    return Span(sentence.turn, sentence.start, sentence.end)
+
+
+def said(move: Move, found: re.Match[str]) -> Span:
+    """Where words of a move's joined sentences stand in its turns."""
+    offset = 0
+    for one in move.sentences:
+        if found.start() < offset + len(one.low) + 1:
+            start = one.start + found.start() - offset
+            return Span(one.turn, start, start + len(found.group()))
+        offset += len(one.low) + 1
+    return span(move.sentences[-1])

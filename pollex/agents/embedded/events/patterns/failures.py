@@ -1,0 +1,225 @@
+"""What was asked for couldn't be done, and what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.events.sentences import Move, Sentence
+from pollex.agents.embedded.events.values import DATE, TIME, concrete
+
+PATTERNS = (
+    Pattern(
+        "fail_other_taken",
+        "both",
+        +1,
+        "When the assistant can't {deed}, it offers {detail}, and the user takes it.",
+        ("fails", "offers_other", "accepts"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_other_refused",
+        "both",
+        -1,
+        "When the assistant can't {deed}, it offers {detail}, and the user turns that down.",
+        ("fails", "offers_other", "rejects"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_else",
+        "assistant",
+        -1,
+        "After failing to {deed}, the assistant only asks whether there is anything else.",
+        ("fails", "anything_else"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_no_way",
+        "assistant",
+        -1,
+        "The assistant says that it couldn't {deed}, and offers nothing in its place.",
+        ("fails",),
+        within="failed",
+    ),
+    Pattern(
+        "fail_open_choice",
+        "assistant",
+        -1,
+        "When the assistant can't {deed}, it asks for another time or option without naming one.",
+        ("fails", "offers_other"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_left",
+        "both",
+        -1,
+        "The assistant can't {deed}, and the user gives up on it.",
+        ("fails", "leaves", "gives_up"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_user_retries",
+        "both",
+        -1,
+        "After the assistant failed to {deed}, the user has to come up with another try.",
+        ("fails", "changes", "requests"),
+        within="failed",
+    ),
+    Pattern(
+        "fail_again", "assistant", -1, "The assistant fails twice in a row to {deed}.", ("fails",), within="failed"
+    ),
+    Pattern(
+        "fail_confirmed",
+        "assistant",
+        -1,
+        "The assistant has the user confirm all details first, and only then says that it can't {deed}.",
+        ("confirms", "fails"),
+        within="failed",
+    ),
+    Pattern(
+        "recovered",
+        "both",
+        +1,
+        "After a first try to {deed} failed, the assistant makes a second one, and that works.",
+        ("fails", "done"),
+    ),
+    Pattern(
+        "recovered_by_user",
+        "both",
+        0,
+        "After a first try to {deed} failed, the user names another, and that works.",
+        ("fails", "done", "changes"),
+    ),
+    Pattern("failed", "assistant", -1, "The assistant can't {deed}.", ("fails",), rate=True),
+)
+
+OTHER_WORDS = re.compile(
+    r"\b(?:another|different|other|instead|later|earlier|shorter|longer|alternative|next|available|closest|nearest)\b"
+)
+ALTERNATIVES = ("offers_other", "offers", "confirms", "proposes", "asks_back")
+
+
+def failure(move: Move | None, before: Move | None) -> str:
+    """The act by which a move fails at a request; empty where it doesn't."""
+    if move is None:
+        return ""
+    if "fails" in move.acts:
+        return "fails"
+    if "unavailable" in move.acts and "done" not in move.acts and before is not None and wants_action(before):
+        return "unavailable"
+    return ""
+
+
+def wants_action(move: Move) -> bool:
+    """Whether a user's move wants something done, rather than known."""
+    return move.has("accepts") or (move.has("requests", "changes") and not move.has("asks"))
+
+
+def alternative(here: Move, failed: str) -> str:
+    """The act by which a move that fails goes on with something else; empty where it doesn't."""
+    start = here.acts[failed]
+    for act in ALTERNATIVES:
+        sentence = here.acts.get(act)
+        if (
+            sentence is None
+            or (sentence.turn, sentence.start) < (start.turn, start.start)
+            or "anything_else" in sentence.hits
+        ):
+            continue
+        if act in ("offers_other", "offers") or OTHER_WORDS.search(sentence.low) or concrete(sentence.low):
+            return act
+    return ""
+
+
+def offered(sentence: Sentence) -> str:
+    """What an alternative changes, in words; empty where it names nothing."""
+    found = re.search(r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low)
+    if TIME.search(sentence.low) or re.search(
+        r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
+    ):
+        return "another time"
+    if DATE.search(sentence.low) or re.search(r"\b(?:another|different|other) (?:day|date)", sentence.low):
+        return "another day"
+    noun = found.group(1) if found else ""
+    if noun and noun not in (
+        "or",
+        "one",
+        "for",
+        "in",
+        "at",
+        "to",
+        "that",
+        "i",
+        "you",
+        "with",
+        "option",
+        "options",
+        "than",
+    ):
+        return f"another {noun.removesuffix('s')}"
+    return "another option"
+
+
+def find(x: Exchange) -> Iterator[Firing]:
+    """Failures and recoveries of one exchange."""
+    failed = failure(x.here, x.user)
+    before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
+    if failed:
+        yield from _failed(x, failed, before)
+    elif before and x.earlier is not None and x.user is not None and x.here.has("done") and not x.user.has("rejects"):
+        by_user = not alternative(x.earlier, before)
+        name = "recovered_by_user" if by_user and x.user.has("changes", "requests") else "recovered"
+        if not by_user or name == "recovered_by_user":
+            yield x.fire(name, (x.here, "done"), (x.earlier, before))
+
+
+def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
+    other = alternative(x.here, failed)
+    own = (x.here, failed)
+    yield x.fire("failed", own)
+    if other:
+        yield from _with_other(x, failed, other)
+    elif not x.here.has("asks_back", "proposes", "offers_other"):
+        yield x.fire("fail_no_way", own)
+        if x.here.has("anything_else"):
+            yield x.fire("fail_else", own, (x.here, "anything_else"))
+    after = x.after
+    if after is not None and not after.has("accepts", "changes", "requests", "asks", "asks_other"):
+        for act in ("gives_up", "leaves"):
+            if act in after.acts:
+                yield x.fire("fail_left", own, (after, act))
+                break
+    if after is not None and not other and not after.has("leaves", "gives_up"):
+        for act in ("changes", "requests"):
+            if act in after.acts and (concrete(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)):
+                yield x.fire("fail_user_retries", (after, act), own)
+                break
+    if before and x.earlier is not None:
+        yield x.fire("fail_again", own, (x.earlier, before))
+    if (
+        x.earlier is not None
+        and x.earlier.has("confirms")
+        and not before
+        and x.user is not None
+        and not x.user.has("changes", "corrects")
+    ):
+        yield x.fire("fail_confirmed", own, (x.earlier, "confirms"))
+
+
+def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
+    sentence = x.here.acts[other]
+    own, way = (x.here, failed), (x.here, other)
+    named = concrete(sentence.low) or (other == "offers" and sentence.text[1:] != sentence.text[1:].lower())
+    if not named:
+        yield x.fire("fail_open_choice", own, way)
+        return
+    detail = offered(sentence)
+    if x.after is None:
+        return
+    if x.after.has("accepts") and not x.after.has("changes", "rejects"):
+        yield x.fire("fail_other_taken", own, way, (x.after, "accepts"), detail=detail)
+    for act in ("rejects", "leaves", "gives_up"):
+        if act in x.after.acts and "accepts" not in x.after.acts:
+            yield x.fire("fail_other_refused", own, way, (x.after, act), detail=detail)
+            return

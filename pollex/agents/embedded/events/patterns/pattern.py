@@ -1,0 +1,135 @@
+"""What a pattern is: an act, a circumstance and a reaction, within a window that a quote can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pollex.agents.embedded.events.sentences import Move, Sentence
+
+Who = Literal["assistant", "user", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An event, whatever its object.
+
+    Attributes:
+        name: Stored in models; never renamed.
+        who: Whose doing it is.
+        side: What is expected of it: +1 good, −1 bad, 0 it depends.
+        text: The sentence, with places for words of the log: `{deed}` (book a table), `{thing}` (a restaurant),
+            `{things}` (restaurants), `{bare}` (restaurant) and `{detail}`.
+        acts: The acts that it rests on: their precision is its own.
+        rate: A success or failure and no more: worth counting, nothing to act on.
+        within: The pattern of which this one is a case: it has to tell more than that one.
+    """
+
+    name: str
+    who: Who
+    side: int
+    text: str
+    acts: tuple[str, ...]
+    rate: bool = False
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters of a turn's text, from `start` up to `end`."""
+
+    turn: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A pattern seen in a conversation.
+
+    Attributes:
+        sure: From 0 to 1: the least sure of the acts that it rests on.
+        quote: The deciding sentences.
+        marks: The words that decided.
+        move: Index of the deciding move.
+    """
+
+    pattern: str
+    sure: float
+    quote: Span
+    marks: tuple[Span, ...]
+    move: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A move of the assistant with what stands around it.
+
+    Attributes:
+        index: Of the assistant's move.
+        user: The user's move before.
+        earlier: The assistant's move before that.
+        after: The user's move that follows.
+        opening: Whether `user` is the first move of the conversation.
+    """
+
+    moves: Sequence[Move]
+    index: int
+    here: Move
+    user: Move | None
+    earlier: Move | None
+    after: Move | None
+    opening: bool
+
+    def fire(self, pattern: str, *deciding: tuple[Move, str], detail: str = "", sure: float = 1.0) -> Firing:
+        """A firing from acts of moves; the first of them is quoted."""
+        spans, least = [], sure
+        for move, act in deciding:
+            sentence = move.acts[act]
+            hit = sentence.hits[act]
+            least = min(least, hit.sure)
+            spans.append(Span(sentence.turn, hit.start, hit.end))
+        move, act = deciding[0]
+        quoted = [move.acts[other] for one, other in deciding if one is move]
+        return Firing(pattern, least, quote_of(quoted), tuple(spans), self.index_of(move), detail)
+
+    def fire_at(
+        self,
+        pattern: str,
+        move: Move,
+        sentences: Sequence[Sentence],
+        sure: float,
+        marks: tuple[Span, ...] = (),
+        detail: str = "",
+    ) -> Firing:
+        """A firing that rests on structure: sentences are quoted and, unless `marks` are given, marked whole."""
+        found = marks or tuple(Span(one.turn, one.start, one.end) for one in sentences[:2])
+        return Firing(pattern, sure, quote_of(sentences), found, self.index_of(move), detail)
+
+    def index_of(self, move: Move) -> int:
+        """Index of one of the exchange's moves."""
+        return self.index + (1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2)
+
+
+def quote_of(sentences: Sequence[Sentence]) -> Span:
+    """From the first to the last sentence, all of the turn of the first."""
+    first = min(sentences, key=lambda one: (one.turn, one.start))
+    same = [one for one in sentences if one.turn == first.turn]
+    return Span(first.turn, first.start, max(one.end for one in same))
+
+
+def exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:
+    """Each move of the assistant with its surroundings."""
+    for index, move in enumerate(moves):
+        if move.role == "assistant":
+            yield Exchange(
+                moves=moves,
+                index=index,
+                here=move,
+                user=moves[index - 1] if index else None,
+                earlier=moves[index - 2] if index > 1 else None,
+                after=moves[index + 1] if index + 1 < len(moves) else None,
+                opening=index == 1,
+            )

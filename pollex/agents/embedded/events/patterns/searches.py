@@ -1,0 +1,99 @@
+"""A search finds nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.events.sentences import Move
+
+PATTERNS = (
+    Pattern(
+        "none_dead_end",
+        "assistant",
+        -1,
+        "The assistant finds no {bare} that fits, and proposes no other way.",
+        ("none_found",),
+        within="found_none",
+    ),
+    Pattern(
+        "none_widen",
+        "assistant",
+        -1,
+        "The assistant finds no {bare} that fits, and leaves it to the user to change the search.",
+        ("none_found", "offers_other"),
+        within="found_none",
+    ),
+    Pattern(
+        "none_taken",
+        "both",
+        +1,
+        "When no {bare} fits, the assistant names what there is in its place, and the user takes it.",
+        ("none_found", "offers", "accepts"),
+        within="found_none",
+    ),
+    Pattern(
+        "none_again",
+        "assistant",
+        -1,
+        "The assistant finds no fitting {bare} twice in a row.",
+        ("none_found",),
+        within="found_none",
+    ),
+    Pattern("found_none", "assistant", -1, "The assistant finds no {bare} that fits.", ("none_found",), rate=True),
+    Pattern(
+        "none_left",
+        "both",
+        -1,
+        "The assistant finds no {bare} that fits, and the user drops it.",
+        ("none_found", "leaves", "gives_up"),
+        within="found_none",
+    ),
+)
+
+FEATURE = re.compile(
+    r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "
+    r"know|he|she|any of)\b"
+    r"|\b(?:allow|allowed|offer|serve|accept|include|provide|charge|policy|permitted|available at|have "
+    r"(?:a|any|live|free))\b"
+)
+SEARCH = re.compile(
+    r"\b(?:find|looking for|search|recommend|suggest|another|other|any (?:other|good)|are there any"
+    r"|what about|how about|instead)\b"
+)
+
+
+def feature_question(move: Move | None) -> bool:
+    """Whether a user asks if something has, allows or costs something, and searches for nothing."""
+    if move is None or "asks" not in move.acts:
+        return False
+    low = move.acts["asks"].low
+    return bool(FEATURE.search(low)) and not SEARCH.search(low)
+
+
+def found_none(move: Move | None, before: Move | None) -> bool:
+    """Whether a move reports an empty search."""
+    return move is not None and "none_found" in move.acts and not feature_question(before)
+
+
+def find(x: Exchange) -> Iterator[Firing]:
+    """Empty searches of one exchange."""
+    if not found_none(x.here, x.user) or x.here.has("fails"):
+        return
+    own = (x.here, "none_found")
+    yield x.fire("found_none", own)
+    way = next((act for act in ("offers_other", "offers", "proposes") if act in x.here.acts), "")
+    if not way and not x.here.has("asks_back", "confirms") and " but " not in x.here.low:
+        yield x.fire("none_dead_end", own)
+    elif way == "offers_other" and "offers" not in x.here.acts:
+        yield x.fire("none_widen", own, (x.here, way))
+    if way == "offers" and x.after is not None and x.after.has("accepts"):
+        yield x.fire("none_taken", (x.here, way), own, (x.after, "accepts"))
+    before = x.moves[x.index - 3] if x.index > 2 else None
+    if x.earlier is not None and found_none(x.earlier, before):
+        yield x.fire("none_again", own, (x.earlier, "none_found"))
+    for act in ("gives_up", "leaves"):
+        if x.after is not None and act in x.after.acts and not x.after.has("requests", "asks", "accepts"):
+            yield x.fire("none_left", own, (x.after, act))
+            return

@@ -1,0 +1,107 @@
+"""Repetition, contradiction, complaint and giving up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
+from pollex.agents.embedded.events.sentences import Sentence
+
+PATTERNS = (
+    Pattern(
+        "user_repeats",
+        "both",
+        -1,
+        "After the assistant's reply, the user has to repeat the request for {thing}.",
+        ("requests",),
+    ),
+    Pattern("same_reply", "assistant", -1, "The assistant gives the same reply about {thing} twice.", ()),
+    Pattern(
+        "complained", "both", -1, "After the assistant's reply on {thing}, the user complains about it.", ("complains",)
+    ),
+    Pattern(
+        "contradicted",
+        "both",
+        -1,
+        "The assistant gets something about {thing} wrong, and the user corrects it.",
+        ("corrects",),
+    ),
+    Pattern(
+        "given_up",
+        "both",
+        -1,
+        "After the assistant's reply on {thing}, the user gives up or turns elsewhere.",
+        ("gives_up",),
+    ),
+    Pattern(
+        "took_back", "assistant", -1, "The assistant has to take back what it said about {thing}.", ("takes_back",)
+    ),
+    Pattern(
+        "refused", "assistant", -1, "The assistant says that helping with {thing} is not what it can do.", ("refuses",)
+    ),
+    Pattern(
+        "went_on",
+        "assistant",
+        -1,
+        "The user is done, and the assistant starts on {thing} again.",
+        ("leaves", "asks_back", "proposes", "offers"),
+    ),
+)
+
+COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
+ALIKE = 0.8
+
+
+def find(x: Exchange) -> Iterator[Firing]:
+    """Troubles of one exchange."""
+    if x.here.has("takes_back"):
+        yield x.fire("took_back", (x.here, "takes_back"))
+    if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
+        yield x.fire("refused", (x.here, "refuses"))
+    yield from _repeats(x)
+    if x.user is not None and x.user.has("leaves") and not x.user.has("requests", "asks", "changes", "accepts"):
+        for act in ("proposes", "asks_back", "offers"):
+            if act in x.here.acts and not x.here.has("says_bye", "anything_else", "apologizes"):
+                yield x.fire("went_on", (x.here, act), (x.user, "leaves"), sure=0.85)
+                break
+    if x.after is not None:
+        yield from _reaction(x)
+
+
+def _reaction(x: Exchange) -> Iterator[Firing]:
+    after = x.after
+    if after is None:
+        return
+    if after.has("complains"):
+        yield x.fire("complained", (after, "complains"))
+    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers"):
+        yield x.fire("contradicted", (after, "corrects"))
+    if after.has("gives_up"):
+        yield x.fire("given_up", (after, "gives_up"))
+
+
+def _repeats(x: Exchange) -> Iterator[Firing]:
+    if x.user is not None and x.after is not None:
+        for one in x.after.sentences:
+            if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
+                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(span(one), span(old)))
+                break
+    if x.earlier is not None:
+        for one in x.here.sentences:
+            if not COURTESY & one.hits.keys() and not one.asking and (old := twin(one, x.earlier.sentences)):
+                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(span(one), span(old)))
+                break
+
+
+def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
+    """A sentence of nearly the same words; short ones have none."""
+    if len(sentence.content) < 3:
+        return None
+    for other in others:
+        if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
+            return other
+    return None
+
+
+def span(sentence: Sentence) -> Span:
+    return Span(sentence.turn, sentence.start, sentence.end)

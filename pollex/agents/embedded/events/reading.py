@@ -1,0 +1,82 @@
+"""One conversation, read: moves with acts, the topic of each, and what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pollex.agents.embedded.events.acts import ACTS
+from pollex.agents.embedded.events.patterns import firings
+from pollex.agents.embedded.events.patterns.pattern import Firing, exchanges
+from pollex.agents.embedded.events.sentences import Move, moves_of
+from pollex.agents.embedded.events.topics import Topics
+from pollex.conversations.conversation import Conversation
+
+ANYWHERE = -1
+"""In place of a topic: whatever it is about."""
+
+LEAST_SURE = 0.6
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Event:
+    """A pattern with its object: what a built-in rubric asserts.
+
+    Attributes:
+        topic: Index in the topics of the log, or `ANYWHERE`.
+    """
+
+    pattern: str
+    topic: int = ANYWHERE
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read in a conversation.
+
+    Attributes:
+        topics: Of each move; −1 for none.
+        seen: The firings of each event.
+    """
+
+    conversation: Conversation
+    moves: list[Move]
+    topics: list[int]
+    seen: dict[Event, list[Firing]]
+
+    def sure(self, event: Event) -> float:
+        """How sure it is that an event happened at least once: 1 − ∏(1 − sureness)."""
+        left = 1.0
+        for firing in self.seen.get(event, ()):
+            left *= 1 - firing.sure
+        return 1 - left
+
+
+def marked(conversation: Conversation) -> list[Move]:
+    """The moves of a conversation with their acts."""
+    moves = moves_of(conversation)
+    ACTS.mark(moves)
+    return moves
+
+
+def read(conversation: Conversation, topics: Topics, moves: list[Move] | None = None) -> Reading:
+    """Read a conversation by the topics of its log."""
+    moves = marked(conversation) if moves is None else moves
+    track = topics.track(moves)
+    seen: dict[Event, list[Firing]] = {}
+    for exchange in exchanges(moves):
+        for firing in firings(exchange):
+            if firing.sure >= LEAST_SURE:
+                for event in events_of(firing, track[firing.move]):
+                    seen.setdefault(event, []).append(firing)
+    return Reading(conversation, moves, track, seen)
+
+
+def events_of(firing: Firing, topic: int) -> list[Event]:
+    """The events that a firing counts for, from the broadest to the narrowest."""
+    found = [Event(firing.pattern)]
+    if topic != ANYWHERE:
+        found.append(Event(firing.pattern, topic))
+    if firing.detail:
+        found.append(Event(firing.pattern, ANYWHERE, firing.detail))
+    return found

@@ -1,0 +1,234 @@
+"""Moves and sentences of a conversation: what detectors of events read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pollex.conversations.conversation import Conversation, Turn
+
+LONGEST_TURN = 6_000
+"""Characters of a turn that are read: the rest of a pasted log says nothing of what the turn does."""
+
+_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_INLINE = re.compile(r"`([^`\n]{1,200})`")
+_END = re.compile(r"[.?!]+[\"')\]*]*\s+|\n+")
+_ABBREVIATION = re.compile(r"\b(?:mr|mrs|ms|dr|st|vs|e\.g|i\.e|a\.m|p\.m|no|approx|etc)\.$", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+_LOWERED = str.maketrans({"’": "'", "‘": "'", "`": "'"})
+_CONTENT_LEAST = 3
+_IE = word_set("""movies cookies calories selfies zombies brownies zombies veggies hoodies smoothies""")
+
+FUNCTION_WORDS = word_set(
+    """a about after again all also am an and any are as at be because been before being but by can can't cannot
+    could couldn't did didn't do does doesn't doing don't down each for from had has have he her here hers him
+    his how i i'd i'll i'm i've if in into is isn't it it's its just let let's me more most my no nor not now of
+    off ok okay on once one only or other our out over please same she should so some such than thank thanks
+    that that's the their them then there there's these they they're this those through to too under until up us
+    very was wasn't we we'll we're were what what's when where which while who whom why will with won't would
+    yes you you'd you'll you're you've your yours sure want need like would get know see help hi hello hey good
+    great well yeah sorry really much many"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An act that a sentence does.
+
+    Attributes:
+        sure: From 0 to 1.
+        start: Where the deciding words begin in the turn's text.
+        detail: What the act is about, where the words tell: a verb, for instance.
+    """
+
+    act: str
+    sure: float
+    start: int
+    end: int
+    detail: str = ""
+
+
+@dataclass(eq=False)
+class Sentence:
+    """One sentence outside code.
+
+    Attributes:
+        text: Verbatim.
+        low: Lower case, the same length, inline code blanked out.
+        start: Offset in the turn's text.
+        turn: Index of the turn in the conversation.
+    """
+
+    text: str
+    low: str
+    start: int
+    turn: int
+    hits: dict[str, Hit] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words in lower case, in order."""
+        return tuple(_WORD.findall(self.low))
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """Stems of the words that carry meaning."""
+        return frozenset(
+            stem(word) for word in self.words if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS
+        )
+
+    @cached_property
+    def asking(self) -> bool:
+        """Whether the sentence ends in a question mark."""
+        return "?" in self.low[-4:]
+
+
+@dataclass(eq=False)
+class Move:
+    """What one party says until the other speaks: usually one turn.
+
+    Attributes:
+        role: `user` or `assistant`.
+        tools: Results of tools that came right before, in order.
+        calls: Names of tools that the assistant called, in order.
+    """
+
+    role: str
+    turns: list[int]
+    sentences: list[Sentence]
+    text: str
+    tools: list[tuple[int, str]] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    @cached_property
+    def acts(self) -> dict[str, Sentence]:
+        """The surest sentence of each act; the first of equals."""
+        found: dict[str, Sentence] = {}
+        for sentence in self.sentences:
+            for act, hit in sentence.hits.items():
+                if act not in found or hit.sure > found[act].hits[act].sure:
+                    found[act] = sentence
+        return found
+
+    @cached_property
+    def did(self) -> frozenset[str]:
+        """All acts of the move, `gives_code` among them where there is a block of code."""
+        return frozenset(self.acts) | ({"gives_code"} if self.code else frozenset())
+
+    @cached_property
+    def low(self) -> str:
+        """All sentences in lower case."""
+        return " ".join(sentence.low for sentence in self.sentences)
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """Stems of all words that carry meaning."""
+        return frozenset().union(*(sentence.content for sentence in self.sentences))
+
+    @cached_property
+    def code(self) -> bool:
+        """Whether there is a block of code."""
+        return "```" in self.text
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Inline code of the move, as written."""
+        return frozenset(_INLINE.findall(_BLOCK.sub("", self.text)))
+
+    def has(self, *acts: str) -> bool:
+        return any(act in self.acts for act in acts)
+
+    def first(self, *acts: str) -> Sentence | None:
+        """The sentence of the first of these acts that the move does."""
+        return next((self.acts[act] for act in acts if act in self.acts), None)
+
+
+def stem(word: str) -> str:
+    """A word without a plural or possessive ending."""
+    word = word.partition("'")[0]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-1] if word in _IE else word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes", "buses", "viruses", "statuses")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def moves_of(conversation: Conversation) -> list[Move]:
+    """The conversation as moves that alternate between user and assistant."""
+    moves: list[Move] = []
+    waiting: list[tuple[int, str]] = []
+    for index, turn in enumerate(conversation.turns):
+        if turn.role == "tool":
+            waiting.append((index, turn.content[:LONGEST_TURN]))
+        elif turn.role in ("user", "assistant") and turn.content.strip():
+            add_turn(moves, index, turn, waiting)
+            waiting = []
+    return moves
+
+
+def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[tuple[int, str]]) -> None:
+    """Append a turn to the last move of its role, or begin a new one."""
+    text = turn.content[:LONGEST_TURN]
+    calls = _CALL.findall(text) if turn.role == "assistant" else []
+    sentences = list(sentences_of(text, index))
+    if moves and moves[-1].role == turn.role:
+        last = moves[-1]
+        last.turns.append(index)
+        last.sentences += sentences
+        last.text += "\n" + text
+        last.tools += tools
+        last.calls += calls
+    else:
+        moves.append(Move(turn.role, [index], sentences, text, list(tools), calls))
+
+
+_CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
+
+
+def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
+    """Sentences outside code, each with its place in the text."""
+    low = lowered(text)
+    start = 0
+    for end, following in _cuts(low):
+        piece = low[start:end]
+        lead = len(piece) - len(piece.lstrip(" \t\n\r-*•>#"))
+        body = piece[lead:].rstrip()
+        if _WORD.search(body) or "?" in body:
+            begin = start + lead
+            yield Sentence(text[begin : begin + len(body)], body, begin, turn)
+        start = following
+
+
+def _cuts(low: str) -> Iterator[tuple[int, int]]:
+    for match in _END.finditer(low):
+        end = match.end() if match.group()[0] != "\n" else match.start()
+        if not _ABBREVIATION.search(low[max(0, match.start() - 6) : match.start() + 1]):
+            yield end, match.end()
+    yield len(low), len(low)
+
+
+def lowered(text: str) -> str:
+    """Lower case of the same length: code blanked out, straight apostrophes."""
+    if "`" in text or "[tool call" in text:
+        text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
+        text = _CALL.sub(lambda m: " " * len(m.group()), text)
+        text = _INLINE.sub(lambda m: "§" * len(m.group()), text)
+    low = text.lower().translate(_LOWERED)
+    if len(low) != len(text):  # a few letters have a longer lower case
+        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text).translate(_LOWERED)
+    return low

@@ -1,0 +1,262 @@
+"""Topics of a log in its own words: objects with their parts, and what is done with them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.agents.embedded.events.nouns import ACTING, GENERAL, Nouns, chunks, key_nouns
+from pollex.agents.embedded.events.sentences import Move, Sentence, stem, word_set
+
+MOST = 16
+NEAR = 3
+"""Moves before and after within which two nouns stand near each other."""
+PART, CLEARLY = 0.45, 0.12
+DEED_NOUN = 0.3
+BESIDE = 0.3
+"""A noun with such a share of mentions in acting sentences, and this share near other objects, names a deed."""
+LEAST_DEEDS = 4
+PART_WEIGHT = 0.5
+
+VERB = re.compile(
+    r"\b(?:unable to|able to|(?:could|can|did)(?:n't|not| not)|would you like(?: me)? to|do you "
+    r"want(?: me)? to|should i|shall i|can i|(?:can|could|would) you(?: please| help me)?"
+    r"|(?:like|want|need|wish) to|go ahead and|please|help you|help me|to) (?P<verb>[a-z]+)\b"
+)
+WEAK = word_set(
+    """be have do make get help know say think see let go will tell give show check search find look try use take
+    come ask provide mean feel recommend suggest continue confirm like want need please hear assist me the a you
+    it that this your find speak travel leave depart arrive eat dine stay visit attend verify locate pay explain
+    describe include change also just still further actually process complete complete proceed be able not i we
+    offer"""
+)
+PLAIN_VERBS = frozenset({"make", "get", "find", "change", "check", "complete", "process"})
+"""Verbs that say something with an object alone: kept where no stronger one comes as often."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One object of the log.
+
+    Attributes:
+        name: The noun that stands for it, singular.
+        form: As it is mostly written.
+        nouns: Its own noun and those of its parts, by weight.
+        deed: What is mostly done with it ("book a hotel room"); empty where nothing is.
+        share: Of conversations.
+    """
+
+    name: str
+    form: str
+    nouns: dict[str, float]
+    deed: str
+    share: float
+
+
+class Topics:
+    """The topics of a log, and which of them a move is about."""
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self.topics = tuple(topics)
+        self.deed_nouns = [
+            frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name} for topic in self.topics
+        ]
+        self.of_noun = {
+            noun: (i, weight) for i, topic in enumerate(self.topics) for noun, weight in topic.nouns.items()
+        }
+
+    def mentioned(self, move: Move) -> dict[int, float]:
+        """Weight of each topic that a move names."""
+        found: dict[int, float] = {}
+        for sentence in move.sentences:
+            for word in sentence.words:
+                hit = self.of_noun.get(word) or (self.of_noun.get(stem(word)) if word.endswith("s") else None)
+                if hit is not None:
+                    found[hit[0]] = found.get(hit[0], 0.0) + hit[1]
+        return found
+
+    def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
+        """Whether moves name any of the topics, or the object of what is done with it."""
+        wanted = frozenset().union(*({*self.topics[i].nouns, *self.deed_nouns[i]} for i in topics))
+        return any(not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences)
+
+    def track(self, moves: Sequence[Move]) -> list[int]:
+        """The topic of each move: what it names, else what was spoken of before; −1 where nothing was named."""
+        out: list[int] = []
+        now = -1
+        for move in moves:
+            named = self.mentioned(move)
+            if named:
+                best = max(named, key=lambda topic: (named[topic], -topic))
+                now = now if named.get(now, 0.0) >= 0.6 * named[best] else best
+            out.append(now)
+        first = next((topic for topic in out if topic >= 0), -1)
+        return [first if topic < 0 else topic for topic in out]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [vars(topic) for topic in self.topics]
+
+    @classmethod
+    def from_json(cls, stored: Iterable[dict[str, Any]]) -> Topics:
+        return cls([Topic(**one) for one in stored])
+
+
+def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
+    """Find the topics of a log from its moves."""
+    if not log:
+        return Topics(())
+    nouns = key_nouns(log)
+    near, count = neighbors(log, frozenset(nouns.key))
+    deeds = deed_nouns(nouns, near, count)
+    parent = parts(nouns, near, count, deeds)
+    deeds -= parent.keys()
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for noun in nouns.key:
+        if noun not in deeds:
+            groups[root(noun, parent)].append(noun)
+    tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST]
+    topics = [
+        Topic(
+            top,
+            written(top, nouns),
+            {noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT) for noun in groups[top]},
+            "",
+            nouns.share[top],
+        )
+        for top in tops
+    ]
+    return with_deeds(Topics(topics), log, nouns, deeds)
+
+
+def neighbors(log: Sequence[Sequence[Move]], known: frozenset[str]) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    """How often two nouns stand within a few moves of each other, and how often each one stands."""
+    near: Counter[tuple[str, str]] = Counter()
+    count: Counter[str] = Counter()
+    for moves in log:
+        here = [{head for one in move.sentences for _, head, _ in chunks(one)} & known for move in moves]
+        for i, own in enumerate(here):
+            around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
+            count.update(own)
+            near.update((a, b) for a in own for b in around - {a})
+    return near, count
+
+
+def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]) -> set[str]:
+    """Nouns of what is done, whatever it is done with."""
+    plain = [noun for noun in nouns.key if nouns.acted[noun] < DEED_NOUN]
+    return {
+        noun
+        for noun in nouns.key
+        if nouns.acted[noun] >= DEED_NOUN and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
+    }
+
+
+def parts(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], deeds: set[str]) -> dict[str, str]:
+    """Nouns that mostly stand near one more frequent noun, and clearly less near any other: its parts."""
+    wholes = [noun for noun in nouns.key if noun not in deeds]
+    found = {}
+    for noun in nouns.key:
+        ranked = sorted(
+            ((near[noun, whole] / count[noun], whole) for whole in wholes if holds(whole, noun, nouns, count)),
+            reverse=True,
+        )
+        rivals = [share for share, whole in ranked[1:] if near[whole, ranked[0][1]] < PART * count[whole]]
+        if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
+            found[noun] = ranked[0][1]
+    return found
+
+
+def holds(whole: str, noun: str, nouns: Nouns, count: Counter[str]) -> bool:
+    """Whether one noun may be the whole of another: it is more frequent, what is acted on counting less."""
+    return count[whole] * (1 - nouns.acted[whole]) ** 3 > count[noun] * (1 - nouns.acted[noun]) ** 3
+
+
+def root(noun: str, parent: dict[str, str]) -> str:
+    """The whole that a part belongs to, over several steps too."""
+    seen = {noun}
+    while noun in parent and parent[noun] not in seen:
+        noun = parent[noun]
+        seen.add(noun)
+    return noun
+
+
+def written(noun: str, nouns: Nouns) -> str:
+    """The form in which a noun mostly comes."""
+    return nouns.forms[noun].most_common(1)[0][0]
+
+
+def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deeds: set[str]) -> Topics:
+    """Add to each topic what is mostly done with it."""
+    pairs: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for moves in log:
+        for move, topic in zip(moves, topics.track(moves), strict=True):
+            for sentence in move.sentences:
+                weight = 2 if ACTING & sentence.hits.keys() else 1 if "requests" in sentence.hits else 0
+                if weight:
+                    for verb, noun in done_with(sentence, topics, deeds):
+                        where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
+                        pairs[where][verb, noun] += weight
+    named = []
+    for i, one in enumerate(topics.topics):
+        ranked = [(pair, n) for pair, n in pairs[i].most_common() if n >= LEAST_DEEDS]
+        strong = [pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]]
+        best = strong[0] if strong else ranked[0][0] if ranked else None
+        deed = f"{best[0]} {compound(one, best[1], nouns)}" if best else ""
+        named.append(Topic(one.name, one.form, one.nouns, deed, one.share))
+    return Topics(named)
+
+
+def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
+    """Verbs with the noun that follows them at once."""
+    heads = [(at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds]
+    found = []
+    for match in VERB.finditer(sentence.low):
+        verb = match.group("verb")
+        if verb in WEAK and verb not in PLAIN_VERBS:
+            continue
+        after = [(at, head) for at, head in heads if 0 < at - match.end() <= 24]
+        if after and verb not in GENERAL:
+            found.append((verb, min(after)[1]))
+    return found
+
+
+def compound(topic: Topic, noun: str, nouns: Nouns) -> str:
+    """An object with its topic before it where it could belong to several: "a restaurant reservation"."""
+    form = written(noun, nouns)
+    many = form != noun
+    if noun == topic.name or topic.name in noun:
+        return form if many else with_article(form)
+    whole = f"{topic.name} {form}"
+    return whole if many else with_article(whole)
+
+
+MASS = word_set(
+    """money music weather food traffic information transportation parking internet wifi code data memory comedy
+    horror action software hardware advice luggage baggage furniture insurance homework equipment feedback
+    electricity water gas heating"""
+)
+
+
+def with_article(noun: str) -> str:
+    """A noun with its indefinite article."""
+    if noun.rsplit(maxsplit=1)[-1] in MASS:
+        return noun
+    vowel = noun[0] in "aeiou" and not re.match(r"(?:uni|use|usu|eu|one)", noun)
+    return f"{'an' if vowel else 'a'} {noun}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun."""
+    if noun in MASS or (noun.endswith("s") and not noun.endswith(("ss", "us", "bus"))):
+        return noun
+    if re.search(r"[^aeiou]y$", noun):
+        return noun[:-1] + "ies"
+    return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as one phrase: "a, b or c"."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,0 +1,66 @@
+"""Values that sentences give: times, dates, prices, numbers."""
+
+from __future__ import annotations
+
+import re
+
+TIME = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s*(?:o'?clock\s*)?[ap]\.?m\b|\b\d{1,2}:\d\d\b|\b\d{1,2} o'?clock\b|\b(?:noon"
+    r"|midday|midnight)\b"
+    r"|\b(?:half past|quarter (?:to|past)) \w+"
+)
+DATE = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|\d{1,2}(?:st|nd|rd|th)"
+    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december) \d{1,2})\b"
+)
+PRICE = re.compile(r"[$£€]\s?\d|\b\d+(?:\.\d+)?\s*(?:gbp|usd|eur|dollars?|pounds?|euros?|bucks)\b|\bfree\b")
+PEOPLE = re.compile(
+    r"\b(?:\d+|one|two|three|four|five|six|seven|eight) (?:people|persons?|adults?|guests?|of us"
+    r"|tickets?|seats?|passengers?)\b"
+)
+NIGHTS = re.compile(r"\b(?:\d+|one|two|three|four|five|six|seven) (?:nights?|days?)\b")
+PHONE = re.compile(r"\(?\+?\d[\d\-() ]{6,}\d|\b\d{7,}\b")
+ADDRESS = re.compile(
+    r"\b\d+\S* (?:[a-z.']+ ){1,4}(?:street|st|road|rd|avenue|ave|way|lane|drive|dr|boulevard|blvd"
+    r"|plaza|square|place|parkway|court)\b"
+    r"|\b(?:street|road|avenue|boulevard|lane|located (?:at|on|in)|address is)\b"
+)
+RATING = re.compile(r"\b\d(?:\.\d)?(?: |-)?(?:stars?|out of)?\b")
+CODE = re.compile(r"\b[a-z]{1,2}\d{1,2}[a-z]? ?\d[a-z]{2}\b|\b[a-z]+\d+[a-z]+\b|\b\d{5}\b")
+DURATION = re.compile(r"\b(?:\d+|an|one|two|half an) ?(?:min(?:ute)?s?|hours?|hrs?)\b")
+ANY_NUMBER = re.compile(r"\d")
+
+WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
+    ("phone number", re.compile(r"\b(?:phone|telephone|contact) ?(?:number)?\b|\bnumber (?:to|i can) call\b"), PHONE),
+    (
+        "address",
+        re.compile(r"\baddress\b|\bwhere (?:is|are) (?:it|they|this|that)(?: located)?\b|\blocated\b"),
+        ADDRESS,
+    ),
+    ("postcode", re.compile(r"\b(?:post ?code|zip(?: code)?|postal code)\b"), CODE),
+    ("price", re.compile(r"\b(?:how much|price|cost|fare|fees?|charge)\b(?! range)"), PRICE),
+    ("rating", re.compile(r"\brating\b"), RATING),
+)
+"""What users ask for by name, how a question says so, and how an answer looks."""
+
+ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
+    ("time", re.compile(r"\b(?:what|which) time\b|\bat what time\b"), TIME),
+    ("day", re.compile(r"\b(?:what|which) (?:day|date)\b|^when (?:would|will|do) you\b"), DATE),
+    (
+        "number of people",
+        re.compile(r"\bhow many (?:people|persons|guests|tickets|seats|passengers)\b|\bfor how many\b"),
+        PEOPLE,
+    ),
+    ("number of nights", re.compile(r"\bhow many (?:nights|days)\b|\bhow long (?:will|would|are) you\b"), NIGHTS),
+)
+"""What assistants ask for, how the question says so, and how a user's message gives it."""
+
+
+def wanted(low: str) -> list[tuple[str, re.Pattern[str]]]:
+    """What a question of the user asks for by name, with how an answer looks."""
+    return [(name, value) for name, question, value in WANTED if question.search(low)]
+
+
+def concrete(low: str) -> bool:
+    """Whether a time, a day, a number of people or nights, or a price is named."""
+    return any(value.search(low) for value in (TIME, DATE, PEOPLE, NIGHTS, PRICE))

@@ -1,0 +1,75 @@
+"""Events in plain words: the pattern's sentence with the objects and deeds of the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.reading import ANYWHERE, Event
+from pollex.agents.embedded.events.topics import Topics, listed, plural, with_article
+
+MOST_NAMED = 3
+LEAST_NAMED = 0.1
+"""A topic with a smaller share of an event's happenings isn't named."""
+PLAIN = {
+    "deed": "do what was asked",
+    "thing": "what was asked for",
+    "things": "options",
+    "bare": "option",
+    "detail": "something else",
+}
+
+
+def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Sequence[str] = ()) -> str:
+    """The event as a sentence.
+
+    Args:
+        happened: The topic of each happening on training conversations.
+        details: Of each happening.
+    """
+    text = PATTERNS[event.pattern].text
+    named = named_topics(event, topics, happened)
+    words = dict(PLAIN)
+    if named:
+        found = [topics.topics[i] for i in named]
+        words["deed"] = joined([topic.deed for topic in found if topic.deed]) or PLAIN["deed"]
+        words["thing"] = listed([with_article(topic.name) for topic in found])
+        words["things"] = listed([plural(topic.name) for topic in found])
+        words["bare"] = listed([topic.name for topic in found])
+    common = Counter(details).most_common(1)
+    words["detail"] = event.detail or (common[0][0] if common and common[0][0] else PLAIN["detail"])
+    return text.format_map(words)
+
+
+def joined(deeds: Sequence[str]) -> str:
+    """Deeds as one phrase, each verb once: "buy bus tickets or book a table or a room"."""
+    objects: dict[str, list[str]] = {}
+    for deed in dict.fromkeys(deeds):
+        verb, _, noun = deed.partition(" ")
+        objects.setdefault(verb, []).append(noun)
+    return listed([f"{verb} {listed(nouns)}" for verb, nouns in objects.items()])
+
+
+def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[int]:
+    """The topics that a sentence names: the event's own, else those that it mostly happens with."""
+    if event.topic != ANYWHERE:
+        return [event.topic]
+    counts = Counter(topic for topic in happened if topic != ANYWHERE)
+    needs_deed = "{deed}" in PATTERNS[event.pattern].text
+    common = [
+        topic
+        for topic, n in counts.most_common()
+        if n >= LEAST_NAMED * max(1, len(happened)) and (topics.topics[topic].deed or not needs_deed)
+    ]
+    return common[:MOST_NAMED]
+
+
+def sayable(event: Event, topics: Topics) -> bool:
+    """Whether the log gives the words that the sentence needs."""
+    text = PATTERNS[event.pattern].text
+    if event.topic == ANYWHERE:
+        return "{detail}" not in text or bool(event.detail) or event.pattern.startswith(("fail", "question_lost"))
+    if "{deed}" in text and not topics.topics[event.topic].deed:
+        return False
+    return any(place in text for place in ("{deed}", "{thing", "{bare}"))

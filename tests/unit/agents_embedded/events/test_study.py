@@ -1,0 +1,137 @@
+"""What is learnt from a log: events with their side, words and quotes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from planted_bookings import booking_log
+
+from pollex.agents.embedded.events import EventModel, study
+from pollex.agents.embedded.events.selection import last_within, stratified_half, support
+from pollex.agents.embedded.events.worth import segments, share, worth
+from pollex.conversations.conversation import Conversation, Label, Turn
+
+
+@pytest.fixture(scope="module")
+def log() -> list[Conversation]:
+    return booking_log()
+
+
+@pytest.fixture(scope="module")
+def model(log: list[Conversation]) -> EventModel:
+    return learned(log)
+
+
+def learned(log: list[Conversation], seed: int = 0) -> EventModel:
+    return study(log, [conversation.label for conversation in log], np.random.default_rng(seed))
+
+
+def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: EventModel) -> None:
+    found = {rubric.event.pattern: rubric for rubric in model.rubrics}
+    assert found["fail_other_taken"].polarity == "sat"
+    assert found["fail_other_taken"].text.startswith("When the assistant can't rent a ")
+    assert found["fail_other_taken"].text.endswith("it offers another time, and the user takes it.")
+
+
+def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: EventModel) -> None:
+    bad = {rubric.event.pattern for rubric in model.rubrics if rubric.polarity == "dsat"}
+    assert bad & {"fail_else", "fail_left", "fail_no_way"}
+
+
+def test_the_objects_of_a_log_are_named_in_its_own_words(model: EventModel) -> None:
+    assert {topic.name for topic in model.topics.topics} >= {"kayak", "cabin", "tandem"}
+
+
+def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: EventModel, log: list[Conversation]) -> None:
+    by_id = {conversation.id: conversation for conversation in log}
+    quotes = [quote for rubric in model.rubrics for quote in rubric.quotes]
+    assert quotes
+    for quote in quotes:
+        turns = by_id[quote.conversation_id].turns
+        assert turns[quote.turn].content[quote.start : quote.end] == quote.text
+        for mark in quote.marks:
+            assert turns[mark.turn].content[mark.start : mark.end].strip()
+            assert abs(mark.turn - quote.turn) <= 2
+
+
+def test_a_model_that_was_stored_answers_alike(model: EventModel, log: list[Conversation]) -> None:
+    again = EventModel.from_json(json.loads(json.dumps(model.to_json())))
+    assert again.rubrics == model.rubrics
+    first, second = model.answers(log[:10]), again.answers(log[:10])
+    assert np.array_equal(first.sure, second.sure)
+    assert first.evidence == second.evidence
+
+
+def test_answers_have_evidence_where_an_event_happened_and_nowhere_else(
+    model: EventModel, log: list[Conversation]
+) -> None:
+    answers = model.answers(log)
+    assert answers.sure.shape == (len(log), len(model.rubrics))
+    assert [[quote is not None for quote in row] for row in answers.evidence] == (answers.sure > 0).tolist()
+
+
+def test_the_same_seed_learns_the_same(log: list[Conversation]) -> None:
+    assert learned(log).to_json() == learned(log).to_json()
+
+
+def test_thumbs_drawn_by_chance_give_no_headline(log: list[Conversation]) -> None:
+    rng = np.random.default_rng(5)
+    labels = [Label.POSITIVE if up else Label.NEGATIVE for up in rng.random(len(log)) < 0.5]
+    model = study(log, labels, np.random.default_rng(0))
+    assert not [rubric for rubric in model.rubrics if rubric.headline and rubric.within_bound]
+
+
+def test_a_log_in_another_language_is_left_out_with_the_reason() -> None:
+    said = "Ich möchte gerne einen Tisch für vier Personen reservieren, am besten am Fenster, wenn das geht."
+    turns = (Turn(role="user", content=said), Turn(role="assistant", content="Gerne, für wann soll der Tisch sein?"))
+    log = [Conversation(id=str(i), turns=turns, label=Label.POSITIVE) for i in range(8)]
+    model = learned(log)
+    assert model.rubrics == ()
+    assert model.left_out.startswith("the log isn't in English")
+
+
+def test_thumbs_of_one_kind_teach_nothing_and_the_model_says_so(log: list[Conversation]) -> None:
+    model = learned([conversation for conversation in log if conversation.label is Label.POSITIVE])
+    assert model.rubrics == ()
+    assert "thumbs" in model.left_out
+
+
+def test_the_worth_of_an_event_is_told_with_its_interval() -> None:
+    held = np.array([True] * 10 + [False] * 10)
+    up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
+    found = worth(held, up)
+    assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
+    assert found.down_with.n == 10
+    assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
+    assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
+
+
+def test_a_share_of_nothing_has_no_value() -> None:
+    assert share(0, 0).value is None
+
+
+def test_topics_are_segments_with_examples(model: EventModel, log: list[Conversation]) -> None:
+    readings = [model.read(conversation) for conversation in log]
+    up = np.array([conversation.label is Label.POSITIVE for conversation in log])
+    found = segments(readings, model.topics, up)
+    assert {segment.topic for segment in found} >= {"kayaks", "cabins"}
+    assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
+
+
+def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it() -> None:
+    # .2 · k / 4 is .05, .1, .15, .2: the third stands within its bound, and takes the second with it
+    assert last_within(np.array([0.01, 0.12, 0.14, 0.5])) == 3
+    assert last_within(np.array([0.3, 0.4])) == 0
+    assert last_within(np.array([])) == 0
+
+
+def test_support_grows_with_the_log_from_three_to_six() -> None:
+    assert [support(n) for n in (10, 150, 1000)] == [3, 4, 6]
+
+
+def test_a_half_has_half_of_each_class() -> None:
+    up = np.array([True] * 20 + [False] * 10)
+    half = stratified_half(up, np.random.default_rng(0))
+    assert (up[half].sum(), (~up[half]).sum()) == (10, 5)
