@@ -1,131 +1,93 @@
-"""What `pollex calibrate report` does: cross-fit, measure, draw."""
+"""Lines and tables of `pollex calibrate`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 
-from pollex.calibration.storage import JSON_NAME, load
-from pollex.cli.output import cell, print_json, table, told
-from pollex.cli.progress import Bars
-from pollex.formats.answers import AnswerTable
-from pollex.formats.files import find_files
-from pollex.formats.judgments import JudgmentTable
-from pollex.formats.read_tables import read_answers, read_judgments
-from pollex.formats.write import draft_of, require_writable
-from pollex.measures.distributions import Assessment
-from pollex.measures.intervals import FEWEST, Measured
-from pollex.reports.calibration import calibration_page
-from pollex.reports.calibration_data import CalibrationData
-from pollex.services.calibrate import (
-    TRAINING,
-    TrainingRecord,
-    faults_exit_code,
-    faults_json,
-    say,
-    tell_tables,
-    training_of,
-)
-
-if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+from pollex.cli.output import cell, table, told
+from pollex.formats.columns import Fault
+from pollex.measures.intervals import FEWEST
+from pollex.services.calibrate import FittedCalibrator, Predicted, TablesRead
+from pollex.services.calibration_report import CalibrationReport
+from pollex.services.training_record import TRAINING
+from pollex.text import count, printable
 
 
-def report_command(
-    folder: Path, answers: str, judgments: str, *, out: Path, seed: int, quick: bool, as_json: bool
-) -> int:
-    """Reads the tables, measures the calibrator beside others, writes the page, tells; the exit code."""
-    console = Console(stderr=as_json)
-    require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING)
-    find_files([answers, judgments])
-    model = load(folder)
-    table = read_answers(answers, scales=model.questionnaire_.asked)
-    judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
-    tell_tables(console, table, judged)
-    facts = {"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments}
-    material = replace(_measured_beside_others(model, training_of(folder), table, judged, seed, quick), facts=facts)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(out) as draft:
-        draft.write_text(calibration_page(material), encoding="utf-8", errors="replace")
-    tell(console, material)
-    say(console, f"Wrote {out}")
-    if as_json:
-        print_json({"out": str(out), **figures_json(material), **faults_json(material.faults)})
-    return faults_exit_code(material.faults)
+def show_fitted(console: Console, found: FittedCalibrator, next_command: str) -> None:
+    """Print what was read, what was chosen, and how to find out how good it is."""
+    show_tables(console, found.tables)
+    for line in found.choice:
+        say(console, line)
+    say(console, f"{found.model}: {found.support}")
+    say(console, f"Wrote {found.out}. How good is it: {next_command}")
 
 
-def _measured_beside_others(
-    model: JudgedEstimator, training: TrainingRecord, table: AnswerTable, judged: JudgmentTable, seed: int, quick: bool
-) -> CalibrationData:
-    """All that the page shows, but for where it is from."""
-    from pollex.services.calibration_report import (  # scikit-learn, as above
-        QUICK,
-        Effort,
-        as_fitted,
-        bench_of,
-        material_of,
-    )
-
-    with Bars(Console(stderr=True)) as bars:
-        made, groups, unlike = as_fitted(model, training.shift, table, judged)
-        bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), bars)
-        return replace(material_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike)
+def show_predicted(console: Console, found: Predicted) -> None:
+    """Print warnings, and what was written."""
+    show_faults(console, found.faults)
+    if found.unknown_judges:
+        names = ", ".join(found.unknown_judges)
+        say(console, f"Note: judges not seen in training get the shared part: {names}", "yellow")
+    if optimistic := optimism(found.learnt_from):
+        say(console, f"Note: {optimistic}", "yellow")
+    supported = "" if found.support is None else f"; {found.support}"
+    say(console, f"Wrote {found.out}: {count(found.texts, 'text')}, {found.model}{supported}")
 
 
-def tell(console: Console, material: CalibrationData) -> None:
-    """The comparison in a table."""
-    made = table(f"held out, {material.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
-    for model in material.compared:
+def optimism(learnt_from: int | None) -> str:
+    """Warn of predictions of texts that the calibrator was fitted on, or may have been; empty if none was."""
+    if learnt_from is None:
+        return (
+            f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on: "
+            "predictions of those look better than they are"
+        )
+    if not learnt_from:
+        return ""
+    return f"the calibrator was fitted on {learnt_from} of these texts: predictions of those look better than they are"
+
+
+def show_report(console: Console, found: CalibrationReport) -> None:
+    """Print the comparison with simpler models, and where the page is."""
+    show_tables(console, found.tables)
+    data = found.data
+    made = table(f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
+    for model in data.compared:
         if model.assessment is None:
             made.add_row(cell(model.title), cell(f"not fitted: {model.why_not}"))
             continue
         error: Any = model.assessment.smece
-        resampled = error.low is not None or material.own.smece.low is None
+        resampled = error.low is not None or data.own.smece.low is None
         figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
         shown = [*map(told, figures), told(error) if resampled or error.value is None else f"{error.value:.3f}"]
         made.add_row(*map(cell, [model.title, *shown]))
     console.print(made)
-    if material.texts < FEWEST:
+    if data.texts < FEWEST:
         say(console, f"No interval: fewer than {FEWEST} texts stand behind the figures.")
-    say(console, f"{material.title}: {material.support}")
+    say(console, f"{data.title}: {data.support}")
+    say(console, f"Wrote {found.out}")
 
 
-def figures_json(material: CalibrationData) -> dict[str, Any]:
-    """For scripts: the calibrator's figures, the others beside it, and the rest of the page."""
-    shown = {m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in material.compared[1:]}
-    return {
-        "model": material.title,
-        "main": material.main,
-        "texts": material.texts,
-        "labels": material.labels,
-        "judges": material.judges,
-        "calibrated": material.support.enough,
-        "missing_labels": material.support.missing,
-        "learnt_from": material.learnt_from,
-        "choice": None if material.choice is None else material.choice.facts(),
-        "figures": _figures(material.own),
-        "alpha": _measured(material.agreement),
-        "others": shown,
-        "subgroups": {
-            column: {name: _figures(assessment) for name, assessment in groups.items()}
-            for column, groups in material.subgroups.items()
-        },
-        "gains": {gain.question: _measured(gain.gain) for gain in material.gains},
-        "learning": [asdict(point) for point in material.learning],
-        "leverage": {each.question: asdict(each) for each in material.leverages},
-    }
+def show_tables(console: Console, read: TablesRead) -> None:
+    """Print what was read, and what was left out."""
+    unnamed = f"; {count(read.unnamed, 'judgment names', 'judgments name')} none" if read.unnamed else ""
+    say(
+        console,
+        f"{count(read.texts, 'text')} with answers to {count(read.questions, 'question')}; "
+        f"{count(read.judgments, 'judgment')}, "
+        f"{read.judged_main} of them of the main question {read.main!r}; {count(read.judges, 'judge')}{unnamed}",
+    )
+    show_faults(console, read.faults)
 
 
-def _figures(assessment: Assessment | None) -> dict[str, Any] | None:
-    if assessment is None:
-        return None
-    found = {name: value for name, value in vars(assessment).items() if isinstance(value, Measured)}
-    return {name: _measured(value) for name, value in found.items()}
+def show_faults(console: Console, faults: Iterable[Fault]) -> None:
+    """Print what was left out, in yellow, and what is worth knowing."""
+    for fault in faults:
+        say(console, f"{'Left out' if fault.left_out else 'Note'}: {fault}", "yellow" if fault.left_out else None)
 
 
-def _measured(figure: Measured | None) -> dict[str, Any] | None:
-    return None if figure is None else asdict(figure)
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print a line; control characters of foreign text are made visible."""
+    console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
+from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.reliability import Reliability
-from pollex.reports.calibration_data import LearningPoint, ResponseCurve
+from pollex.reports.calibration_data import LearningPoint
 from pollex.reports.learning_charts import SHARES, bin_mark
 from pollex.reports.numbers import count, number
 from pollex.reports.svg import Frame, disc, group, svg, ticks

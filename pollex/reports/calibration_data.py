@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pollex.calibration.leverage import Leverage, Whose
 from pollex.calibration.model_choice import Choice
+from pollex.calibration.response_curves import ResponseCurve
 from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import Measured, Support
@@ -27,23 +28,6 @@ class ComparedModel:
     assessment: Assessment | None
     behind: Measured | None = None
     why_not: str = ""
-
-
-@dataclass(frozen=True)
-class ResponseCurve:
-    """Expected answer of one judge against the LLM's answer.
-
-    Attributes:
-        judge: Name; None for an unknown judge.
-        labels: Of the main question; a text that the judge judged again counts once.
-        given: Mean of the judgments; None where there is none.
-        predicted: Expected answer at each point of the curves' mesh.
-    """
-
-    judge: str | None
-    labels: int
-    given: float | None
-    predicted: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pollex.calibration.estimator import entropy
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
+from pollex.cli.calibration_output import say, show_faults
 from pollex.cli.options import refuse_for
 from pollex.cli.output import logs_from, print_json, show_logs, show_outcomes, show_rows, show_usage, usage_json
 from pollex.cli.session import Session, session
@@ -35,11 +36,12 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.calibrate import faults_exit_code, faults_json, say, tell_faults, training_of
+from pollex.services.calibrate import faults_json
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import plan_scoring
 from pollex.services.roles import Workers, judging
 from pollex.services.score import exit_code, support_json
+from pollex.services.training_record import training_of
 from pollex.text import count
 
 if TYPE_CHECKING:
@@ -237,7 +239,7 @@ def next_texts(
     if judgments is not None:
         judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
         given, faults = judged.judgments, (*faults, *judged.faults)
-    tell_faults(console, faults)
+    show_faults(console, faults)
     names = tuple(judges) or model.judges_
     rows = text_rows(model, answered.texts, answered.X, given, names, count)
     show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
@@ -250,7 +252,7 @@ def next_texts(
         say(console, f"Wrote {out}")
     if as_json:
         print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))
-    return faults_exit_code(faults)
+    return 3 if any(fault.left_out for fault in faults) else 0
 
 
 def text_rows(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from pollex.cli.options import out_option
+
+if TYPE_CHECKING:
+    from pollex.services.calibrate import FittedCalibrator, Predicted
+    from pollex.services.calibration_report import CalibrationReport
 
 ANSWERS = click.argument("answers", metavar="ANSWERS")
 JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
@@ -19,8 +26,44 @@ SEED = click.option(
     default=0,
     show_default=True,
     type=click.IntRange(0, 2**32 - 1),  # what all that draw take
-    help="Of everything that is drawn.",
+    help="Random seed.",
 )
+DONE, PARTLY = 0, 3
+
+
+class QuestionOptions(click.ParamType[tuple[str, tuple[float, ...]]]):
+    """A question and all its options, as `Q8=1,2,3`."""
+
+    name = "options"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[float, ...]]:
+        question, _, values = value.rpartition("=")
+        try:
+            found = tuple(float(each) for each in values.split(","))
+        except ValueError:
+            found = ()
+        if not question or len(set(found)) < 2 or not all(map(math.isfinite, found)):
+            self.fail("write a question and its options: --options Q8=1,2,3", param, ctx)
+        return question, found
+
+
+class HowToAggregate(click.ParamType[str | float]):
+    """`mean`, `max`, or a quantile."""
+
+    name = "how"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        if value in ("mean", "max"):
+            return value
+        try:
+            quantile = float(value)
+        except ValueError:
+            quantile = math.nan
+        if not 0 <= quantile <= 1:
+            self.fail("use mean, max or a quantile from 0 to 1", param, ctx)
+        return quantile
 
 
 @click.group("calibrate")
@@ -54,13 +97,19 @@ def command() -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to keep the calibrator in.")
 @click.option("--main", metavar="QUESTION", help="What is to be predicted; Q0 or overall when left out.")
 @click.option("--nominal", multiple=True, metavar="QUESTION", help="Its options have no order. Repeatable.")
-@click.option("--options", multiple=True, metavar="QUESTION=1,2,3", help="All options of a question. Repeatable.")
+@click.option(
+    "--options",
+    multiple=True,
+    type=QuestionOptions(),
+    metavar="QUESTION=1,2,3",
+    help="All options of a question. Repeatable.",
+)
 @click.option("--shift", metavar="COLUMN", help="Choose the model by leaving one of its groups out: new data differs.")
-@click.option("--model", default="best", show_default=True, help="Or one model of those it chooses among.")
+@click.option("--model", default="best", show_default=True, help="One model, in place of choosing the best of them.")
 @click.option("--network", is_flag=True, help="The calibration network is among those it chooses among: slower.")
 @SEED
 @AS_JSON
-def fit(answers: str, judgments: str, **given: Any) -> int:
+def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, Any], ...], **given: Any) -> int:
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
     Which model predicts is chosen by cross-validation, and told. With --model network it is the calibration network,
@@ -75,9 +124,15 @@ def fit(answers: str, judgments: str, **given: Any) -> int:
       pollex calibrate fit answers.csv judgments.csv --out calibrator --network
       pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
     """
-    from pollex.services.calibrate import fit_command  # NumPy and scikit-learn are not needed for --help
+    from pollex.cli.calibration_output import show_fitted  # NumPy is not needed for --help; likewise below
+    from pollex.cli.progress import Bars
+    from pollex.services.calibrate import fit_calibrator
 
-    return fit_command(answers, judgments, **given)
+    with Bars(Console(stderr=True)) as bars:
+        found = fit_calibrator(answers, judgments, options=dict(options), progress=bars, **given)
+    report = shlex.join(["pollex", "calibrate", "report", str(found.out), answers, judgments])
+    show_fitted(Console(stderr=as_json), found, report)
+    return ended(found, as_json)
 
 
 @command.command("predict")
@@ -86,10 +141,13 @@ def fit(answers: str, judgments: str, **given: Any) -> int:
 @out_option("predictions.parquet", "Ends in .parquet, .jsonl or .csv.")
 @click.option("--judge", "judges", multiple=True, metavar="NAME", help="Predict for this judge too. Repeatable.")
 @click.option(
-    "--aggregate", metavar="HOW", help="Of the judges named, or of all: mean, max, or a quantile such as 0.1."
+    "--aggregate",
+    type=HowToAggregate(),
+    metavar="HOW",
+    help="Combine the judges named, or all: mean, max, or a quantile such as 0.1.",
 )
 @AS_JSON
-def predict(folder: Path, answers: str, **given: Any) -> int:
+def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
     """Predict what people would say of texts, a row a text.
 
     A row has text_id, the expected answer and its variance (empty where answers have no order), the entropy in nats,
@@ -102,9 +160,12 @@ def predict(folder: Path, answers: str, **given: Any) -> int:
       pollex calibrate predict calibrator new-answers.csv --out predictions.jsonl --judge ann --judge bob
       pollex calibrate predict calibrator new-answers.csv --out lowest.csv --aggregate 0.1
     """
-    from pollex.services.calibrate import predict_command
+    from pollex.cli.calibration_output import show_predicted
+    from pollex.services.calibrate import predict_judgments
 
-    return predict_command(folder, answers, **given)
+    found = predict_judgments(folder, answers, **given)
+    show_predicted(Console(stderr=as_json), found)
+    return ended(found, as_json)
 
 
 @command.command("report")
@@ -115,7 +176,7 @@ def predict(folder: Path, answers: str, **given: Any) -> int:
 @click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
 @SEED
 @AS_JSON
-def report(folder: Path, answers: str, judgments: str, **given: Any) -> int:
+def report(folder: Path, answers: str, judgments: str, as_json: bool, **given: Any) -> int:
     """Measure a calibrator beside simpler models, and write a page about it.
 
     All models are cross-fitted on these tables: no text is predicted by a model that saw it. The page holds the
@@ -127,6 +188,20 @@ def report(folder: Path, answers: str, judgments: str, **given: Any) -> int:
       pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
       pollex calibrate report calibrator answers.csv judgments.csv --json | tail -n 1 | jq .figures.log_loss
     """
-    from pollex.cli.calibration_output import report_command
+    from pollex.cli.calibration_output import show_report
+    from pollex.cli.progress import Bars
+    from pollex.services.calibration_report import report_calibrator
 
-    return report_command(folder, answers, judgments, **given)
+    with Bars(Console(stderr=True)) as bars:
+        found = report_calibrator(folder, answers, judgments, progress=bars, **given)
+    show_report(Console(stderr=as_json), found)
+    return ended(found, as_json)
+
+
+def ended(found: FittedCalibrator | Predicted | CalibrationReport, as_json: bool) -> int:
+    """Print the result as JSON if wanted, and return the exit code: 3 if something was left out."""
+    from pollex.cli.output import print_json
+
+    if as_json:
+        print_json(found.as_json())
+    return PARTLY if any(fault.left_out for fault in found.faults) else DONE

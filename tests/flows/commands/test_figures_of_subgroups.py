@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
-from pollex.cli.progress import Bars
 from pollex.formats.read_tables import read_answers, read_judgments
+from pollex.graphs.context import Silent
 from pollex.measures.distributions import Predictions
-from pollex.services.calibration_report import QUICK, bench_of, subgroups_of
+from pollex.services.calibration_figures import QUICK, bench_of, subgroups_of
 
 TEXTS = 8
 
@@ -23,11 +22,10 @@ def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> 
     (tmp_path / "j.csv").write_text("\n".join(["text_id,question,judge,answer", *judgments]))
     table = read_answers(tmp_path / "a.csv")
     judged = read_judgments(tmp_path / "j.csv", table)
-    with Bars(Console(stderr=True)) as bars:
-        bench = bench_of(table, judged, 0, None, QUICK, bars)
-        proba = np.full((len(bench.given), 2), 0.5)
-        own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
-        found = subgroups_of(bench, own, table, judged)
+    bench = bench_of(table, judged, 0, None, QUICK, Silent())
+    proba = np.full((len(bench.given), 2), 0.5)
+    own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
+    found = subgroups_of(bench, own, table, judged)
     counts = {title: {name: one.rmse.n for name, one in groups.items()} for title, groups in found.items()}
     assert counts == {
         "judge (column of the answers)": {"gpt": TEXTS // 2 * 3, "llama": TEXTS // 2 * 3},

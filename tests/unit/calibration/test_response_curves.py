@@ -9,7 +9,7 @@ from pollex.calibration.judgments import judgments
 from pollex.calibration.models.as_is import AsIs
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.services.calibration_report import responses_of
+from pollex.calibration.response_curves import response_curves
 
 QUESTIONS = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), asked=False)), "main")
 SAID = np.linspace(0.1, 0.9, 60)
@@ -23,15 +23,15 @@ def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
     thumb = Questionnaire(QUESTIONS.scales, "thumb")
     y = [(row, "thumb", "ann", row % 2) for row in range(60)]
     model = JudgeMean().fit(X, y, questions=thumb)
-    assert responses_of(model, X, judgments(y, questions=thumb)) == ((), ())
+    assert response_curves(model, X, judgments(y, questions=thumb)) == ((), ())
     same = np.tile([0.5, 0.5], (60, 1))
-    assert responses_of(JudgeMean().fit(same, GIVEN, questions=QUESTIONS), same, GIVEN) == ((), ())
+    assert response_curves(JudgeMean().fit(same, GIVEN, questions=QUESTIONS), same, GIVEN) == ((), ())
     classes = Questionnaire((Scale("main", (1.0, 2.0), ordinal=False), QUESTIONS.scales[1]), "main")
-    assert responses_of(AsIs().fit(X, GIVEN, questions=classes), X, GIVEN) == ((), ())
+    assert response_curves(AsIs().fit(X, GIVEN, questions=classes), X, GIVEN) == ((), ())
 
 
 def test_a_model_that_repeats_the_answer_has_the_diagonal() -> None:
-    mesh, (unknown, ann, bob) = responses_of(AsIs().fit(X, GIVEN, questions=QUESTIONS), X, GIVEN)
+    mesh, (unknown, ann, bob) = response_curves(AsIs().fit(X, GIVEN, questions=QUESTIONS), X, GIVEN)
     middle = slice(8, -8)  # at its ends a smoothed line bends
     np.testing.assert_allclose(unknown.predicted[middle], mesh[middle], atol=0.01)
     assert ann.predicted == bob.predicted == unknown.predicted
@@ -42,7 +42,7 @@ def test_a_model_that_repeats_the_answer_has_the_diagonal() -> None:
 
 def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
     model = JudgeMean().fit(X, GIVEN, questions=QUESTIONS)
-    _, curves = responses_of(model, X, GIVEN)
+    _, curves = response_curves(model, X, GIVEN)
     for curve in curves:
         expected = model.predict(X[:1], [curve.judge])
         np.testing.assert_allclose(curve.predicted, np.full(len(curve.predicted), expected[0]))
@@ -52,12 +52,12 @@ def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
 def test_missing_answers_are_no_points_of_the_curve() -> None:
     model = AsIs().fit(X, GIVEN, questions=QUESTIONS)
     holes = np.concatenate([X, np.full((5, 2), np.nan)])
-    assert responses_of(model, holes, GIVEN) == responses_of(model, X, GIVEN)
+    assert response_curves(model, holes, GIVEN) == response_curves(model, X, GIVEN)
 
 
 def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
     twice = judgments([(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=QUESTIONS)
     model = AsIs().fit(X, twice, questions=QUESTIONS)
-    _, (unknown, ann, bob) = responses_of(model, X, twice)
+    _, (unknown, ann, bob) = response_curves(model, X, twice)
     assert (unknown.labels, ann.labels, bob.labels) == (2, 1, 1)
     assert (ann.given, bob.given) == (pytest.approx(1.5), pytest.approx(2.0))

@@ -1,0 +1,78 @@
+"""Response curves: each judge's expected answer against the LLM's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pollex.calibration.judgments import Judgments
+from pollex.measures.arrays import Floats
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+
+MESH = 25
+"""Points of a curve."""
+
+
+@dataclass(frozen=True)
+class ResponseCurve:
+    """Expected answer of one judge against the LLM's answer.
+
+    Attributes:
+        judge: Name; None for an unknown judge.
+        labels: Of the main question; a text that the judge judged again counts once.
+        given: Mean of the judgments; None where there is none.
+        predicted: Expected answer at each point of the curves' mesh.
+    """
+
+    judge: str | None
+    labels: int
+    given: float | None
+    predicted: tuple[float, ...]
+
+
+def response_curves(
+    model: JudgedEstimator, X: Floats, given: Judgments
+) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
+    """Return each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
+
+    The first curve is that of an unknown judge. Source: Nadaraya 1964, doi:10.1137/1109020, for the smoothing;
+    Silverman 1986, equation 3.31, for its width.
+
+    Args:
+        given: Judgments of the main question.
+
+    Returns:
+        The LLM's expected answers at which the curves are taken, and the curves; none where there is nothing to draw
+        them against.
+    """
+    sheet = model.questionnaire_
+    if sheet.main not in sheet.blocks or not sheet.scale().ordinal:
+        return (), ()
+    said = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
+    there = ~np.isnan(said)
+    if there.sum() < 2 or np.ptp(said[there]) == 0:
+        return (), ()
+    low, high = np.quantile(said[there], [0.025, 0.975]).tolist()
+    mesh = np.linspace(low, high, MESH)
+    width = 0.9 * said[there].std() * there.sum() ** -0.2
+    logs = -(((mesh[:, None] - said[there]) / width) ** 2) / 2
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    unknown = model.predict(X[there])[:, None]
+    judges = [judge for judge in given.judges if judge in model.judges_]
+    each = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
+    curves = (weights @ np.concatenate([unknown, each], axis=1)).T
+    worth, names = np.array(sheet.scale().values), given.names()
+    theirs = [given, *(given.where(names == judge) for judge in judges)]
+    return tuple(mesh.tolist()), tuple(
+        ResponseCurve(judge, own.labels, _mean(worth[own.answer]), tuple(curve.tolist()))
+        for judge, own, curve in zip([None, *judges], theirs, curves, strict=True)
+    )
+
+
+def _mean(given: Floats) -> float | None:
+    return float(given.mean()) if len(given) else None

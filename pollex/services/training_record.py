@@ -1,0 +1,89 @@
+"""The record of what a calibrator was fitted on, a file beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, NonNegativeInt, ValidationError
+
+from pollex.calibration.storage import JSON_NAME, packed
+from pollex.formats.answers import AnswerTable
+from pollex.formats.judgments import JudgmentTable
+from pollex.formats.write import draft_of
+
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+
+
+TRAINING = "training.json"
+
+
+class TrainingRecord(BaseModel):
+    """What a calibrator was fitted on, as far as that is known.
+
+    Attributes:
+        labels: Number of answers to the main question; None if unknown.
+        shift: Column of groups that the model was chosen by.
+        text_hashes: Texts and their answers; None if unknown.
+        arrays_sha256: Arrays of the calibrator that the record is of: another may have replaced it since.
+    """
+
+    labels: NonNegativeInt | None = None
+    shift: str | None = None
+    text_hashes: tuple[str, ...] | None = None
+    arrays_sha256: str = ""
+    files: tuple[str, ...] = ()
+
+    def seen(self, table: AnswerTable) -> int | None:
+        """Count the texts that the calibrator was fitted on; None if unknown."""
+        known = None if self.text_hashes is None else frozenset(self.text_hashes)
+        return None if known is None else sum(one in known for one in _hashes(table))
+
+
+def keep_training(
+    folder: Path,
+    model: JudgedEstimator,
+    table: AnswerTable,
+    judged: JudgmentTable,
+    shift: str | None,
+    files: Sequence[str],
+) -> None:
+    """Write the training record of a calibrator that was saved."""
+    used = np.isin(np.arange(len(table.texts)), judged.judgments.row).tolist()
+    record = TrainingRecord(
+        labels=judged.judgments.of_question(judged.questionnaire.index()).labels,
+        shift=shift,
+        text_hashes=tuple(one for one, learnt in zip(_hashes(table), used, strict=True) if learnt),
+        arrays_sha256=packed(model).facts["arrays_sha256"],
+        files=tuple(files),
+    )
+    with draft_of(folder / TRAINING) as draft:
+        draft.write_text(record.model_dump_json(indent=2), encoding="utf-8", errors="replace")
+
+
+def training_of(folder: Path) -> TrainingRecord:
+    """Read what a calibrator was fitted on; unknown if there is no record, or one of another calibrator.
+
+    Args:
+        folder: The calibrator's folder or its JSON file.
+    """
+    calibrator = folder / JSON_NAME if folder.is_dir() else folder
+    try:
+        kept = TrainingRecord.model_validate_json(calibrator.with_name(TRAINING).read_bytes())
+        mine = TrainingRecord.model_validate_json(calibrator.read_bytes())  # its other fields are unset
+    except (OSError, ValidationError):
+        return TrainingRecord()
+    return kept if kept.arrays_sha256 == mine.arrays_sha256 else TrainingRecord()
+
+
+def _hashes(table: AnswerTable) -> list[str]:
+    """Hash each text by id and answers: the same id in another log is another text."""
+    rows = np.ascontiguousarray(table.X)
+    return [
+        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]
+        for text, row in zip(table.texts, rows, strict=True)
+    ]
