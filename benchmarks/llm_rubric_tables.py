@@ -29,7 +29,7 @@ from llm_rubric_runs import Done
 from pollex.calibration.permutation import Tested, compared_losses
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess, averaged, log_losses
-from pollex.measures.intervals import Figure, Measured, measured
+from pollex.measures.intervals import Figure, Measure, measured
 from pollex.measures.intervals import mean_of as mean_over
 
 WITH_INTERVAL = ("rmse", "pearson", "log_loss")
@@ -50,7 +50,7 @@ class Row:
 
     runs: tuple[Predictions, ...]
     each: tuple[Assessment, ...]
-    interval: Mapping[str, Measured]
+    interval: Mapping[str, Figure]
     seconds: float
     notes: tuple[str, ...]
 
@@ -178,9 +178,9 @@ def _losses(runs: Sequence[Predictions]) -> Floats:
     return np.asarray(np.mean([log_losses(run.proba, run.answer) for run in runs], axis=0))
 
 
-def _gap(losses: Floats, text: Ints) -> Measured:
+def _gap(losses: Floats, text: Ints) -> Figure:
     """Mean of differences, with its interval."""
-    figure = Figure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
+    figure = Measure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
     return measured({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
 
 
@@ -262,7 +262,7 @@ def _n(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def _interval(figure: Measured, deviation: float | None = None, signed: bool = False) -> str:
+def _interval(figure: Figure, deviation: float | None = None, signed: bool = False) -> str:
     if figure.value is None:
         return NOTHING
     sign = "+" if signed else ""

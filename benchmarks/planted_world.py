@@ -47,7 +47,7 @@ from pollex.services.options import ModelOptions
 from pollex.store.store import Store
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
-FIGURES = ("delta_netsat", "yield_at_90", "accuracy", "precision", "recall", "f1", "auc")
+FIGURES = ("delta_netsat", "yield_rate", "accuracy", "precision", "recall", "f1", "auc")
 HEADINGS = ("ΔNetSAT", "YR@90", "acc", "P", "R", "F1", "AUC")
 PLANTED = "the planted ones"
 UNPUBLISHED = (None,) * 6

@@ -55,7 +55,7 @@ DRAWN = ("random_order", "ucb")
 
 SHOWN = {
     "delta_netsat": "ΔNetSAT",
-    "yield_at_90": "YR@90",
+    "yield_rate": "YR@90",
     "accuracy": "acc",
     "precision": "P",
     "recall": "R",
@@ -63,7 +63,7 @@ SHOWN = {
     "auc": "AUC",
     "confident_accuracy": "acc outside",
 }
-PERCENT = ("yield_at_90", "accuracy", "precision", "recall", "f1", "confident_accuracy")
+PERCENT = ("yield_rate", "accuracy", "precision", "recall", "f1", "confident_accuracy")
 
 SAME = {"greedy": "RUBICON", "ucb": "UCB", "brute_force": "brute force", "correctness": "correctness only"}
 """Our policies by the paper's names."""
@@ -144,7 +144,7 @@ def policies(
         "ahead": {
             name: {
                 metric: difference(values[DEFAULT][metric], values[name][metric], ratio)
-                for metric in ("auc", "yield_at_90")
+                for metric in ("auc", "yield_rate")
             }
             for name in POLICIES
             if name != DEFAULT
@@ -174,8 +174,8 @@ def _figures(pool: JudgedPool, chosen: npt.NDArray[np.intp]) -> dict[str, float 
     scores, tested = pool.values[:, chosen].sum(1), pool.held_out[:, chosen].sum(1)
     theta = theta_c(scores, pool.positive)
     window = fit_window(scores, pool.positive, theta)
-    found = assess(tested, pool.truth, theta, window, np.random.default_rng(0), resamples=2)
-    return {metric: getattr(found, "yield_rate" if metric == "yield_at_90" else metric).value for metric in SHOWN}
+    found = assess(tested, pool.truth, theta, window.confident(tested), np.random.default_rng(0), resamples=2)
+    return {metric: getattr(found, metric).value for metric in SHOWN}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -200,7 +200,7 @@ def difference(ours: Sequence[float | None], theirs: Sequence[float | None], rat
 
 def _mean_ahead(reports: Sequence[Mapping[str, Any]], name: str) -> Difference:
     ahead = [report["ahead"][name] for report in reports]
-    return {metric: _mean([one[metric]["mean"] for one in ahead]) for metric in ("auc", "yield_at_90")}
+    return {metric: _mean([one[metric]["mean"] for one in ahead]) for metric in ("auc", "yield_rate")}
 
 
 def tables(
@@ -331,7 +331,7 @@ def all_in_words(over_all: Mapping[str, Difference], logs: int) -> str:
     title = f"mean over {logs} logs" if logs > 1 else "on the one log"
     lines = [f"\n{DEFAULT} less each, {title}:"]
     for name, one in over_all.items():
-        lines.append(f"  {name:<16}AUC {_signed(one['auc'])}  YR@90 {_signed(one['yield_at_90'])}")
+        lines.append(f"  {name:<16}AUC {_signed(one['auc'])}  YR@90 {_signed(one['yield_rate'])}")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator, OneAnswer
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -186,4 +186,4 @@ def _crossfitted(
         texts = np.unique(part.row)
         fitted = clone(model).fit(*alone(X, part, texts), questions=questions, groups=together[texts])
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])
-    return Predictions.of(proba, given, questions.scale()), float(np.mean(counts))
+    return predictions_beside(proba, given, questions.scale()), float(np.mean(counts))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.calibration.questionnaire import Questionnaire
+from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
-from pollex.measures.arrays import Bools, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.distributions import Predictions
 
 NOBODY = -1
 """Code of a judge who is not known: the shared part of a model answers for them."""
@@ -255,6 +256,11 @@ def _of_records(records: Sequence[Record], questions: Questionnaire) -> Judgment
         answer=np.array([options[places[question]][value] for _, question, _, value in records], dtype=np.int64),
         judges=tuple(names),
     )
+
+
+def predictions_beside(proba: Floats, given: Judgments, scale: Scale) -> Predictions:
+    """Pair predictions `[judgment, option]` with judgments of one question, in their order."""
+    return Predictions(proba, given.answer, given.row, scale.values, scale.ordinal)
 
 
 UNANSWERED = -1

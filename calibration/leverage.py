@@ -16,7 +16,7 @@ from pollex.calibration.judgments import codes_of, one_a_row
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.intervals import FEWEST, ends
+from pollex.measures.intervals import FEWEST, interval_bounds
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -153,7 +153,7 @@ def _summary(question: str, values: Floats, rng: np.random.Generator, resamples:
     if len(values) < 2:
         return Leverage(question, n=len(values), undefined="its answer depends on x in fewer than two texts")
     drawn = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=resamples)
-    low, high = ends(drawn @ values / len(values), len(values)) if len(values) >= FEWEST else (None, None)
+    low, high = interval_bounds(drawn @ values / len(values), len(values)) if len(values) >= FEWEST else (None, None)
     return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), len(values))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import log_losses
 
 Candidate = tuple[str, dict[str, Any]]
 """Name of a model in `models/`, and its settings."""
@@ -140,7 +141,7 @@ def compared(
         answers: What was answered `[judgment]`.
         texts: The text of each judgment, for standard errors `[judgment]`.
     """
-    losses = [None if isinstance(proba, str) else log_losses(proba, answers) for proba in held_out]
+    losses = [None if isinstance(proba, str) else clipped_log_losses(proba, answers) for proba in held_out]
     means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
     best = losses[int(np.argmin(means))]
     trials = []
@@ -165,9 +166,9 @@ def compared(
 TINY = 1e-15
 
 
-def log_losses(proba: Floats, answers: Ints) -> Floats:
-    """−log p of what was answered `[judgment]`; a probability of 0 counts as 1e-15, so that losses stay comparable."""
-    return np.asarray(-np.log(np.maximum(proba[np.arange(len(answers)), answers], TINY)))
+def clipped_log_losses(proba: Floats, answers: Ints) -> Floats:
+    """Compute −log p of the given answer `[judgment]`; a probability of 0 counts as 1e-15, to stay comparable."""
+    return log_losses(np.maximum(proba, TINY), answers)
 
 
 def standard_error(values: Floats, texts: Ints) -> float:

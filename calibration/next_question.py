@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, variance
+from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import one_a_row
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import variance
 
 NEIGHBOURS = 40
 """So many reference texts say how an answer may turn out."""

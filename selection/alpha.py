@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.errors import BadLabels
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.selection.losses import RESOLUTION, Bools, Floats, Ints
+from pollex.selection.losses import RESOLUTION
 from pollex.selection.policies import ALPHAS, DEFAULT, policy_named
 from pollex.selection.pool import Budget, Pool
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.distributions import entropy
 from pollex.measures.intervals import share_interval
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 TIE = -1
 """In an array of modes: two options have as many votes, or none has any."""
@@ -27,7 +24,7 @@ def entropies(votes: Ints) -> Floats:
     """Diversity entropy in nats of votes [..., option]: [...]; NaN where nobody voted."""
     total = votes.sum(axis=-1, keepdims=True)
     p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
-    return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1) + 0.0)
+    return entropy(p)
 
 
 def modes(votes: Ints) -> Ints:
@@ -107,11 +104,11 @@ def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
     return _sides(_passing(entropy, mode, tau), mode, truth)
 
 
-def _passing(entropy: Floats, mode: Ints, tau: float) -> Flags:
+def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
     return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
 
 
-def _sides(passes: Flags, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+def _sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
     return Filtered(
         _side(passes, mode, truth, together),
         _side(~passes, mode, truth, together),
@@ -119,7 +116,7 @@ def _sides(passes: Flags, mode: Ints, truth: Ints, together: Ints | None = None)
     )
 
 
-def _side(on_it: Flags, mode: Ints, truth: Ints, together: Ints | None) -> Side:
+def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> Side:
     mode, truth = mode[on_it], truth[on_it]
     units = None if together is None else len(np.unique(together[on_it]))
     return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)

@@ -19,7 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import require_both_classes
 from pollex.selection.threshold import PRECISION, Window
 
 DELTA = 0.1

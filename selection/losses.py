@@ -14,13 +14,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pollex.errors import BadLabels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import require_both_classes
 
 EVAL_RANGE = 10.0
 """How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
@@ -153,17 +150,6 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
         theta=theta,
         spread=spread,
     )
-
-
-def require_both_classes(positive: Bools) -> None:
-    """Raise `BadLabels` unless there are both positive and negative conversations, told apart by booleans."""
-    if positive.dtype != np.bool_:  # as indices, 0 and 1 would pick conversations without a word
-        raise BadLabels(f"labels are {positive.dtype}, not booleans", remedy="give True for positive")
-    if len(positive) == 0 or positive.all() or not positive.any():
-        raise BadLabels(
-            f"{int(positive.sum())} of {len(positive)} conversations are positive",
-            remedy="give conversations of both labels",
-        )
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.selection.losses import RESOLUTION, Bools, Floats, require_both_classes
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.classification import require_both_classes
+from pollex.measures.distributions import platt_targets
+from pollex.selection.losses import RESOLUTION
 
 STEPS = 100
 HALVINGS = 30
@@ -39,19 +42,13 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
         BadLabels: All labels are alike.
     """
     require_both_classes(positive)
-    targets = platt_targets(positive)
+    targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
     mean, deviation = float(np.mean(scores)), float(np.std(scores))
     if deviation <= RESOLUTION:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
     slope, intercept = _newton((scores - mean) / deviation, targets)
     return Calibration(slope / deviation, intercept - slope * mean / deviation)
-
-
-def platt_targets(positive: Bools) -> Floats:
-    """(N₊+1)/(N₊+2) for positives and 1/(N₋+2) for negatives: what a uniform prior expects of one more of each."""
-    positives, negatives = int(positive.sum()), int((~positive).sum())
-    return np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
 def _newton(z: Floats, targets: Floats) -> tuple[float, float]:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pollex.errors import BadRubrics
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import require_both_classes
 from pollex.selection.losses import (
     RESOLUTION,
-    Bools,
-    Floats,
-    Ints,
     Terms,
     by_class,
     candidate_terms,
-    require_both_classes,
 )
 
 Budget = tuple[int, int]

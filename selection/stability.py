@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import require_both_classes
 from pollex.selection.policies import DEFAULT, policy_named
 from pollex.selection.pool import Budget, Pool
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.selection.losses import Bools, Floats, require_both_classes
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.classification import require_both_classes
 
 PRECISION = 0.9
 """P of YieldRate@P: how often a score outside the window has to be right."""

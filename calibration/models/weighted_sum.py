@@ -30,6 +30,7 @@ from pollex.calibration.features import FARTHEST
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import platt_targets
 
 SLOPE_PRECISION = 0.16
 """Of the prior on b, whose score is standardised: a normal of deviation 2.5, which keeps it finite where classes don't
@@ -160,15 +161,3 @@ def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
     np.fill_diagonal(correlation, 1.0)
     mixed = independence * np.eye(len(spread)) + (1 - independence) * correlation
     return np.asarray(np.linalg.lstsq(mixed, spread)[0], dtype=np.float64)
-
-
-def platt_targets(answers: Ints, options: int) -> Floats:
-    """What a uniform prior expects of one more judgment each `[judgment, option]`: (n + 1)/(n + K) for the given one.
-
-    n is how often the judgment's answer was given. With two options these are Platt's (N₊ + 1)/(N₊ + 2) and
-    1/(N₋ + 2).
-    """
-    counts = np.bincount(answers, minlength=options)[answers].astype(np.float64)
-    targets = np.repeat(1 / (counts + options), options).reshape(len(answers), options)
-    targets[np.arange(len(answers)), answers] = (counts + 1) / (counts + options)
-    return targets

@@ -12,7 +12,7 @@ from pollex.agents.llm.reference_judge import PLAIN, plain_question
 from pollex.graphs.grade.run import Grading
 from pollex.measures.arrays import Floats
 from pollex.measures.grades import areas, cumulative, mean_grade
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question
 
@@ -35,7 +35,7 @@ class Mean:
 
     category: str
     dimension: str
-    figure: Measured
+    figure: Figure
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Summary:
     levels: Floats
     shares: Mapping[str, Floats]
     counts: Mapping[str, int]
-    areas: Mapping[str, Measured]
+    areas: Mapping[str, Figure]
     flags: Mapping[str, int]
     outcomes: Mapping[str, int]
 
-    def mean(self, category: str, dimension: str) -> Measured | None:
+    def mean(self, category: str, dimension: str) -> Figure | None:
         """A mean by its place; None where nothing of that category was graded on that dimension."""
         return next((m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)), None)
 
@@ -130,7 +130,7 @@ def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
     return None if question is None else graded(grading.answers.get(key), question, value)
 
 
-def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Measured]:
+def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Figure]:
     if HUMAN not in judges:
         return {}
     return areas({name: grades for name, grades in judges.items() if name != HUMAN}, judges[HUMAN], rng)

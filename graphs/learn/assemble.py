@@ -17,8 +17,9 @@ from pollex.graphs.learn.calibrate import compared, stored, uncompared
 from pollex.graphs.learn.notes import caveats, dropped_rubrics, reasons_of, refusals
 from pollex.graphs.learn.select import candidates, wholly_judged
 from pollex.graphs.learn.state import LearnContext
+from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess, auc_difference
-from pollex.rubrics.figures import figure, figures, probability_figures
+from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.records import (
     AlphaRow,
@@ -34,9 +35,9 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
 from pollex.selection.guarantee import guaranteed_window
-from pollex.selection.losses import Bools, Ints, theta_c
+from pollex.selection.losses import theta_c
 from pollex.selection.platt import fit_calibration
-from pollex.selection.threshold import Window, fit_window
+from pollex.selection.threshold import fit_window
 
 
 def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
@@ -94,8 +95,8 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
         judge=judge_record(context),
         data=data_record(context, training, held_out),
-        training=figures(assess(scores, positive, theta, window, rng, together=together(training))),
-        held_out=figures(assess(tested, truth, theta, window, rng, together=blocks)) if held_out else None,
+        training=assess(scores, positive, theta, window.confident(scores), rng, together=together(training)),
+        held_out=assess(tested, truth, theta, window.confident(tested), rng, together=blocks) if held_out else None,
         baselines=tuple(baselines(training, positive, held_out, truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(context, selection)),
@@ -194,7 +195,7 @@ def baselines(
     rng: np.random.Generator,
 ) -> list[Baseline]:
     """TF-IDF with logistic regression, and the constant that says what most training conversations are."""
-    nothing, blocks = Window(None, None), together(held_out)
+    blocks = together(held_out)
     constant = 1.0 if positive.mean() >= 0.5 else -1.0
     simple = {
         "TF-IDF + logistic regression": tfidf_scores(training, positive, held_out),
@@ -203,9 +204,11 @@ def baselines(
     return [
         Baseline(
             name=name,
-            training=figures(assess(seen, positive, 0.0, nothing, rng, together=together(training))),
-            held_out=figures(assess(unseen, truth, 0.0, nothing, rng, together=blocks)) if held_out else None,
-            advantage=figure(auc_difference(tested, unseen, truth, rng, together=blocks)) if held_out else None,
+            training=assess(seen, positive, 0.0, np.zeros(len(seen), bool), rng, together=together(training)),
+            held_out=assess(unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks)
+            if held_out
+            else None,
+            advantage=auc_difference(tested, unseen, truth, rng, together=blocks) if held_out else None,
         )
         for name, (seen, unseen) in simple.items()
     ]

@@ -6,10 +6,10 @@ from typing import Any
 
 from pollex.conversations.splits import blocks
 from pollex.graphs.learn.state import LearnContext
-from pollex.measures.resampling import FEWEST
+from pollex.measures.arrays import Bools
+from pollex.measures.intervals import FEWEST
 from pollex.rubrics.records import DroppedRubric
 from pollex.rubrics.rubric import Reason
-from pollex.selection.losses import Bools
 from pollex.text import count
 
 

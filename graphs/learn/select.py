@@ -13,9 +13,9 @@ from pollex.conversations.logs import positives
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.learn.state import LearnContext
+from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import Bools, Floats
 from pollex.selection.policies import select
 from pollex.selection.pool import Selection
 from pollex.selection.stability import stability

@@ -19,8 +19,9 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_requests import Row
 from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Price, StageUsage, UsageTable
-from pollex.measures.resampling import FEWEST
-from pollex.rubrics.records import CalibratorRecord, Figure, Figures, ProbabilityFigures
+from pollex.measures.classification import Assessment
+from pollex.measures.intervals import FEWEST, Figure
+from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import Workers
 from pollex.text import count, printable
@@ -44,7 +45,7 @@ FIGURES = {
     "recall": "recall",
     "f1": "F1",
     "delta_netsat": "ΔNetSAT",
-    "yield_at_90": "yield at 90 %",
+    "yield_rate": "yield at 90 %",
     "confident_accuracy": "accuracy outside the window",
 }
 LISTED = 10
@@ -66,7 +67,7 @@ def told(figure: Figure | None) -> str:
     return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
 
 
-def show_figures(session: Session, sides: Mapping[str, Figures | None]) -> None:
+def show_figures(session: Session, sides: Mapping[str, Assessment | None]) -> None:
     """Metrics with 95 % intervals, one column a side."""
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
@@ -197,7 +198,7 @@ def show_outcomes(session: Session, counts: Mapping[str, int]) -> None:
     session.say(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items()))
 
 
-def figures_json(figures: Figures | None) -> dict[str, Any]:
+def figures_json(figures: Assessment | None) -> dict[str, Any]:
     """Figures as scripts want them: values by name, intervals beside them, null where undefined."""
     if figures is None:
         return {}

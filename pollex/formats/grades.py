@@ -8,7 +8,7 @@ from typing import Any
 from pollex.agents.llm.reference_judge import PLAIN, TYPE, plain_question, type_question
 from pollex.graphs.grade.run import Grading
 from pollex.graphs.grade.summary import TENTHS, Summary, Value, graded
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import EVIDENCE, OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -80,7 +80,7 @@ def summary_json(found: Summary) -> dict[str, Any]:
     }
 
 
-def figure_json(figure: Measured) -> dict[str, Any]:
+def figure_json(figure: Figure) -> dict[str, Any]:
     """A figure with its interval."""
     interval = None if figure.low is None else [figure.low, figure.high]
     told = {"value": figure.value, "interval": interval, "n": figure.n}

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.estimator import Aggregate, entropy, variance
+from pollex.calibration.estimator import Aggregate
 from pollex.calibration.questionnaire import Scale
 from pollex.errors import WrongUse
 from pollex.formats.answers import AnswerTable
 from pollex.formats.csv_rows import guarded
 from pollex.formats.write import Source, draft_of, require_writable, write_parquet_of
 from pollex.measures.arrays import Floats
+from pollex.measures.distributions import entropy, variance
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import

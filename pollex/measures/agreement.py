@@ -1,4 +1,4 @@
-"""How far judges agree with each other.
+"""Agreement between judges.
 
 Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; the value is computed by the package of that
 name, the resamples here, all at once.
@@ -10,64 +10,66 @@ from typing import Literal
 
 import numpy as np
 
-from pollex.calibration.judgments import NOBODY, Judgments
-from pollex.calibration.questionnaire import Scale
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.intervals import RESAMPLES, Figure, Measured, Statistic, measured
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, measured
 
 Level = Literal["nominal", "ordinal", "interval"]
 
 
 def alpha(
-    given: Judgments,
-    scale: Scale,
-    level: Level | None = None,
+    text: Ints,
+    judge: Ints,
+    answer: Ints,
+    values: tuple[float, ...],
+    level: Level,
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
-) -> Measured:
-    """Krippendorff's alpha between judges: 1 is full agreement, 0 what chance gives.
+) -> Figure:
+    """Compute Krippendorff's alpha between judges: 1 is full agreement, 0 is chance.
 
-    Only texts with two or more judges say something; `n` and `texts` count these. Full agreement has no interval: how
-    seldom judges would disagree whom nobody has seen to, resamples can't tell. Of several answers by one judge to
-    one text the first counts; judges who are not known are taken for different ones.
+    Only texts with two or more judges count, in `n` and `units`, too. Full agreement has no interval: resamples can't
+    tell how seldom judges would disagree.
 
     Args:
-        given: Judgments of one question.
-        level: None: ordinal for an ordinal question, else nominal.
+        text: Which text each judgment is of `[judgment]`.
+        judge: Who gave it, −1 for somebody unknown `[judgment]`; unknown judges are taken for different ones. Of
+            several answers by one judge to one text the first counts.
+        answer: Place of the option that was chosen `[judgment]`.
+        values: What each option is worth.
     """
-    counts = _counts(given, len(scale.values))
+    counts = _counts(text, judge, answer, len(values))
     counts = counts[counts.sum(axis=1) > 1]
-    n, level = int(counts.sum()), level or ("ordinal" if scale.ordinal else "nominal")
+    n = int(counts.sum())
     if not n:
-        return Measured(None, None, None, 0, 0, "no text has two judges")
+        return Figure(None, undefined="no text has two judges", units=0)
     if (counts.sum(axis=0) > 0).sum() < 2:
-        return Measured(None, None, None, n, len(counts), "all answers are alike")
+        return Figure(None, n=n, undefined="all answers are alike", units=len(counts))
     from krippendorff import alpha as value_of
 
-    value = value_of(value_counts=counts, value_domain=np.array(scale.values), level_of_measurement=level)
-    figure = Figure(_alpha_statistic(counts, np.array(scale.values), level))
+    value = value_of(value_counts=counts, value_domain=np.array(values), level_of_measurement=level)
+    measure = Measure(_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
-    found = measured({"alpha": figure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    found = measured({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
     if (counts.max(axis=1) == counts.sum(axis=1)).all():  # so does every resample, which doesn't make it certain
-        return Measured(1.0, None, None, n, len(counts))
-    return Measured(float(value), found.low, found.high, n, len(counts))
+        return Figure(1.0, n=n, units=len(counts))
+    return Figure(float(value), found.low, found.high, n, units=len(counts))
 
 
-def _counts(given: Judgments, options: int) -> Ints:
-    """How many judges chose each option `[text, option]`."""
-    if not len(given):
+def _counts(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
+    """Count how many judges chose each option `[text, option]`."""
+    if not len(text):
         return np.zeros((0, options), np.int64)
     # A number of its own for everybody who is not known.
-    who = np.where(given.judge == NOBODY, len(given.judges) + np.arange(len(given)), given.judge)
-    pairs = np.stack([given.row, who], axis=1)
+    who = np.where(judge < 0, judge.max() + 1 + np.arange(len(judge)), judge)
+    pairs = np.stack([text, who], axis=1)
     firsts = np.unique(pairs, axis=0, return_index=True)[1]
-    row = np.unique(given.row, return_inverse=True)[1][firsts]
-    cells = row * options + given.answer[firsts]
+    row = np.unique(text, return_inverse=True)[1][firsts]
+    cells = row * options + answer[firsts]
     return np.bincount(cells, minlength=(row.max() + 1) * options).reshape(-1, options)
 
 
 def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
-    """Alpha as a function of weights `[resample, text]`."""
+    """Make alpha a function of weights `[resample, text]`."""
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
     coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(counts), -1)
@@ -87,7 +89,7 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
 
 
 def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
-    """Squared distance of every two options `[resample, option, option]`, given how often each was chosen."""
+    """Compute the squared distance of every two options `[resample, option, option]` from how often each was chosen."""
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
     if level == "interval":

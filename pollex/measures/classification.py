@@ -1,11 +1,11 @@
-"""How well scores tell good conversations from bad, each figure with its 95 % interval.
+"""Figures of how well scores separate positive from negative conversations, each with its 95 % interval.
 
-Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `resampling`; that of the AUC is
-worked out on its log-odds, for near 1 percentiles hold it 85 times of 100. What lies beyond a window's sides, often a
+Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`; that of the AUC is
+computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a window's sides, often a
 few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9 right of 9 are beyond doubt.
 
 Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside this module NaN stands
-for a ratio with nothing below the line; a `Metric` never holds one.
+for a ratio whose divisor is 0; a `Figure` never holds one.
 """
 
 from __future__ import annotations
@@ -16,30 +16,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pollex.measures.intervals import share_interval
-from pollex.measures.resampling import FEWEST, RESAMPLES, Sample, ends, ends_of_odds
-from pollex.selection.losses import Bools, Floats, Ints, require_both_classes
-from pollex.selection.threshold import Window
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure with its interval.
-
-    Attributes:
-        value: None when it is undefined.
-        low: Lower end of the 95 % interval; None with fewer than `FEWEST` conversations of a class, where a bootstrap
-            says nothing, and when the value is None.
-        high: Upper end.
-        n: Conversations that it rests on.
-        undefined: Why there is no value; empty when there is one.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    undefined: str = ""
+from pollex.errors import BadLabels
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import (
+    FEWEST,
+    RESAMPLES,
+    ClassSample,
+    Figure,
+    Statistic,
+    bounds_on_log_odds,
+    interval_bounds,
+    ratio,
+    share_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +37,7 @@ class Assessment:
 
     Attributes:
         auc: How often a positive conversation scores over a negative one, ties half.
-        delta_netsat: Mean NetSAT of positives less that of negatives.
+        delta_netsat: Mean NetSAT of positives minus that of negatives.
         yield_rate: Share of conversations outside the uncertainty window.
         confident_accuracy: Accuracy among those outside.
     """
@@ -56,35 +45,31 @@ class Assessment:
     n: int
     positives: int
     negatives: int
-    accuracy: Metric
-    precision: Metric
-    recall: Metric
-    f1: Metric
-    auc: Metric
-    delta_netsat: Metric
-    yield_rate: Metric
-    confident_accuracy: Metric
+    accuracy: Figure
+    precision: Figure
+    recall: Figure
+    f1: Figure
+    auc: Figure
+    delta_netsat: Figure
+    yield_rate: Figure
+    confident_accuracy: Figure
 
 
 @dataclass(frozen=True)
-class Beyond:
-    """What a window does to labelled conversations, with exact 95 % intervals.
+class WindowAssessment:
+    """The share of labeled conversations outside a window and how often it is right, with exact 95 % intervals.
 
     Attributes:
         yield_rate: Share outside the window.
-        accuracy: Labelled right, of those.
+        accuracy: Labeled right, of those.
         positive: Truly positive, of those over the upper side.
         negative: Truly negative, of those at or under the lower side.
     """
 
-    yield_rate: Metric
-    accuracy: Metric
-    positive: Metric
-    negative: Metric
-
-
-Statistic = Callable[[Floats], Floats]
-"""Weights `[resample, conversation]`, positives first, to figures `[resample]`; NaN where there is none."""
+    yield_rate: Figure
+    accuracy: Figure
+    positive: Figure
+    negative: Figure
 
 
 Exact = Callable[[float], tuple[float, float]]
@@ -113,32 +98,35 @@ def assess(
     scores: Floats,
     positive: Bools,
     theta: float,
-    window: Window,
+    outside: Bools,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
     together: Ints | None = None,
 ) -> Assessment:
-    """Measure scores against labels. One class, none labelled positive, an empty log: undefined, never an error.
+    """Measure scores against labels.
+
+    With one class, nothing labeled positive or an empty log, figures are undefined; this is never an error.
 
     Args:
         scores: NetSAT `[conversation]`.
         positive: Labels `[conversation]`.
-        theta: Scores over it are labelled positive.
-        together: What goes together, a user's conversations for example, bears one number `[conversation]`; None: each
+        theta: Scores over it are labeled positive.
+        outside: Whether a score lies outside the uncertainty window `[conversation]`.
+        together: One number for what belongs together, a user's conversations for example `[conversation]`; None: each
             conversation is alone.
     """
     order = _positives_first(positive)
     scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
-    said, outside = scores > theta, window.confident(scores)
+    said, outside = scores > theta, np.asarray(outside, bool)[order]
     right, everyone = said == positive, np.ones(len(scores), bool)
     sizes = int(positive.sum()), int((~positive).sum())
-    sample = Sample(sizes, None if together is None else np.asarray(together)[order])
+    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
     either = sample.units(said | positive)
     measures = {
         "accuracy": _measured_share(right, everyone, sample),
-        "precision": _measured_share(said & positive, said, sample, "nothing is labelled positive"),
+        "precision": _measured_share(said & positive, said, sample, "nothing is labeled positive"),
         "recall": _measured_share(said & positive, positive, sample),
-        # F1 = 2·TP / (labelled positive + truly positive) = 2·J / (1 + J), J the share of TP in those that are either
+        # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in those that are either
         "f1": _Measure(
             _share(2 * (said & positive), said.astype(int) + positive),
             sum(sizes),
@@ -156,35 +144,36 @@ def assess(
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
 
 
-def beyond(window: Window, scores: Floats, positive: Bools, together: Ints | None = None) -> Beyond:
-    """What lies outside a window, and how often it is right there.
+def assess_window(over: Bools, under: Bools, positive: Bools, together: Ints | None = None) -> WindowAssessment:
+    """Measure how much lies outside a window, and how often it is right there.
 
     Args:
-        scores: NetSAT `[conversation]`.
+        over: Whether a score is confidently positive `[conversation]`.
+        under: Whether it is confidently negative `[conversation]`.
         positive: Labels `[conversation]`.
         together: As for `assess`.
     """
-    over, under, nothing = window.over(scores), window.under(scores), "nothing is outside the window"
-    unit = np.arange(len(scores)) if together is None else np.asarray(together)
-    return Beyond(
-        yield_rate=_exact(over | under, np.ones(len(scores), bool), unit, "no conversations"),
+    nothing = "nothing is outside the window"
+    unit = np.arange(len(positive)) if together is None else np.asarray(together)
+    return WindowAssessment(
+        yield_rate=_exact(over | under, np.ones(len(positive), bool), unit, "no conversations"),
         accuracy=_exact((over & positive) | (under & ~positive), over | under, unit, nothing),
         positive=_exact(over & positive, over, unit, f"{nothing} on this side"),
         negative=_exact(under & ~positive, under, unit, f"{nothing} on this side"),
     )
 
 
-def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Metric:
-    """A share with the interval that it has if what goes together has but one thing to say, which is the widest."""
+def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
+    """Compute a share with the interval it has if what belongs together all says the same, the widest."""
     hits, n = int(part.sum()), int(whole.sum())
     if not n:
-        return Metric(None, None, None, 0, empty)
+        return Figure(None, None, None, 0, empty)
     low, high = share_interval(hits, n, units=len(np.unique(unit[whole])))
-    return Metric(hits / n, low, high, n)
+    return Figure(hits / n, low, high, n)
 
 
 def auc(scores: Floats, positive: Bools) -> float:
-    """How often a positive conversation scores over a negative one, ties half (Mann and Whitney 1947).
+    """Compute how often a positive conversation scores over a negative one, ties half (Mann and Whitney 1947).
 
     Raises:
         BadLabels: All labels are alike.
@@ -201,10 +190,10 @@ def auc_difference(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
     together: Ints | None = None,
-) -> Metric:
-    """AUC of `first` less that of `second` on the same conversations, both measured on the same resamples.
+) -> Figure:
+    """Subtract the AUC of `second` from that of `first`, both measured on the same resamples.
 
-    Where one of them is 0 or 1, and the other so, too, or constant, all resamples are alike, which doesn't make the
+    Where one of them is 0 or 1, and the other is, too, or is constant, all resamples are alike, which doesn't make the
     difference certain: its interval is then as wide as both of theirs allow.
 
     Args:
@@ -212,7 +201,7 @@ def auc_difference(
     """
     order = _positives_first(positive)
     sizes = int(positive.sum()), int((~positive).sum())
-    sample = Sample(sizes, None if together is None else np.asarray(together)[order])
+    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
     one, other = (auc_statistic(scores[order], sizes[0]) for scores in (first, second))
     measure = _Measure(lambda weights: one(weights) - other(weights), sum(sizes))
     found = _measured({"difference": measure}, sample, rng, resamples)["difference"]
@@ -227,7 +216,7 @@ def auc_difference(
 
 
 def auc_statistic(scores: Floats, positives: int) -> Statistic:
-    """AUC as a function of weights.
+    """Make the AUC a function of weights.
 
     Args:
         scores: `[conversation]`, positives first.
@@ -242,9 +231,20 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
         ups = np.add.reduceat(sorted_weights * up, levels, axis=1)
         downs = np.add.reduceat(sorted_weights * ~up, levels, axis=1)
         won = (ups * (downs.cumsum(1) - downs / 2)).sum(1)
-        return _ratio(won, ups.sum(1) * downs.sum(1))
+        return ratio(won, ups.sum(1) * downs.sum(1))
 
     return statistic
+
+
+def require_both_classes(positive: Bools) -> None:
+    """Raise `BadLabels` unless there are both positive and negative conversations, told apart by booleans."""
+    if positive.dtype != np.bool_:  # as indices, 0 and 1 would pick conversations without a word
+        raise BadLabels(f"labels are {positive.dtype}, not booleans", remedy="give True for positive")
+    if len(positive) == 0 or positive.all() or not positive.any():
+        raise BadLabels(
+            f"{int(positive.sum())} of {len(positive)} conversations are positive",
+            remedy="give conversations of both labels",
+        )
 
 
 def _positives_first(positive: Bools) -> Ints:
@@ -252,10 +252,10 @@ def _positives_first(positive: Bools) -> Ints:
 
 
 def _measured(
-    measures: Mapping[str, _Measure], sample: Sample, rng: np.random.Generator, resamples: int
-) -> dict[str, Metric]:
+    measures: Mapping[str, _Measure], sample: ClassSample, rng: np.random.Generator, resamples: int
+) -> dict[str, Figure]:
     if sum(sample.sizes) == 0:
-        return {name: Metric(None, None, None, 0, "no conversations") for name in measures}
+        return {name: Figure(None, None, None, 0, "no conversations") for name in measures}
     actual = np.ones((1, sum(sample.sizes)))
     draws: dict[str, list[Floats]] = {name: [] for name in measures}
     for weights in sample.resampled(resamples, rng):
@@ -267,41 +267,43 @@ def _measured(
     }
 
 
-def _metric(measure: _Measure, value: float, draws: Floats, sample: Sample) -> Metric:
+def _metric(measure: _Measure, value: float, draws: Floats, sample: ClassSample) -> Figure:
     if measure.needs_labels and 0 in sample.sizes:
         one = "negative" if sample.sizes[0] == 0 else "positive"
-        return Metric(None, None, None, measure.n, f"only {one} conversations")
+        return Figure(None, None, None, measure.n, f"only {one} conversations")
     if np.isnan(value):
-        return Metric(None, None, None, measure.n, measure.empty)
+        return Figure(None, None, None, measure.n, measure.empty)
     units = min(sample.having) if measure.needs_labels else max(sample.having)
     if measure.exact and value in (0.0, 1.0) and units > 1:
-        return Metric(value, *measure.exact(value), measure.n)
+        return Figure(value, *measure.exact(value), measure.n)
     units, found = min(units, measure.units or units), draws[~np.isnan(draws)]
     if units < FEWEST or len(found) < 2:
-        return Metric(value, None, None, measure.n)
-    low, high = ends_of_odds(value, found, units) if measure.odds else ends(found, units)
-    return Metric(value, low, high, measure.n)
+        return Figure(value, None, None, measure.n)
+    low, high = bounds_on_log_odds(value, found, units) if measure.odds else interval_bounds(found, units)
+    return Figure(value, low, high, measure.n)
 
 
 def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
-    """The weighted sum of `part` over that of `whole`."""
+    """Divide the weighted sum of `part` by that of `whole`."""
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:
         sums = weights @ columns
-        return _ratio(sums[:, 0], sums[:, 1])
+        return ratio(sums[:, 0], sums[:, 1])
 
     return statistic
 
 
-def _measured_share(part: Bools, whole: Bools, sample: Sample, empty: str = "", needs_labels: bool = True) -> _Measure:
+def _measured_share(
+    part: Bools, whole: Bools, sample: ClassSample, empty: str = "", needs_labels: bool = True
+) -> _Measure:
     units = sample.units(whole)
     share, n = _share(part, whole), int(whole.sum())
     return _Measure(share, n, empty, needs_labels, _all_or_none(units), units=units)
 
 
 def _all_or_none(n: int) -> Exact:
-    """The interval of a share of `n`, of which all or none are counted."""
+    """Make the interval of a share of `n` that is 0 or 1."""
     return lambda share: share_interval(n if share else 0, n)
 
 
@@ -313,8 +315,3 @@ def _mean_difference(scores: Floats, positives: int) -> Statistic:
     up = np.arange(len(scores)) < positives
     over, under = _share(scores * up, up), _share(scores * ~up, ~up)
     return lambda weights: over(weights) - under(weights)
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return ratios

@@ -1,4 +1,4 @@
-"""How well predicted distributions fit what people answered, each figure with its 95 % interval.
+"""Figures of how well predicted distributions fit what people answered, each with its 95 % interval.
 
     errors         of the expected answer (RMSE), of the distribution (log-loss, Brier, smECE)
     correlations   of the expected answer with the given one (Pearson, Spearman, Kendall's tau-b), quadratic kappa
@@ -17,15 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.calibration.judgments import Judgments
-from pollex.calibration.questionnaire import Scale
-from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.intervals import BLOCK, RESAMPLES, Figure, Measured, Statistic, mean_of, measured
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, mean_of, measured, ratio
 from pollex.measures.reliability import SMECE_RESAMPLES, smece
 
-SUM_TOLERANCE = 1e-6
-"""By so much a predicted distribution may miss a sum of 1."""
+CELLS = 1 << 19
+"""Cells of contingency tables held at once: 4 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,33 +42,6 @@ class Predictions:
     text: Ints
     values: tuple[float, ...]
     ordinal: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuses arrays that don't fit each other, and what is no distribution.
-
-        Raises:
-            WrongUse: Says which.
-        """
-        shape = (len(self.answer), len(self.values))
-        if self.proba.shape != shape or len(self.text) != len(self.answer):
-            raise WrongUse(
-                f"predictions of shape {self.proba.shape} for {shape[0]} answers of {len(self.text)} texts",
-                remedy=f"give one row a judgment and one column an option, {shape}",
-            )
-        strangers = (self.answer < 0) | (self.answer >= shape[1])
-        if strangers.any():
-            raise WrongUse(
-                f"{int(strangers.sum())} answers are no places of the {shape[1]} options",
-                where=f"judgment {int(np.argmax(strangers))}",
-                remedy="count places from 0",
-            )
-        if shape[0] and not ((self.proba >= 0).all() and np.abs(self.proba.sum(axis=1) - 1).max() <= SUM_TOLERANCE):
-            raise WrongUse("predictions that are no distributions", remedy="give rows that sum to 1")
-
-    @classmethod
-    def of(cls, proba: Floats, given: Judgments, scale: Scale) -> Predictions:
-        """Beside judgments of one question, in their order."""
-        return cls(proba, given.answer, given.row, scale.values, scale.ordinal)
 
     def __len__(self) -> int:
         return len(self.answer)
@@ -111,15 +81,15 @@ class Assessment:
 
     n: int
     texts: int
-    rmse: Measured
-    pearson: Measured
-    spearman: Measured
-    kendall: Measured
-    log_loss: Measured
-    brier: Measured
-    kappa: Measured
-    smece: Measured
-    smece_of: dict[float, Measured]
+    rmse: Figure
+    pearson: Figure
+    spearman: Figure
+    kendall: Figure
+    log_loss: Figure
+    brier: Figure
+    kappa: Figure
+    smece: Figure
+    smece_of: dict[float, Figure]
 
 
 def assess(
@@ -129,7 +99,7 @@ def assess(
     smece_resamples: int = SMECE_RESAMPLES,
     smooth: bool = True,
 ) -> Assessment:
-    """Measures predictions; whatever can't be measured is undefined, never an error.
+    """Measure predictions; what can't be measured is undefined, never an error.
 
     Args:
         rng: None: values without intervals.
@@ -137,15 +107,15 @@ def assess(
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
     quick = measured(_figures(predictions), predictions.text, rng, resamples)
-    first = next(iter(quick.values()))
+    texts = len(np.unique(predictions.text))
     if smooth:
         mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
     else:
-        mean = Measured(None, None, None, first.n, first.texts, "not asked for")
+        mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
         each = [mean] * len(predictions.values)
     return Assessment(
-        n=first.n,
-        texts=first.texts,
+        n=len(predictions),
+        texts=texts,
         smece=mean,
         smece_of=dict(zip(predictions.values, each, strict=True)),
         **quick,
@@ -160,13 +130,11 @@ def assess_each(
     smece_resamples: int = SMECE_RESAMPLES,
     smooth: bool = True,
 ) -> dict[Hashable, Assessment]:
-    """Measures each judge, or each subgroup, by itself.
+    """Measure each judge, or each subgroup, by itself.
 
     Args:
         of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
     """
-    if len(of) != len(predictions):
-        raise WrongUse(f"{len(of)} labels for {len(predictions)} judgments", remedy="give one label a judgment")
     codes = np.array([{label: code for code, label in enumerate(dict.fromkeys(of))}[label] for label in of], int)
     return {
         label: assess(predictions.where(codes == code), rng, resamples, smece_resamples, smooth)
@@ -175,14 +143,41 @@ def assess_each(
 
 
 def log_losses(proba: Floats, answer: Ints) -> Floats:
-    """−log p of the given answer `[judgment]`, in nats; infinite where it had probability 0."""
+    """Compute −log p of the given answer `[judgment]`, in nats; infinite where it had probability 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(proba[np.arange(len(answer)), answer]))
 
 
+def entropy(proba: Floats) -> Floats:
+    """Compute −Σ p log p in nats of distributions `[…, option]`: `[…]`; 0·log 0 is 0, NaN stays NaN."""
+    logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
+    return np.asarray(-(proba * logs).sum(axis=-1) + 0.0)  # no −0
+
+
+def variance(proba: Floats, values: Sequence[float]) -> Floats:
+    """Compute the variance of the answer's value `[row]` under distributions `[row, option]`."""
+    worth = np.array(values)
+    mean = proba @ worth
+    return np.asarray((proba * (worth - mean[:, None]) ** 2).sum(axis=1))
+
+
 def briers(proba: Floats, answer: Ints) -> Floats:
-    """Σ (p − 1[given])² over the options `[judgment]`. Source: Brier 1950."""
+    """Compute Σ (p − 1[given])² over the options `[judgment]`. Source: Brier 1950."""
     return np.asarray(((proba - np.eye(proba.shape[1])[answer]) ** 2).sum(axis=1))
+
+
+def platt_targets(answers: Ints, options: int) -> Floats:
+    """Compute what a uniform prior expects of one more judgment each `[judgment, option]`.
+
+    (n + 1)/(n + K) for the given answer, which was given n times, and 1/(n + K) for the K − 1 others. With two options
+    these are Platt's (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2).
+
+    Source: Platt 1999, "Probabilistic outputs for support vector machines".
+    """
+    counts = np.bincount(answers, minlength=options)[answers].astype(np.float64)
+    targets = np.repeat(1 / (counts + options), options).reshape(len(answers), options)
+    targets[np.arange(len(answers)), answers] = (counts + 1) / (counts + options)
+    return targets
 
 
 def difference(
@@ -191,20 +186,14 @@ def difference(
     measure: str,
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
-) -> Measured:
-    """A measure of `first` less that of `second` on the same judgments, both on the same resamples.
+) -> Figure:
+    """Subtract a measure of `second` from that of `first`, of the same judgments on the same resamples.
 
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
-
-    Raises:
-        WrongUse: They are not of the same judgments.
     """
-    same = np.array_equal(first.answer, second.answer) and np.array_equal(first.text, second.text)
-    if not same or first.values != second.values:
-        raise WrongUse("predictions of other judgments", remedy="compare two models on the same ones, in one order")
     one, other = (_figures(predictions)[measure] for predictions in (first, second))
-    figure = Figure(
+    figure = Measure(
         lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty
     )
     return measured({measure: figure}, first.text, rng, resamples)[measure]
@@ -215,8 +204,8 @@ def averaged(
     measures: Sequence[str],
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
-) -> dict[str, Measured]:
-    """Mean of each measure over several predictions of the same judgments: splits, seeds.
+) -> dict[str, Figure]:
+    """Average each measure over several predictions of the same judgments: splits, seeds.
 
     The interval is that of the mean, with every run on the same resamples of texts. It says how far other texts would
     move it; what splits and seeds do is another question.
@@ -227,7 +216,7 @@ def averaged(
     """
     each = [_figures(run) for run in runs]
     figures = {
-        name: Figure(
+        name: Measure(
             _mean([of[name].statistic for of in each]), next(filter(None, (of[name].undefined for of in each)), "")
         )
         for name in measures
@@ -239,7 +228,7 @@ def _mean(statistics: Sequence[Statistic]) -> Statistic:
     return lambda weights: np.mean([statistic(weights) for statistic in statistics], axis=0)
 
 
-def _figures(predictions: Predictions) -> dict[str, Figure]:
+def _figures(predictions: Predictions) -> dict[str, Measure]:
     expected, given = predictions.expected, predictions.given
     unordered = "" if predictions.ordinal else "its answers have no order"
     constant = unordered or _constant(expected, given)
@@ -247,15 +236,15 @@ def _figures(predictions: Predictions) -> dict[str, Figure]:
     impossible = int(np.isinf(losses).sum())
     rated = predictions.nearest, predictions.answer
     return {
-        "rmse": Figure(_rmse((expected - given) ** 2), unordered),
-        "pearson": Figure(pearson_statistic(expected, given), constant),
-        "spearman": Figure(spearman_statistic(expected, given), constant),
-        "kendall": Figure(kendall_statistic(expected, given), constant),
-        "log_loss": Figure(
+        "rmse": Measure(_rmse((expected - given) ** 2), unordered),
+        "pearson": Measure(pearson_statistic(expected, given), constant),
+        "spearman": Measure(spearman_statistic(expected, given), constant),
+        "kendall": Measure(kendall_statistic(expected, given), constant),
+        "log_loss": Measure(
             mean_of(losses), f"{impossible} of {len(losses)} given answers had probability 0" if impossible else ""
         ),
-        "brier": Figure(mean_of(briers(predictions.proba, predictions.answer))),
-        "kappa": Figure(kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"),
+        "brier": Measure(mean_of(briers(predictions.proba, predictions.answer))),
+        "kappa": Measure(kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"),
     }
 
 
@@ -265,7 +254,7 @@ def _rmse(squares: Floats) -> Statistic:
 
 
 def _constant(expected: Floats, given: Floats) -> str:
-    """Why a correlation is undefined."""
+    """Say why a correlation is undefined."""
     if len(given) < 2:
         return "fewer than two judgments"
     if np.ptp(given) == 0:
@@ -282,7 +271,7 @@ FLAT = 1e-12
 
 
 def pearson_statistic(x: Floats, y: Floats) -> Statistic:
-    """Pearson's correlation of `[judgment]` with `[judgment]`."""
+    """Make Pearson's correlation of `[judgment]` with `[judgment]` a statistic."""
     # Centred first: raw moments of values far from 0 would cancel.
     a, b = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
@@ -296,7 +285,7 @@ def pearson_statistic(x: Floats, y: Floats) -> Statistic:
 
 
 def spearman_statistic(x: Floats, y: Floats) -> Statistic:
-    """Spearman's correlation: Pearson's of the ranks, where equals share the mean of their ranks."""
+    """Make Spearman's correlation a statistic: Pearson's of the ranks, where ties share their mean rank."""
 
     def of_tables(tables: Floats) -> Floats:
         ranks = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
@@ -315,7 +304,10 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
 
 
 def kendall_statistic(x: Floats, y: Floats) -> Statistic:
-    """Kendall's tau-b: pairs in the same order less those in opposite order, over √(untied in x · untied in y)."""
+    """Make Kendall's tau-b a statistic.
+
+    Pairs in the same order minus those in opposite order, over √(untied in x · untied in y).
+    """
 
     def of_tables(tables: Floats) -> Floats:
         # Weight of all cells of a lower row, by column; then of those in a lower, and in a higher column.
@@ -325,17 +317,19 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
         agreement = (tables * (lower - higher)).sum(axis=(1, 2))
         total = tables.sum(axis=(1, 2))
         untied = [(total**2 - (tables.sum(axis=axis) ** 2).sum(axis=1)) / 2 for axis in (2, 1)]
-        return _ratio(agreement, np.sqrt(untied[0] * untied[1]))
+        return ratio(agreement, np.sqrt(untied[0] * untied[1]))
 
     return _of_tables(of_tables, x, y)
 
 
 def kappa_statistic(x: Ints, y: Ints) -> Statistic:
-    """Cohen's kappa with quadratic weights: 1 − E(x−y)² / E(x−y′)², with y′ drawn independently of x.
+    """Make Cohen's kappa with quadratic weights a statistic: 1 − E(x−y)² / E(x−y′)².
+
+    Here y′ is drawn independently of x.
 
     Args:
         x: Places of options `[judgment]`.
-        y: Likewise.
+        y: Places of options `[judgment]`.
     """
     a, b = x.astype(float), y.astype(float)
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
@@ -343,17 +337,17 @@ def kappa_statistic(x: Ints, y: Ints) -> Statistic:
     def statistic(weights: Floats) -> Floats:
         a, b, aa, bb, ab = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
         chance = aa + bb - 2 * a * b
-        return 1 - _ratio(aa + bb - 2 * ab, np.where(chance > FLAT, chance, 0.0))
+        return 1 - ratio(aa + bb - 2 * ab, np.where(chance > FLAT, chance, 0.0))
 
     return statistic
 
 
 def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Statistic:
-    """A statistic of contingency tables `[resample, x value, y value]` as one of weights, in blocks that fit."""
+    """Make a statistic of contingency tables `[resample, x value, y value]` one of weights, block by block."""
     (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
-    step = max(1, BLOCK // max(1, shape[0] * shape[1]))
+    step = max(1, CELLS // max(1, shape[0] * shape[1]))
 
     def table(weights: Floats) -> Floats:
         size = shape[0] * shape[1]
@@ -368,19 +362,17 @@ def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: np
 
 
 def _midranks(counts: Floats) -> Floats:
-    """Mean rank of the copies of each value, less ½ `[resample, value]`."""
+    """Compute the mean rank of the copies of each value, minus ½ `[resample, value]`."""
     return np.asarray(counts.cumsum(axis=1) - counts / 2)
 
 
 def _correlation(moments: Floats, floors: tuple[float, float]) -> Floats:
-    """From the weighted means of a, b, a², b² and ab `[5, resample]`; NaN where a variance is under its floor."""
+    """Compute the correlation from the weighted means of a, b, a², b² and ab `[5, resample]`.
+
+    NaN where a variance is under its floor.
+    """
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
-    found = _ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
+    found = ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
     return np.clip(found, -1.0, 1.0)  # rounding
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return ratios

@@ -1,4 +1,4 @@
-"""How grades are distributed, and how far two judges' grades of the same texts lie apart.
+"""Distributions of grades, and distances between two judges' grades of the same texts.
 
 Source: Vallender 1974 for the Wasserstein distance as the area between distribution functions, doi:10.1137/1118101.
 """
@@ -11,23 +11,23 @@ from itertools import combinations
 import numpy as np
 
 from pollex.measures.arrays import Floats
-from pollex.measures.intervals import LEVEL, RESAMPLES, Figure, Measured, ends, mean_of, measured, resampled
+from pollex.measures.intervals import LEVEL, RESAMPLES, Figure, Measure, interval_bounds, mean_of, measured, resampled
 
 
-def mean_grade(grades: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Measured:
-    """The mean with its interval; undefined where there are none, and without an interval where all are alike.
+def mean_grade(grades: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Figure:
+    """Compute the mean; undefined without grades, without an interval where all are alike.
 
     Args:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
     given = grades[~np.isnan(grades)]
-    found = measured({"mean": Figure(mean_of(given))}, np.arange(len(given)), rng, resamples)["mean"]
-    # So are all resamples then, and would have the mean beyond doubt.
+    found = measured({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng, resamples)["mean"]
+    # All resamples are alike then, too, and would call the mean certain.
     return replace(found, low=None, high=None) if len(given) and np.ptp(given) == 0 else found
 
 
 def cumulative(grades: Floats, levels: Floats) -> Floats:
-    """Share of the grades that are at most each level `[level]`; NaN everywhere where there are no grades.
+    """Compute the share of grades up to each level `[level]`; NaN where there are no grades.
 
     Args:
         grades: `[text]`; NaN counts for nothing.
@@ -40,12 +40,12 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
 
 def areas(
     judges: dict[str, Floats], human: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> dict[str, Measured]:
-    """Area between each judge's cumulative distribution and people's, in grades; 0 where they are the same.
+) -> dict[str, Figure]:
+    """Compute the area between each judge's cumulative distribution and people's, in grades.
 
-    With two judges or more, `a - b` is by how much a lies farther from people than b, on the same resamples; it is
-    noise where its interval has 0 in it. On few texts that is told too small where one lies near people: noise drives
-    up what is near 0 more than what is far from it.
+    The area is 0 where both are the same. With two judges or more, `a - b` is how much farther a is from people than b,
+    on the same resamples; it is noise where its interval contains 0. On few texts it is too small where one judge is
+    near people: noise drives up an area near 0 more than a large one.
 
     Args:
         judges: Grades by judge `[text]`; NaN is missing. Only texts that all of them and people graded count.
@@ -56,7 +56,7 @@ def areas(
     pairs = {name: _Pair.of(grades[both], human[both]) for name, grades in judges.items()}
     differences = {f"{a} - {b}": (a, b) for a, b in combinations(pairs, 2)}
     if not n:
-        return dict.fromkeys([*pairs, *differences], Measured(None, None, None, 0, 0, "no grades in common"))
+        return dict.fromkeys([*pairs, *differences], Figure(None, undefined="no grades in common", units=0))
     weights = list(resampled(np.arange(n), resamples, rng))
     drawn = {name: np.concatenate([[], *(pair.areas(w) for w in weights)]) for name, pair in pairs.items()}
     values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
@@ -67,7 +67,7 @@ def areas(
         found[name] = _measured_area(values[name], drawn[name], alike, n)
     for name, (a, b) in differences.items():
         value = values[a] - values[b]
-        found[name] = Measured(value, *_widest(value, drawn[a] - drawn[b], n), n, n)
+        found[name] = Figure(value, *_widest(value, drawn[a] - drawn[b], n), n, units=n)
     return found
 
 
@@ -90,32 +90,32 @@ class _Pair:
         return cls((grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels))
 
     def areas(self, weights: Floats) -> Floats:
-        """∫ |F − G| `[resample]`; a text that weighs −1 has its two grades swapped."""
+        """Compute ∫ |F − G| `[resample]`; a text of weight −1 has its two grades swapped."""
         gaps = np.abs(weights @ self.below)[:, :-1] / np.abs(weights).sum(axis=1, keepdims=True)
         return np.asarray(gaps @ self.widths, float)
 
 
-def _measured_area(value: float, draws: Floats, alike: Floats, texts: int) -> Measured:
-    """An area with its interval, which begins at 0 where chance alone gives as large a one in 5 of 100 cases.
+def _measured_area(value: float, draws: Floats, alike: Floats, texts: int) -> Figure:
+    """Give an area its interval, which begins at 0 where chance gives as large an area 5 times of 100.
 
     Args:
-        alike: Areas if it is chance which of a text's two grades is whose `[draw]`: a permutation test.
+        alike: Areas with a text's two grades swapped at random `[draw]`: a permutation test.
     """
     low, high = _widest(value, draws, texts)
     if low is not None and value <= np.quantile(alike, LEVEL):
         low = 0.0
-    return Measured(value, None if low is None else max(0.0, low), high, texts, texts)
+    return Figure(value, None if low is None else max(0.0, low), high, texts, units=texts)
 
 
 def _widest(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
-    """The interval, mirrored at the value or moved back by what resampling drives up, whichever reaches further.
+    """Compute the interval, mirrored at the value or moved back, whichever reaches further.
 
-    Resampling drives up an area, even one of 0, and that of one judge more than another's. The sample itself has done
-    as much, if the area is small, and nothing, if it is large; which of the two it is, it doesn't tell. Neither alone
-    holds the truth more than 70 to 85 times of 100.
+    Resampling drives up an area, even one of 0, and that of one judge more than another's. The sample itself did the
+    same if the true area is small, and did not if it is large; the sample can't say which. Either interval alone holds
+    the truth only 70 to 85 times of 100.
     """
     if len(draws) < 2:
         return None, None
-    low, high = ends(draws, texts)
+    low, high = interval_bounds(draws, texts)
     moved = float(draws.mean()) - value
     return min(value, 2 * value - high, low - moved), max(value, 2 * value - low, high - moved)

@@ -1,64 +1,69 @@
-"""Figures with their 95 % bootstrap intervals over texts, and how many labels stand behind a word.
+"""Figures with their 95 % intervals, by the bootstrap or exact, and how many labels are enough.
 
 Sources: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile intervals; Hesterberg
-2015, doi:10.1080/00031305.2015.1089789, for drawing them out where texts are few.
+2015, doi:10.1080/00031305.2015.1089789, for widening them where there are few units; Pepe 2003, "The Statistical
+Evaluation of Medical Tests", section 5.2, for an interval on log-odds.
 
-Texts are resampled, each with all its judgments: two judgments of one text are no two independent observations. A
-resample is its weights, how often each judgment is in it, so that most figures of all resamples come from a few matrix
-products. Inside this module NaN stands for a figure that has no value; a `Measured` never holds one.
+A unit is what is resampled as a whole: a text with all its judgments, a user with all their conversations. Two
+judgments of one text are not independent. A resample is a vector of weights, how often each observation is in it, so
+that most figures of all resamples come from a few matrix products. NaN stands for a figure without a value in arrays
+only; a `Figure` never holds one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from pollex.measures.arrays import Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
 
 RESAMPLES = 2000
 LEVEL = 0.95
-BLOCK = 1 << 19
-"""Weights held at once: 4 MB."""
+BLOCK = 1 << 21
+"""Weights held at once: 16 MB."""
 
 FEWEST = 5
-"""Texts that an interval takes. Of fewer there are so few different resamples that it would be much too narrow: of two
-it would miss the truth every other time."""
+"""Units (of the smaller class) that an interval takes. Fewer have so few different resamples that it is much too
+narrow: with two units it misses the truth every other time."""
 
 ENOUGH = 50
 """Labels from which on probabilities may be called calibrated."""
 
 Statistic = Callable[[Floats], Floats]
-"""Weights `[resample, judgment]` to figures `[resample]`; NaN where there is none."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A figure with its interval.
-
-    Attributes:
-        value: None when it is undefined.
-        low: Lower end of the 95 % interval; None when there is no value, when there are fewer than `FEWEST` texts, and
-            when no interval was asked for.
-        high: Upper end.
-        n: Judgments that it rests on.
-        texts: Texts that these are of.
-        undefined: Why there is no value; empty when there is one.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    texts: int
-    undefined: str = ""
+"""Weights `[resample, observation]` to values `[resample]`; NaN where there is none."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A statistic to be measured.
+    """A value with its 95 % interval.
+
+    Attributes:
+        value: None when it is undefined.
+        low: Lower bound; None when there is no value, when there are fewer than `FEWEST` units, and when no interval
+            was asked for.
+        high: Upper bound.
+        n: Observations that it rests on.
+        undefined: Why there is no value; empty when there is one.
+        units: Texts, or groups of conversations, that these observations belong to.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    """A rubric set keeps figures in its file; a misspelled field must not vanish."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    undefined: str = ""
+    units: int | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A statistic, and why it may have no value.
 
     Attributes:
         undefined: Why it has no value on the data at hand; empty: it may have one.
@@ -72,7 +77,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Support:
-    """Whether so many labels are enough to call probabilities calibrated.
+    """Whether a number of labels is enough to call probabilities calibrated.
 
     Attributes:
         labels: How many there are.
@@ -95,112 +100,193 @@ class Support:
 
 
 def support(labels: int) -> Support:
-    """What so many labels support."""
+    """Say what a number of labels supports."""
     return Support(labels, max(0, ENOUGH - labels))
 
 
 def measured(
-    figures: Mapping[str, Figure],
-    text: Ints,
+    measures: Mapping[str, Measure],
+    unit: Ints,
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
-) -> dict[str, Measured]:
-    """Measures figures, all on the same resamples.
+) -> dict[str, Figure]:
+    """Compute figures, all on the same resamples.
 
     Args:
-        text: Which text each judgment is of `[judgment]`.
+        unit: The unit of each observation, any numbers `[observation]`.
         rng: None: values without intervals.
     """
-    if not len(text):
-        return {name: Measured(None, None, None, 0, 0, "no judgments") for name in figures}
-    n, codes = len(text), codes_of_texts(text)
-    defined = {name: figure for name, figure in figures.items() if not figure.undefined}
-    values = {name: float(figure.statistic(np.ones((1, n)))[0]) for name, figure in defined.items()}
+    if not len(unit):
+        return {name: Figure(None, undefined="no judgments", units=0) for name in measures}
+    n, codes = len(unit), unit_codes(unit)
+    defined = {name: measure for name, measure in measures.items() if not measure.undefined}
+    values = {name: float(measure.statistic(np.ones((1, n)))[0]) for name, measure in defined.items()}
     draws: dict[str, list[Floats]] = {name: [] for name in defined}
     for weights in resampled(codes, resamples, rng):
-        for name, figure in defined.items():
-            draws[name].append(figure.statistic(weights))
-    texts = int(codes.max()) + 1
+        for name, measure in defined.items():
+            draws[name].append(measure.statistic(weights))
+    units = int(codes.max()) + 1
     return {
-        name: with_interval(values[name], np.concatenate([[], *draws[name]]), n, texts, figure.empty)
+        name: with_interval(values[name], np.concatenate([[], *draws[name]]), n, units, measure.empty)
         if name in defined
-        else Measured(None, None, None, n, texts, figure.undefined)
-        for name, figure in figures.items()
+        else Figure(None, n=n, undefined=measure.undefined, units=units)
+        for name, measure in measures.items()
     }
 
 
-def codes_of_texts(text: Ints) -> Ints:
-    """Numbers from 0 on, without gaps, for texts `[judgment]`."""
-    return np.asarray(np.unique(text, return_inverse=True)[1], dtype=np.int64)
+def unit_codes(unit: Ints) -> Ints:
+    """Number units from 0 on, without gaps `[observation]`."""
+    return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 
 def resampled(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterator[Floats]:
-    """Weights of resamples `[resample, judgment]`, in blocks; none without a generator or with too few texts.
+    """Yield weights of resamples `[resample, observation]`, in blocks.
+
+    There are none without a generator, or with too few units.
 
     Args:
-        codes: From `codes_of_texts`.
+        codes: From `unit_codes`.
     """
-    texts = int(codes.max()) + 1
-    if rng is None or texts < FEWEST:
+    units = int(codes.max()) + 1
+    if rng is None or units < FEWEST:
         return
-    step = max(1, BLOCK // len(codes))
-    for start in range(0, count, step):
-        rows = min(step, count - start)
-        picks = rng.integers(texts, size=(rows, texts)) + texts * np.arange(rows)[:, None]
-        yield np.bincount(picks.ravel(), minlength=rows * texts).reshape(rows, texts).astype(float)[:, codes]
+    for rows in _blocks(count, len(codes)):
+        yield resample_counts(rows, units, rng)[:, codes]
+
+
+def _blocks(count: int, width: int) -> Iterator[int]:
+    step = max(1, BLOCK // width)
+    return (min(step, count - start) for start in range(0, count, step))
+
+
+def resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
+    """Draw `size` of `size` with replacement, and count how often each was drawn `[row, size]`."""
+    if size == 0:
+        return np.zeros((rows, 0))
+    picks = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
+    return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
+
+
+class ClassSample:
+    """Labeled conversations to be resampled class by class, positives first.
+
+    Splits are stratified, so the sizes of the classes are not left to chance, and every resample has both. What belongs
+    together, a user's conversations for example, is resampled together, whatever its classes: how many users have only
+    one class is chance, and with these by themselves 95 % intervals held the truth 83 to 93 times of 100.
+
+    Args:
+        sizes: Of both classes.
+        together: One number for what belongs together `[conversation]`; None: each is alone.
+
+    Attributes:
+        unit: Of each conversation, from 0 on `[conversation]`.
+        having: How many units have a conversation of each class.
+    """
+
+    def __init__(self, sizes: tuple[int, int], together: Ints | None) -> None:
+        self.sizes = sizes
+        self.unit = np.arange(sum(sizes)) if together is None else unit_codes(together)
+        positive = np.arange(sum(sizes)) < sizes[0]
+        classes = [np.bincount(self.unit, side) > 0 for side in (positive, ~positive)]
+        self.having = int(classes[0].sum()), int(classes[1].sum())
+        self._has = np.stack([each for each in classes if each.any()] or [np.ones(len(classes[0]), bool)], axis=1)
+        alone = np.bincount(self.unit) == 1
+        self._strata = [np.flatnonzero(stratum) for stratum in (alone & classes[0], alone & classes[1], ~alone)]
+
+    def units(self, of: Bools) -> int:
+        """Count the units that these conversations are in `[conversation]`."""
+        return len(np.unique(self.unit[of]))
+
+    def resampled(self, count: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Yield weights of resamples `[resample, conversation]`, in blocks."""
+        for rows in _blocks(count, len(self.unit)):
+            weights = self._counts(rows, rng)
+            while (lacking := (weights @ self._has == 0).any(axis=1)).any():
+                weights[lacking] = self._counts(int(lacking.sum()), rng)
+            yield weights[:, self.unit]
+
+    def _counts(self, rows: int, rng: np.random.Generator) -> Floats:
+        """Draw weights of units `[resample, unit]`; a resample may lack a class."""
+        weights = np.zeros((rows, len(self._has)))
+        for stratum in self._strata:
+            weights[:, stratum] = resample_counts(rows, len(stratum), rng)
+        return weights
 
 
 def mean_of(values: Floats) -> Statistic:
-    """The weighted mean of values `[judgment]`."""
+    """Make the weighted mean of values `[observation]` a statistic."""
     return lambda weights: np.asarray(weights @ values / weights.sum(axis=1))
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """Divide `[resample]` by `[resample]`; NaN where the divisor is not positive."""
+    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return ratios
 
 
 def with_interval(
     value: float,
     draws: Floats,
     n: int,
-    texts: int,
+    units: int,
     empty: str = "",
     kind: Literal["percentile", "basic"] = "percentile",
-) -> Measured:
-    """A value with the interval that its resamples `[resample]` give.
+) -> Figure:
+    """Give a value the interval of its resamples `[resample]`.
 
     Args:
         empty: Why there is no value, when it is NaN.
         kind: `basic`: the percentiles mirrored at the value and cut at 0, for an error that resampling drives up.
-            Where it drives up nearly every resample, these ends would both be under the value: the interval is drawn
-            out to it, which can only make it cover more.
+            Where it drives up nearly every resample, these bounds would both be under the value: the interval is
+            extended to it, which can only make it cover more.
     """
     if np.isnan(value):
-        return Measured(None, None, None, n, texts, empty)
+        return Figure(None, n=n, undefined=empty, units=units)
     found = draws[~np.isnan(draws)]
     if len(found) < 2:
-        return Measured(value, None, None, n, texts)
-    low, high = ends(found, texts)
+        return Figure(value, n=n, units=units)
+    low, high = interval_bounds(found, units)
     if kind == "basic":
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
-    return Measured(value, low, high, n, texts)
+    return Figure(value, low, high, n, units=units)
 
 
-def ends(draws: Floats, texts: int) -> tuple[float, float]:
-    """Both ends of the 95 % interval that resamples `[resample]` of so many texts give, two at least.
+def interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
+    """Compute both bounds of the 95 % interval from resamples `[resample]`, two at least.
 
-    Plain percentiles are those of a normal distribution whose variance is known: of 5 texts they hold a mean 83 times
-    of 100, of 10 texts 89 times. Further out by as much as Student's t is, they hold it 92 and 95 times.
+    Plain percentiles are those of a normal distribution whose variance is known: with 5 units they hold a mean 83 times
+    of 100, with 10 units 89 times. Further out by as much as Student's t is, they hold it 92 and 95 times.
     """
-    from scipy.special import ndtr, stdtrit  # most that measure nothing need no SciPy
+    from scipy.special import ndtr  # a quarter of a second to import
 
-    # A resample of n texts has but (n − 1)/n of the variance.
-    beyond = float(ndtr(-np.sqrt(texts / (texts - 1)) * stdtrit(texts - 1, (1 + LEVEL) / 2)))
+    beyond = float(ndtr(-_student(units)))
     low, high = np.quantile(draws, [beyond, 1 - beyond]).tolist()
     return low, high
 
 
-def share_interval(hits: float, n: int, level: float = 0.95, *, units: int | None = None) -> tuple[float, float]:
-    """Clopper–Pearson interval of a share: at least `level` whatever the share is.
+def bounds_on_log_odds(value: float, draws: Floats, units: int) -> tuple[float, float]:
+    """Compute both bounds on the log-odds of a value that is neither 0 nor 1."""
+    from scipy.special import expit, logit  # as above
+
+    half = _student(units) * float(draws.std()) / (value * (1 - value))
+    return float(expit(logit(value) - half)), float(expit(logit(value) + half))
+
+
+def _student(units: int) -> float:
+    """Compute half the width of the 95 % interval, in standard deviations of resamples.
+
+    A resample of n units has only (n − 1)/n of the variance.
+    """
+    from scipy.special import stdtrit  # as above
+
+    return float(np.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 + LEVEL) / 2))
+
+
+def share_interval(hits: float, n: int, level: float = LEVEL, *, units: int | None = None) -> tuple[float, float]:
+    """Compute the Clopper–Pearson interval of a share: at least `level`, whatever the share is.
 
     Args:
-        units: How many the n are if those that go together count as one, as if they had but one thing to say, which
+        units: How many the n are if those that belong together count as one, as if they all said the same, which
             gives the widest interval; None: each is alone.
 
     Source: Clopper, Pearson 1934, 10.1093/biomet/26.4.404.

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.intervals import Measured, codes_of_texts, resampled, with_interval
+from pollex.measures.intervals import Figure, resampled, unit_codes, with_interval
 
 SMECE_RESAMPLES = 200
 MESH = 101
-BINS = 10
 FEWEST_IN_BIN, MOST_BINS = 10, 8
 Z = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
@@ -50,7 +49,7 @@ class Reliability:
     high: Floats
     density: Floats
     width: float
-    smece: Measured
+    smece: Figure
     bins: tuple[Bin, ...]
 
 
@@ -64,7 +63,7 @@ class Bin:
     """
 
     predicted: float
-    share: Measured
+    share: Figure
 
 
 def smece(
@@ -73,7 +72,7 @@ def smece(
     text: Ints,
     rng: np.random.Generator | None = None,
     resamples: int = SMECE_RESAMPLES,
-) -> tuple[Measured, list[Measured]]:
+) -> tuple[Figure, list[Figure]]:
     """Smoothed calibration error: mean over the answers, and of each answer against the rest.
 
     Resampling adds noise to every smoothed share and so drives the error up, by about as much as the sample itself did:
@@ -88,9 +87,9 @@ def smece(
     options = proba.shape[1]
     if len(answer) < 2:
         reason = "fewer than two judgments" if len(answer) else "no judgments"
-        nothing = Measured(None, None, None, len(answer), len(answer), reason)
+        nothing = Figure(None, n=len(answer), undefined=reason, units=len(answer))
         return nothing, [nothing] * options
-    hits, codes = np.eye(options)[answer], codes_of_texts(text)
+    hits, codes = np.eye(options)[answer], unit_codes(text)
     values = _errors(proba, hits, np.ones((1, len(answer))))[0]
     draws = np.concatenate(
         [np.zeros((0, options)), *(_errors(proba, hits, weights) for weights in resampled(codes, resamples, rng))]
@@ -118,7 +117,6 @@ def reliability(
     values: tuple[float, ...],
     rng: np.random.Generator | None = None,
     smece_resamples: int = SMECE_RESAMPLES,
-    bins: int = BINS,
 ) -> list[Reliability]:
     """A diagram for each answer; none when there are fewer than two judgments.
 
@@ -128,7 +126,6 @@ def reliability(
         text: Which text each judgment is of `[judgment]`.
         values: What each option is worth.
         rng: None: without intervals of smECE.
-        bins: So many of equal size.
     """
     if len(answer) < 2:
         return []
@@ -138,7 +135,7 @@ def reliability(
         Reliability(
             value=value,
             smece=error,
-            bins=_bins(probability, hit, text, bins),
+            bins=tuple(bin_predictions(probability, hit, text)),
             **_curve(probability, hit, text),
         )
         for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True)
@@ -186,7 +183,7 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
     curve = smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
-    low, high = wilson(curve, _texts_behind(kernel, codes_of_texts(text)))
+    low, high = wilson(curve, _texts_behind(kernel, unit_codes(text)))
     return {
         "mesh": mesh,
         "curve": curve,
@@ -220,8 +217,8 @@ def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def bins_of(probability: Floats, hit: Bools, text: Ints) -> list[Bin]:
-    """Bin predictions into at most 8 bins of at least 10, in the order of probability; equal ones stay together.
+def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> list[Bin]:
+    """Bin predictions by probability into at most 8 bins of at least 10; equal ones stay together.
 
     Args:
         probability: `[judgment]`.
@@ -229,18 +226,12 @@ def bins_of(probability: Floats, hit: Bools, text: Ints) -> list[Bin]:
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
     wanted = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
-    cuts = np.quantile(probability, np.arange(1, wanted) / wanted, method="lower") if len(probability) else []
+    cuts = np.quantile(probability, np.arange(1, wanted) / wanted, method="lower") if len(probability) else np.zeros(0)
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
     return [_bin(probability, hit, text, np.flatnonzero(numbers == each)) for each in np.unique(numbers)]
-
-
-def _bins(probability: Floats, hit: Floats, text: Ints, bins: int) -> tuple[Bin, ...]:
-    order = np.argsort(probability, kind="stable")
-    parts = np.array_split(order, min(bins, len(order)))
-    return tuple(_bin(probability, hit, text, part) for part in parts if len(part))
 
 
 def _bin(probability: Floats, hit: Floats | Bools, text: Ints, part: Ints) -> Bin:
     share, texts = float(hit[part].mean()), len(np.unique(text[part]))
     low, high = wilson(share, texts)
-    return Bin(float(probability[part].mean()), Measured(share, float(low), float(high), len(part), texts))
+    return Bin(float(probability[part].mean()), Figure(share, float(low), float(high), len(part), units=texts))

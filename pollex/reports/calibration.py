@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pollex.calibration.model_choice import Choice, Trial, names_of
-from pollex.measures.intervals import FEWEST, Measured
+from pollex.measures.intervals import FEWEST, Figure
 from pollex.reports.calibration_data import CalibrationData, ComparedModel
 from pollex.reports.numbers import count, interval_in_words, known, listed, number
 from pollex.reports.page import REASON, render, short
@@ -29,14 +29,14 @@ class QuestionLeverage:
     """
 
     question: str
-    figure: Measured
+    figure: Figure
     spread: float | None
 
 
 def calibration_page(data: CalibrationData) -> str:
     """Render the whole page as HTML, the same for the same data. Write it as UTF-8."""
     leverages = [
-        QuestionLeverage(each.question, Measured(each.mean, each.low, each.high, each.n, each.n, each.undefined),
+        QuestionLeverage(each.question, Figure(each.mean, each.low, each.high, each.n, each.undefined),
                          each.spread)
         for each in data.leverages
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def about(data: CalibrationData) -> str:
     alpha, bounds = data.agreement, interval_in_words(data.agreement, 2, NO_INTERVAL)
     agree = (
         f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
-        f"{count(alpha.n, 'label')} of {count(alpha.texts, 'text')}); 1 is full agreement, 0 is chance."
+        f"{count(alpha.n, 'label')} of {count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
         if known(alpha.value)
         else f"Agreement between judges can't be measured: {alpha.undefined}."
     )

@@ -10,7 +10,7 @@ from pollex.calibration.model_choice import Choice
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment
-from pollex.measures.intervals import Measured, Support
+from pollex.measures.intervals import Figure, Support
 from pollex.measures.reliability import Reliability
 
 
@@ -26,7 +26,7 @@ class ComparedModel:
 
     title: str
     assessment: Assessment | None
-    behind: Measured | None = None
+    behind: Figure | None = None
     why_not: str = ""
 
 
@@ -35,7 +35,7 @@ class QuestionGain:
     """Rise of the held-out log-loss when the LLM is not asked a question."""
 
     question: str
-    gain: Measured
+    gain: Figure
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class CalibrationData:
     seed: int
     learnt_from: int | None
     support: Support
-    agreement: Measured
+    agreement: Figure
     choice: Choice | None
     compared: tuple[ComparedModel, ...]
     reliabilities: tuple[Reliability, ...]

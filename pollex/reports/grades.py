@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pollex.graphs.grade.summary import ALL, HUMAN, RULES, Summary
 from pollex.measures.arrays import Floats
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.reports.learning_charts import SHARES
 from pollex.reports.numbers import count, known, listed, number
 from pollex.reports.page import render
@@ -84,7 +84,7 @@ def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], li
     return xs.tolist(), ys.tolist()
 
 
-def area_verdict(name: str, figure: Measured) -> str:
+def area_verdict(name: str, figure: Figure) -> str:
     """Say whether the difference between two judges is more than noise; empty for one judge."""
     if " - " not in name or not (known(figure.low) and known(figure.high)):
         return ""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pollex.graphs.learn.results import LabelledScore
-from pollex.measures.reliability import bins_of
-from pollex.measures.resampling import FEWEST
+from pollex.measures.classification import Assessment
+from pollex.measures.intervals import FEWEST
+from pollex.measures.reliability import bin_predictions
 from pollex.reports.learning_charts import bars_over
 from pollex.reports.learning_data import (
     MOST_DROPPED,
@@ -35,7 +36,7 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
-from pollex.rubrics.records import Baseline, Figures, WindowRecord
+from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.place import STORE, kept_in
 
@@ -84,7 +85,7 @@ def learning_page(
         bars=bars_over(rubrics, sides.values()),
         last=last,
         likely=likely,
-        bins=bins_of(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
+        bins=bin_predictions(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
         window=window_in_words(rubrics.window),
         guarantee=in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%") if rubrics.guaranteed else "",
         dropped=dropped_groups(rubrics.dropped),
@@ -129,7 +130,7 @@ def learned_from(rubrics: RubricSet) -> str:
     )
 
 
-def _classes(figures: Figures) -> str:
+def _classes(figures: Assessment) -> str:
     return f"{figures.positives:,} positive, {figures.negatives:,} negative"
 
 

@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import share_interval
 from pollex.selection.guarantee import GuaranteedWindow, Side
-from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.threshold import Window
 from pollex.text import count
 

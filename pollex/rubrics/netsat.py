@@ -5,13 +5,13 @@ Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.platt import Calibration
@@ -108,7 +108,7 @@ class NetSat(BaseModel):
         each = {judge: model.probability(rows, judge).tolist() for judge in judges}
         for place, p in enumerate(model.probability(rows).tolist()):
             own = {judge: values[place] for judge, values in each.items()}
-            yield {"probability": p, "entropy": entropy(p), "judges": own}
+            yield {"probability": p, "entropy": entropy_of(p), "judges": own}
 
     def read(self, conversation_id: str, netsat: float) -> Score:
         """What a NetSAT means by itself."""
@@ -121,13 +121,13 @@ class NetSat(BaseModel):
             confident=bool(self.window.confident(scores)[0]),
             guaranteed=None if self.guaranteed is None else bool(self.guaranteed.confident(scores)[0]),
             probability=probability,
-            entropy=entropy(probability),
+            entropy=entropy_of(probability),
         )
 
 
-def entropy(p: float) -> float:
-    """Of a probability, in nats: −p·log p − (1 − p)·log(1 − p)."""
-    return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+def entropy_of(p: float) -> float:
+    """Compute the entropy of a probability, in nats."""
+    return float(entropy(np.array([p, 1 - p])))
 
 
 def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto") -> float:

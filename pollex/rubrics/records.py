@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pollex.agents.embedded.judge import Scale
 from pollex.gateway.capabilities import Capabilities
+from pollex.measures.classification import Assessment
+from pollex.measures.intervals import Figure
 from pollex.prompts.messages import Closing
 from pollex.rubrics.answers import SCALES, ScaleName
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
@@ -79,32 +81,6 @@ class DroppedRubric(Record):
     stability: float | None = None
 
 
-class Figure(Record):
-    """A metric with its 95 % interval; `value` is None where it is undefined, and `undefined` says why."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int
-    undefined: str = ""
-
-
-class Figures(Record):
-    """All metrics of one set of conversations."""
-
-    n: int
-    positives: int
-    negatives: int
-    auc: Figure
-    accuracy: Figure
-    precision: Figure
-    recall: Figure
-    f1: Figure
-    delta_netsat: Figure
-    yield_at_90: Figure
-    confident_accuracy: Figure
-
-
 class Baseline(Record):
     """What something simpler reaches on the same split.
 
@@ -113,8 +89,8 @@ class Baseline(Record):
     """
 
     name: str
-    training: Figures | None = None
-    held_out: Figures | None = None
+    training: Assessment | None = None
+    held_out: Assessment | None = None
     advantage: Figure | None = None
 
 

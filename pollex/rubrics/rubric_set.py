@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from pollex.calibration.files import write_whole
 from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
+from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Support, support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
@@ -29,7 +30,6 @@ from pollex.rubrics.records import (
     ChosenRubric,
     DataRecord,
     DroppedRubric,
-    Figures,
     JudgeRecord,
     Record,
     WindowRecord,
@@ -72,8 +72,8 @@ class RubricSet(Record):
     alphas: tuple[AlphaRow, ...] = ()
     judge: JudgeRecord
     data: DataRecord
-    training: Figures
-    held_out: Figures | None
+    training: Assessment
+    held_out: Assessment | None
     baselines: tuple[Baseline, ...] = ()
     notes: tuple[str, ...] = ()
     dropped: tuple[DroppedRubric, ...] = ()

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from pollex.calibration.crossfit import crossfit, dealt, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.leverage import Leverage, Whose, leverages
 from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
@@ -21,10 +21,10 @@ from pollex.formats.answers import AnswerTable
 from pollex.formats.columns import naturally
 from pollex.formats.judgments import JudgmentTable
 from pollex.graphs.context import Progress
-from pollex.measures.agreement import alpha
+from pollex.measures.agreement import Level, alpha
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess, assess_each, difference
-from pollex.measures.intervals import Measured, support
+from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
 from pollex.reports.calibration_data import (
     CalibrationData,
@@ -107,7 +107,7 @@ class Bench:
     def predictions(self, model: JudgedEstimator, X: Floats, questions: Questionnaire) -> Predictions:
         """Of held-out texts."""
         proba = crossfit(model, X, self.y, questions, self.folds, self.groups)
-        return Predictions.of(proba, self.given, self.questions.scale())
+        return predictions_beside(proba, self.given, self.questions.scale())
 
 
 def as_fitted(
@@ -227,7 +227,7 @@ def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | Non
         return []
     given = bench.given
     proba = model.predict_proba(bench.X[given.row], given.names().tolist())
-    predictions = Predictions.of(proba, given, bench.questions.scale())
+    predictions = predictions_beside(proba, given, bench.questions.scale())
     figures = assess(predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False))
     behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
     return [ComparedModel("the kept one as it is", figures, behind)]
@@ -268,9 +268,11 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     return made
 
 
-def agreement_of(bench: Bench) -> Measured:
+def agreement_of(bench: Bench) -> Figure:
     """Krippendorff's alpha between judges on the main question."""
-    return alpha(bench.given, bench.questions.scale(), rng=bench.rng, resamples=bench.effort.resamples)
+    scale, given = bench.questions.scale(), bench.given
+    level: Level = "ordinal" if scale.ordinal else "nominal"
+    return alpha(given.row, given.judge, given.answer, scale.values, level, bench.rng, bench.effort.resamples)
 
 
 def subgroups_of(
@@ -308,7 +310,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
             try:
                 fewer = bench.predictions(model, bench.X[:, columns], Questionnaire(scales, bench.questions.main))
             except WrongUse as error:
-                gain = Measured(None, None, None, len(whole), 0, error.what)
+                gain = Figure(None, n=len(whole), undefined=error.what)
             else:
                 gain = difference(fewer, whole, "log_loss", bench.rng, bench.effort.resamples)
             found.append(QuestionGain(question, gain))

@@ -14,7 +14,7 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress, Silent
 from pollex.measures.distributions import Assessment
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.reports.calibration import calibration_page
 from pollex.reports.calibration_data import CalibrationData
 from pollex.services.calibrate import TablesRead, faults_json
@@ -109,8 +109,8 @@ def report_calibrator(
 def _figures(assessment: Assessment | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
-    return {name: _measured(value) for name, value in vars(assessment).items() if isinstance(value, Measured)}
+    return {name: _measured(value) for name, value in vars(assessment).items() if isinstance(value, Figure)}
 
 
-def _measured(figure: Measured | None) -> dict[str, Any] | None:
+def _measured(figure: Figure | None) -> dict[str, Any] | None:
     return None if figure is None else asdict(figure)

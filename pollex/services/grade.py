@@ -29,7 +29,7 @@ from pollex.formats.write import draft_of, require_apart, require_format, requir
 from pollex.graphs.ask import answered
 from pollex.graphs.grade.run import Ended, Grading, Response, answer, grade, gradings_of, responses_of
 from pollex.graphs.grade.summary import ALL, Summary, summary
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import grades_page
@@ -141,7 +141,7 @@ def _show(opened: Session, found: Summary, gradings: Sequence[Grading]) -> None:
     list_some(opened, "answer is not or not wholly graded", "answers are not or not wholly graded", failed)
 
 
-def _told(figure: Measured) -> tuple[str, str, str]:
+def _told(figure: Figure) -> tuple[str, str, str]:
     if figure.value is None:
         return f"undefined: {figure.undefined}", "", str(figure.n)
     interval = "too few" if figure.low is None else f"[{figure.low:.2f}, {figure.high:.2f}]"

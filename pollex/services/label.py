@@ -13,7 +13,6 @@ from rich.console import Console
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
 from pollex.calibration.active_learning import Picked, doubt_of, most_telling, vectors_of
-from pollex.calibration.estimator import entropy
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
@@ -31,6 +30,7 @@ from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.score.run import Scored, score, scores_of
 from pollex.measures.arrays import Bools, Floats
+from pollex.measures.distributions import entropy
 from pollex.measures.intervals import support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.netsat import Score

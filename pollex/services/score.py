@@ -31,14 +31,15 @@ from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import exporter_for
 from pollex.graphs.score.run import Scored, score, scores_of
-from pollex.measures.classification import Assessment, Beyond, Metric, assess, beyond
-from pollex.rubrics.figures import figure, figures, probability_figures
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window
+from pollex.measures.intervals import Figure
+from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import promise
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.selection.losses import Bools, Floats, Ints
 from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import plan_scoring
@@ -108,7 +109,7 @@ def evaluate_command(
         kept = Logs(conversations=tuple(labelled), fingerprint=logs.fingerprint)
         scored, staff = opened.run(_score(opened, kept, rubric_set, model, arguments, "evaluate"))
         scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
-        measured, truth = figures(measure(rubric_set, labelled, scores)), likelihoods(rubric_set, labelled, scores)
+        measured, truth = measure(rubric_set, labelled, scores), likelihoods(rubric_set, labelled, scores)
         promised = kept_promise(rubric_set, labelled, scores)
         show_figures(opened, {f"{len(labelled)} labelled": measured})
         show_promise(opened, rubric_set, promised)
@@ -139,14 +140,20 @@ def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Ite
     """The metrics of those conversations that have a score."""
     netsat, positive, blocks = scored_and_labelled(labelled, scores)
     window = Window(**rubric_set.window.model_dump())
-    return assess(netsat, positive, rubric_set.theta, window, np.random.default_rng(0), together=blocks)
+    return assess(
+        netsat, positive, rubric_set.theta, window.confident(netsat), np.random.default_rng(0), together=blocks
+    )
 
 
-def kept_promise(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Beyond | None:
+def kept_promise(
+    rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]
+) -> WindowAssessment | None:
     """What the window with a guarantee does to them; None where the set has no such window."""
     if rubric_set.guaranteed is None:
         return None
-    return beyond(rubric_set.guaranteed.window, *scored_and_labelled(labelled, scores))
+    netsat, positive, blocks = scored_and_labelled(labelled, scores)
+    window = rubric_set.guaranteed.window
+    return assess_window(window.over(netsat), window.under(netsat), positive, blocks)
 
 
 def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score]) -> tuple[Floats, Bools, Ints]:
@@ -164,7 +171,7 @@ def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores:
     return probability_figures(probability, positives(scored), share, rng, together(scored), smooth=True)
 
 
-def show_promise(opened: Session, rubric_set: RubricSet, found: Beyond | None) -> None:
+def show_promise(opened: Session, rubric_set: RubricSet, found: WindowAssessment | None) -> None:
     """The yield and the precisions of the window with a guarantee, beside what it promises."""
     if (record := rubric_set.guaranteed) is None or found is None:
         return
@@ -178,13 +185,13 @@ def show_promise(opened: Session, rubric_set: RubricSet, found: Beyond | None) -
             opened.say(f"  {label} {place} {side.threshold:.1f}: right {counted(precision)}")
 
 
-def counted(metric: Metric) -> str:
+def counted(metric: Figure) -> str:
     """A share with its interval, and what it is of."""
-    said = told(figure(metric))
+    said = told(metric)
     return said if metric.value is None else f"{said} of {metric.n}"
 
 
-def promise_json(rubric_set: RubricSet, found: Beyond | None) -> dict[str, Any] | None:
+def promise_json(rubric_set: RubricSet, found: WindowAssessment | None) -> dict[str, Any] | None:
     """The same for scripts; null where the set has no such window."""
     if (record := rubric_set.guaranteed) is None or found is None:
         return None

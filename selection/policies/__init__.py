@@ -14,7 +14,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from pollex.errors import WrongUse
-from pollex.selection.losses import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 
 DEFAULT = "separation"

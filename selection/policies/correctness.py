@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.losses import Ints
+from pollex.measures.arrays import Ints
 from pollex.selection.pool import Pool, ranked
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.losses import EVAL_RANGE, Floats, Ints
+from pollex.measures.arrays import Floats, Ints
+from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.pool import Pool, walk
 
 ALPHAS = (0.25, 0.5, 0.75)

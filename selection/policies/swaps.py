@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.losses import RESOLUTION, Ints
+from pollex.measures.arrays import Ints
+from pollex.selection.losses import RESOLUTION
 from pollex.selection.policies import greedy
 from pollex.selection.pool import Pool, walk
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pollex.selection.losses import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.pool import Pool, ranked
 
 BATCH = 16

@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.measures.classification import Assessment
+from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.records import (
-    CalibrationRecord,
-    ChosenRubric,
-    DataRecord,
-    Figure,
-    Figures,
-    JudgeRecord,
-    WindowRecord,
-)
+from pollex.rubrics.records import CalibrationRecord, ChosenRubric, DataRecord, JudgeRecord, WindowRecord
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
@@ -70,7 +64,7 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
     rubrics = tuple(_rubric(kind, number) for kind, count in (("sat", sat), ("dsat", dsat)) for number in range(count))
     made_with = {"elicitation": "batched", "samples": 1, "canary": True, "straight_lining": True, "without": []}
     undefined = Figure(value=None, n=0, undefined="never measured")
-    names = set(Figures.model_fields) - {"n", "positives", "negatives"}
+    names = set(Assessment.__dataclass_fields__) - {"n", "positives", "negatives"}
     return RubricSet(
         pollex="0",
         created="2026-01-01T00:00:00+00:00",
@@ -95,7 +89,7 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
             test_fraction=0.5,
             seed=0,
         ),
-        training=Figures(n=0, positives=0, negatives=0, **dict.fromkeys(names, undefined)),
+        training=Assessment(n=0, positives=0, negatives=0, **dict.fromkeys(names, undefined)),
         held_out=None,
         rubrics_digest=digest_of(rubrics),
     )

@@ -118,7 +118,7 @@ def test_what_too_few_splits_define_is_no_number(
 
 
 def test_the_mean_over_logs_says_how_many_there_are_and_what_is_undefined() -> None:
-    undefined: dict[str, float | None] = {"auc": 0.1, "yield_at_90": None}
+    undefined: dict[str, float | None] = {"auc": 0.1, "yield_rate": None}
     one, two = (all_in_words({"ucb": undefined}, logs) for logs in (1, 2))
     assert "less each, on the one log:" in one
     assert "less each, mean over 2 logs:" in two

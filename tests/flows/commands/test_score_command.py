@@ -199,7 +199,7 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert ended.code == 0
     told, rubrics = ended.last, json.loads(learnt.rubrics.read_text(encoding="utf-8"))
-    for name in ("auc", "accuracy", "precision", "recall", "f1", "delta_netsat", "yield_at_90"):
+    for name in ("auc", "accuracy", "precision", "recall", "f1", "delta_netsat", "yield_rate"):
         assert told[name] == rubrics["held_out"][name]["value"]
     assert (told["n"], told["positives"], told["negatives"], told["learnt_from"]) == (24, 12, 12, 0)
     assert told["theta"] == rubrics["theta"]

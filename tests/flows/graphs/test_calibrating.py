@@ -18,7 +18,7 @@ from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.learn.calibrate import stored
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.figures import probability_figures
-from pollex.rubrics.netsat import entropy
+from pollex.rubrics.netsat import entropy_of
 from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
 
@@ -120,7 +120,7 @@ def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
     score = netsat.read("c", 3.0)
     curve = 1 / (1 + math.exp(-(rubrics.calibration.intercept + 3 * rubrics.calibration.slope)))
     assert score.probability == pytest.approx(curve)
-    assert score.entropy == pytest.approx(entropy(curve))
+    assert score.entropy == pytest.approx(entropy_of(curve))
     with pytest.raises(WrongUse, match="knows no judges"):
         judges_wanted(rubrics.thumb_model, ["anna"])
 
@@ -164,8 +164,8 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(lear
 
 
 def test_a_certain_probability_has_no_entropy_and_an_open_one_log_2() -> None:
-    assert [entropy(0.0), entropy(1.0)] == [0, 0]
-    assert entropy(0.5) == pytest.approx(math.log(2))
+    assert [entropy_of(0.0), entropy_of(1.0)] == [0, 0]
+    assert entropy_of(0.5) == pytest.approx(math.log(2))
 
 
 def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Learnt) -> None:

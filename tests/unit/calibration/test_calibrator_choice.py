@@ -14,9 +14,9 @@ from pollex.calibration.model_choice import (
     Trial,
     best_of,
     choice_from,
+    clipped_log_losses,
     close_to_best,
     compared,
-    log_losses,
     mixed,
     standard_error,
 )
@@ -109,7 +109,7 @@ def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> 
         rest = np.setdiff1d(np.arange(30), rows)
         model = OrdinalMixedEffects().fit(X[rest], y[rest], [judges[row] for row in rest], RATING)
         proba = model.predict_proba(X[rows], [judges[row] for row in rows])
-        losses[rows] = log_losses(proba, y[rows].astype(int) - 1)
+        losses[rows] = clipped_log_losses(proba, y[rows].astype(int) - 1)
     assert trial.loss == pytest.approx(losses.mean(), abs=1e-6)
     assert trial.n == 30
 
@@ -183,7 +183,7 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
     weights = mixed(probas, answers, rounds=3000)
 
     def loss(share: Floats) -> float:
-        return float(log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum())
+        return float(clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum())
 
     best = minimize(loss, [0.5], bounds=[(0, 1)], tol=1e-12).x[0]
     assert weights[0] == pytest.approx(best, abs=1e-3)

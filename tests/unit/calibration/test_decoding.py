@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pollex.calibration.estimator import aggregated, entropy, variance
+from pollex.calibration.estimator import aggregated
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
+from pollex.measures.distributions import entropy, variance
 
 QUESTIONS = Questionnaire((Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall")
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeighedSum, platt_targets, weights_of
+from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeighedSum, weights_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import packed, unpacked
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
+from pollex.measures.distributions import platt_targets
 
 THUMBS = Questionnaire(
     (Scale("a", (0.0, 10.0)), Scale("b", (0.0, 10.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb"

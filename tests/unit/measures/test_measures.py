@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_mean_squared_error
 
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Scale
-from pollex.errors import WrongUse
 from pollex.measures.distributions import (
     NAMES,
     Assessment,
@@ -29,7 +28,7 @@ from pollex.measures.distributions import (
     pearson_statistic,
     spearman_statistic,
 )
-from pollex.measures.intervals import Figure, Measured, mean_of, measured, resampled, support
+from pollex.measures.intervals import Figure, Measure, mean_of, measured, resampled, support
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
 
@@ -42,42 +41,14 @@ def predictions(n: int, seed: int = 0, values: tuple[float, ...] = FOUR, texts: 
     return Predictions(proba, answer, rng.integers(texts or n, size=n), values)
 
 
-def figures(found: Assessment) -> dict[str, Measured]:
+def figures(found: Assessment) -> dict[str, Figure]:
     return {name: getattr(found, name) for name in NAMES}
-
-
-def test_arrays_that_do_not_fit_each_other_are_refused() -> None:
-    with pytest.raises(WrongUse, match="shape"):
-        Predictions(np.full((3, 4), 0.25), np.zeros(2, np.int64), np.zeros(2, np.int64), FOUR)
-    with pytest.raises(WrongUse, match="shape"):
-        Predictions(np.full((2, 3), 1 / 3), np.zeros(2, np.int64), np.zeros(2, np.int64), FOUR)
-    with pytest.raises(WrongUse, match="labels"):
-        assess_each(predictions(4), ["a", "b"])
-
-
-@pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])
-def test_what_is_no_distribution_is_refused(row: list[float]) -> None:
-    with pytest.raises(WrongUse, match="no distributions"):
-        Predictions(np.array([row]), np.zeros(1, np.int64), np.zeros(1, np.int64), (0.0, 1.0))
-
-
-@pytest.mark.parametrize("place", [-1, 4])
-def test_an_answer_that_is_no_place_of_an_option_is_refused(place: int) -> None:
-    with pytest.raises(WrongUse, match="judgment 1: 2 answers are no places of the 4 options"):
-        Predictions(np.full((3, 4), 0.25), np.array([0, place, place]), np.arange(3), FOUR)
-
-
-def test_predictions_of_other_judgments_have_no_difference() -> None:
-    made = predictions(30)
-    for other in (made.where(np.arange(29)), made.where(np.arange(30)[::-1])):
-        with pytest.raises(WrongUse, match="other judgments"):
-            difference(made, other, "rmse")
 
 
 def test_no_judgments_leave_every_figure_undefined() -> None:
     nothing = Predictions(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, np.int64), FOUR)
     found = assess(nothing, np.random.default_rng(0))
-    assert {*figures(found).values(), *found.smece_of.values()} == {Measured(None, None, None, 0, 0, "no judgments")}
+    assert {*figures(found).values(), *found.smece_of.values()} == {Figure(None, undefined="no judgments", units=0)}
 
 
 def test_one_judgment_has_errors_but_no_correlation_and_no_interval() -> None:
@@ -227,19 +198,19 @@ def test_the_interval_is_that_of_all_possible_resamples() -> None:
     # Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and Φ(−3.104) = .00096.
     low, high = np.quantile(every, [0.00096, 0.99904])
     values, texts = np.array([0.0, 0.0, 0.0, 1.0, 1.0]), np.array([7, 3, 4, 5, 6])
-    found = measured({"mean": Figure(mean_of(values))}, texts, np.random.default_rng(0))
-    assert found["mean"] == Measured(0.4, pytest.approx(low), pytest.approx(high), 5, 5)
+    found = measured({"mean": Measure(mean_of(values))}, texts, np.random.default_rng(0))
+    assert found["mean"] == Figure(0.4, pytest.approx(low), pytest.approx(high), 5, units=5)
 
 
 def test_of_fewer_than_five_texts_there_is_no_interval_however_many_judgments() -> None:
     values, texts = np.arange(40.0), np.repeat(np.arange(4), 10)
-    found = measured({"mean": Figure(mean_of(values))}, texts, np.random.default_rng(0))
-    assert found["mean"] == Measured(19.5, None, None, 40, 4)
+    found = measured({"mean": Measure(mean_of(values))}, texts, np.random.default_rng(0))
+    assert found["mean"] == Figure(19.5, None, None, 40, units=4)
 
 
 def test_the_interval_of_a_mean_has_the_textbook_width() -> None:
     values = np.random.default_rng(3).normal(2, 5, 400)
-    found = measured({"mean": Figure(mean_of(values))}, np.arange(400), np.random.default_rng(0), 4000)["mean"]
+    found = measured({"mean": Measure(mean_of(values))}, np.arange(400), np.random.default_rng(0), 4000)["mean"]
     assert found.low is not None
     assert found.high is not None
     assert (found.high - found.low) / 2 == pytest.approx(1.96 * values.std() / 20, rel=0.05)
@@ -250,7 +221,7 @@ def test_intervals_hold_a_mean_nineteen_times_of_twenty_on_few_texts_too(texts: 
     draw, held = np.random.default_rng(0), []
     for _ in range(400):
         values = draw.normal(size=texts) + draw.normal(size=(2, texts))  # two judgments a text
-        found = measured({"mean": Figure(mean_of(values.ravel()))}, np.tile(np.arange(texts), 2), draw, 1000)["mean"]
+        found = measured({"mean": Measure(mean_of(values.ravel()))}, np.tile(np.arange(texts), 2), draw, 1000)["mean"]
         held.append(found.low <= 0 <= found.high)  # type: ignore[operator]
     assert 0.92 < np.mean(held) < 0.98
 
@@ -285,17 +256,18 @@ def test_each_judge_is_measured_by_their_own_judgments() -> None:
 def test_a_difference_is_measured_on_the_same_resamples() -> None:
     made, other = predictions(80), predictions(80, 1)
     same = difference(made, made, "pearson", np.random.default_rng(0), 100)
-    assert same == Measured(0.0, 0.0, 0.0, 80, made_texts := len(np.unique(made.text)))
+    made_texts = len(np.unique(made.text))
+    assert same == Figure(0.0, 0.0, 0.0, 80, units=made_texts)
     second = Predictions(other.proba, made.answer, made.text, FOUR)
     found = difference(made, second, "log_loss", np.random.default_rng(0), 500)
     assert found.value == pytest.approx(assess(made).log_loss.value - assess(second).log_loss.value)  # type: ignore[operator]
     assert found.low < found.value < found.high < 0  # type: ignore[operator]
-    assert found.texts == made_texts
+    assert found.units == made_texts
 
 
 def test_predictions_are_made_of_judgments_in_their_order() -> None:
     given_ = Judgments(np.array([5, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 0]), ("ann",))
-    made = Predictions.of(np.array([[0.2, 0.8], [0.9, 0.1]]), given_, Scale("q", (0.0, 10.0)))
+    made = predictions_beside(np.array([[0.2, 0.8], [0.9, 0.1]]), given_, Scale("q", (0.0, 10.0)))
     assert made.expected == pytest.approx([8, 1])
     assert made.given.tolist() == [10, 0]
     assert made.text.tolist() == [5, 2]

@@ -5,11 +5,11 @@ import pytest
 
 from pollex.calibration.crossfit import alone, crossfit, dealt, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments
+from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, assess
+from pollex.measures.distributions import assess
 
 QUESTIONS = Questionnaire((Scale("q", (1.0, 2.0, 3.0)),), "q")
 
@@ -57,7 +57,9 @@ def test_all_of_the_training_texts_is_cross_fitting() -> None:
     X, y = data()
     folds = dealt(np.arange(60), 5, np.random.default_rng(1))
     (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [1.0])
-    expected = assess(Predictions.of(crossfit(Shares(), X, y, QUESTIONS, folds), y, QUESTIONS.scale()), smooth=False)
+    expected = assess(
+        predictions_beside(crossfit(Shares(), X, y, QUESTIONS, folds), y, QUESTIONS.scale()), smooth=False
+    )
     assert point.repeats == (expected,)
     assert expected.smece.undefined == "not asked for"
     assert point.labels == 48

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,25 +13,45 @@ from scipy.stats import binomtest, norm
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from pollex.errors import BadLabels
-from pollex.measures.classification import Assessment, Metric, assess, auc, auc_difference, auc_statistic, beyond
-from pollex.measures.resampling import Sample, drawn
+from pollex.measures.classification import (
+    Assessment,
+    WindowAssessment,
+    assess,
+    assess_window,
+    auc,
+    auc_difference,
+    auc_statistic,
+)
+from pollex.measures.intervals import ClassSample, Figure, resample_counts
 from pollex.selection.threshold import Window
 
 NOTHING_CERTAIN = Window(None, None)
 
 
-def figures(assessment: Assessment) -> dict[str, Metric]:
+def figures(assessment: Assessment) -> dict[str, Figure]:
     fields = {field.name: getattr(assessment, field.name) for field in dataclasses.fields(assessment)}
-    return {name: metric for name, metric in fields.items() if isinstance(metric, Metric)}
+    return {name: metric for name, metric in fields.items() if isinstance(metric, Figure)}
+
+
+def assessed(
+    scores: np.ndarray, positive: np.ndarray, theta: float, window: Window, *rest: Any, **more: Any
+) -> Assessment:
+    return assess(scores, positive, theta, window.confident(scores), *rest, **more)
+
+
+def beyond(
+    window: Window, scores: np.ndarray, positive: np.ndarray, together: np.ndarray | None = None
+) -> WindowAssessment:
+    return assess_window(window.over(scores), window.under(scores), positive, together)
 
 
 def measure(scores: list[float], labels: list[int], theta: float, window: Window = NOTHING_CERTAIN) -> Assessment:
-    return assess(np.array(scores, float), np.array(labels, bool), theta, window, np.random.default_rng(0), 200)
+    return assessed(np.array(scores, float), np.array(labels, bool), theta, window, np.random.default_rng(0), 200)
 
 
 def test_no_conversations_leave_every_figure_undefined() -> None:
     for metric in figures(measure([], [], 0.0)).values():
-        assert metric == Metric(None, None, None, 0, "no conversations")
+        assert metric == Figure(None, n=0, undefined="no conversations")
 
 
 @pytest.mark.parametrize(("label", "word"), [(1, "positive"), (0, "negative")])
@@ -46,7 +67,7 @@ def test_one_class_leaves_all_but_the_yield_undefined(label: int, word: str, n: 
 
 def test_precision_is_undefined_when_nothing_is_labelled_positive() -> None:
     metrics = figures(measure([1, 2, 3, 4], [0, 1, 0, 1], 10.0))
-    assert metrics["precision"] == Metric(None, None, None, 0, "nothing is labelled positive")
+    assert metrics["precision"] == Figure(None, n=0, undefined="nothing is labeled positive")
     assert metrics["recall"].value == 0
     assert metrics["f1"].value == 0
     assert metrics["confident_accuracy"].undefined == "every score is in the uncertainty window"
@@ -54,14 +75,14 @@ def test_precision_is_undefined_when_nothing_is_labelled_positive() -> None:
 
 def test_one_conversation_of_a_class_has_a_value_without_an_interval() -> None:
     metrics = figures(measure([1, 2, 3], [0, 0, 1], 2.5))
-    assert metrics["auc"] == Metric(1.0, None, None, 3)
+    assert metrics["auc"] == Figure(1.0, None, None, 3)
     assert metrics["yield_rate"].low == 0
     one_each = figures(measure([1, 3], [0, 1], 2.0, Window(1.5, None)))["yield_rate"]
-    assert one_each == Metric(0.5, None, None, 2)  # every resample of one a class is the log itself
+    assert one_each == Figure(0.5, None, None, 2)  # every resample of one a class is the log itself
 
 
 def test_constant_scores_have_an_auc_of_one_half() -> None:
-    assert figures(measure([5] * 10, [0, 1] * 5, 5.0))["auc"] == Metric(0.5, 0.5, 0.5, 10)
+    assert figures(measure([5] * 10, [0, 1] * 5, 5.0))["auc"] == Figure(0.5, 0.5, 0.5, 10)
 
 
 def test_figures_of_six_conversations_worked_by_hand() -> None:
@@ -96,7 +117,7 @@ conversations = st.lists(st.tuples(st.integers(-10, 10).map(lambda x: x / 4), st
 def test_any_scores_agree_with_scikit_learn(pairs: list[tuple[float, bool]], theta: float) -> None:
     scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
-    metrics = figures(assess(scores, positive, theta, NOTHING_CERTAIN, np.random.default_rng(0), 20))
+    metrics = figures(assessed(scores, positive, theta, NOTHING_CERTAIN, np.random.default_rng(0), 20))
     said = scores > theta
     assert auc(scores, positive) == pytest.approx(roc_auc_score(positive, scores), abs=1e-9)
     assert metrics["auc"].value == pytest.approx(roc_auc_score(positive, scores), abs=1e-9)
@@ -110,7 +131,7 @@ def test_any_scores_agree_with_scikit_learn(pairs: list[tuple[float, bool]], the
 def test_weights_count_as_copies() -> None:
     rng = np.random.default_rng(4)
     scores, up = rng.integers(0, 6, 30) / 2, np.arange(30) < 12
-    weights = np.hstack([drawn(25, 12, rng), drawn(25, 18, rng)])
+    weights = np.hstack([resample_counts(25, 12, rng), resample_counts(25, 18, rng)])
     expected = [roc_auc_score(np.repeat(up, row), np.repeat(scores, row)) for row in weights.astype(int)]
     assert auc_statistic(scores, 12)(weights) == pytest.approx(expected, abs=1e-9)
 
@@ -121,7 +142,7 @@ def test_an_auc_needs_both_classes() -> None:
 
 
 def test_a_resample_draws_as_many_as_there_are_and_each_about_once() -> None:
-    weights = drawn(4000, 5, np.random.default_rng(0))
+    weights = resample_counts(4000, 5, np.random.default_rng(0))
     assert (weights.sum(1) == 5).all()
     assert weights.mean(0) == pytest.approx(np.ones(5), abs=0.06)
 
@@ -131,8 +152,8 @@ def test_intervals_are_those_of_all_possible_resamples() -> None:
     # binomial. Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and Φ(−3.104) = .00096.
     every = [np.mean(picks) for picks in itertools.product([1.0, 0.0, 0.0, 0.0, 0.0], repeat=5)]
     scores, positive = np.array([1.0, *[0.0] * 9]), np.arange(10) < 5
-    metric = assess(scores, positive, 0.5, NOTHING_CERTAIN, np.random.default_rng(0), 20_000).delta_netsat
-    assert metric == Metric(0.2, *(pytest.approx(end) for end in np.quantile(every, [0.00096, 0.99904])), 10)
+    metric = assessed(scores, positive, 0.5, NOTHING_CERTAIN, np.random.default_rng(0), 20_000).delta_netsat
+    assert metric == Figure(0.2, *(pytest.approx(end) for end in np.quantile(every, [0.00096, 0.99904])), 10)
 
 
 def test_fewer_than_five_of_a_class_have_no_interval_but_an_exact_one() -> None:
@@ -148,7 +169,7 @@ def test_the_interval_of_an_auc_is_the_textbooks_on_log_odds() -> None:
     won = (scores[positive][:, None] > scores[~positive]).astype(float)
     error = np.sqrt(won.mean(1).var(ddof=1) / 120 + won.mean(0).var(ddof=1) / 180)
     value = float(won.mean())
-    metric = assess(scores, positive, 0.0, NOTHING_CERTAIN, rng, 4000).auc
+    metric = assessed(scores, positive, 0.0, NOTHING_CERTAIN, rng, 4000).auc
     assert logit(metric.low) + logit(metric.high) == pytest.approx(2 * logit(value))
     assert logit(metric.high) - logit(value) == pytest.approx(1.98 * error / (value * (1 - value)), rel=0.05)
 
@@ -161,7 +182,7 @@ def test_an_auc_lies_in_its_interval_nineteen_times_of_twenty_near_1_too(
     positive, truth = np.arange(positives + negatives) < positives, norm.cdf(apart / np.sqrt(2))
     for _ in range(200):
         scores = rng.normal(size=len(positive)) + apart * positive
-        metric = assess(scores, positive, 0.0, NOTHING_CERTAIN, rng, 200).auc
+        metric = assessed(scores, positive, 0.0, NOTHING_CERTAIN, rng, 200).auc
         held.append(metric.low <= truth <= metric.high)
     assert np.mean(held) > 0.92
 
@@ -193,8 +214,8 @@ def test_copies_that_go_together_tell_no_more_than_one() -> None:
     rng = np.random.default_rng(3)
     scores, positive, window = rng.normal(size=60), np.arange(60) < 25, Window(-0.5, 0.5)
     copied = np.repeat(np.arange(60), 4)
-    alone = assess(scores, positive, 0.1, window, np.random.default_rng(0))
-    four = assess(scores[copied], positive[copied], 0.1, window, np.random.default_rng(0), together=copied)
+    alone = assessed(scores, positive, 0.1, window, np.random.default_rng(0))
+    four = assessed(scores[copied], positive[copied], 0.1, window, np.random.default_rng(0), together=copied)
     for name, metric in figures(four).items():
         one = figures(alone)[name]
         assert metric.value == pytest.approx(one.value)
@@ -225,7 +246,7 @@ def test_users_who_are_of_one_mind_widen_intervals() -> None:
     for _ in range(150):
         scores, positive = drawn_log(12)
         for found, together in ((held, users), (alone, None)):
-            metric = assess(scores, positive, 0.5, NOTHING_CERTAIN, rng, 200, together).auc
+            metric = assessed(scores, positive, 0.5, NOTHING_CERTAIN, rng, 200, together).auc
             found.append(metric.low <= truth <= metric.high)
     assert np.mean(alone) < 0.85
     assert np.mean(held) > 0.9
@@ -245,7 +266,7 @@ def test_figures_lie_in_their_intervals_where_many_users_have_thumbs_of_one_clas
     truth = {"auc": auc(scores, positive), "delta_netsat": scores[positive].mean() - scores[~positive].mean()}
     held: dict[str, list[bool]] = {name: [] for name in truth}
     for _ in range(150):
-        found = figures(assess(*drawn_log(20), 0.5, NOTHING_CERTAIN, rng, 200, users))
+        found = figures(assessed(*drawn_log(20), 0.5, NOTHING_CERTAIN, rng, 200, users))
         for name, value in truth.items():
             held[name].append(found[name].low <= value <= found[name].high)
     assert min(np.mean(each) for each in held.values()) > 0.9
@@ -253,10 +274,10 @@ def test_figures_lie_in_their_intervals_where_many_users_have_thumbs_of_one_clas
 
 def test_a_resample_has_both_classes_even_where_one_user_has_all_of_one() -> None:
     together = np.array([0, 0, *np.repeat(np.arange(1, 20), 2)])
-    (weights,) = Sample((2, 38), together).resampled(500, np.random.default_rng(0))
+    (weights,) = ClassSample((2, 38), together).resampled(500, np.random.default_rng(0))
     assert (weights[:, :2].sum(axis=1) > 0).all()
     assert weights.shape == (500, 40)
-    (alike,) = Sample((0, 40), together).resampled(500, np.random.default_rng(0))
+    (alike,) = ClassSample((0, 40), together).resampled(500, np.random.default_rng(0))
     assert (alike.sum(axis=1) == 40).all()
 
 
@@ -264,7 +285,7 @@ def test_the_interval_of_a_mean_difference_has_the_textbook_width() -> None:
     # The standard error of ΔNetSAT with population variances: √(σ₊²/n₊ + σ₋²/n₋); ±1.96 of it for 95 %.
     rng = np.random.default_rng(1)
     scores, positive = rng.normal(0, 10, 800), np.arange(800) % 4 == 0
-    metric = figures(assess(scores, positive, 0.0, NOTHING_CERTAIN, rng, 4000))["delta_netsat"]
+    metric = figures(assessed(scores, positive, 0.0, NOTHING_CERTAIN, rng, 4000))["delta_netsat"]
     error = np.sqrt(scores[positive].var() / 200 + scores[~positive].var() / 600)
     assert (metric.high - metric.low) / 2 == pytest.approx(1.96 * error, rel=0.05)
 
@@ -272,10 +293,10 @@ def test_the_interval_of_a_mean_difference_has_the_textbook_width() -> None:
 def test_the_order_of_conversations_and_a_repeated_seed_change_nothing() -> None:
     rng = np.random.default_rng(8)
     scores, positive = rng.normal(size=50), rng.random(50) < 0.4
-    first = assess(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
-    assert first == assess(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
+    first = assessed(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
+    assert first == assessed(scores, positive, 0.1, Window(-1, 1), np.random.default_rng(3))
     order = rng.permutation(50)
-    again = assess(scores[order], positive[order], 0.1, Window(-1, 1), np.random.default_rng(3))
+    again = assessed(scores[order], positive[order], 0.1, Window(-1, 1), np.random.default_rng(3))
     assert [m.value for m in figures(again).values()] == pytest.approx([m.value for m in figures(first).values()])
 
 
@@ -284,7 +305,7 @@ def test_a_difference_of_aucs_is_measured_on_the_same_resamples() -> None:
     positive = np.arange(200) % 2 == 0
     scores = rng.normal(size=200) + positive
     same = auc_difference(scores, 3 * scores + 1, positive, rng)
-    assert same == Metric(0.0, 0.0, 0.0, 200)
+    assert same == Figure(0.0, 0.0, 0.0, 200)
     better = auc_difference(scores, rng.normal(size=200), positive, rng)
     assert better.value == pytest.approx(auc(scores, positive) - 0.5, abs=0.1)
     assert 0 < better.low < better.value < better.high
@@ -292,7 +313,7 @@ def test_a_difference_of_aucs_is_measured_on_the_same_resamples() -> None:
 
 def test_a_difference_with_one_class_is_undefined() -> None:
     metric = auc_difference(np.zeros(3), np.ones(3), np.ones(3, bool), np.random.default_rng(0))
-    assert metric == Metric(None, None, None, 3, "only positive conversations")
+    assert metric == Figure(None, n=3, undefined="only positive conversations")
 
 
 def test_what_lies_beyond_a_window_by_hand() -> None:
@@ -311,7 +332,7 @@ def test_what_lies_beyond_a_window_by_hand() -> None:
 def test_beyond_a_side_without_a_threshold_nothing_is_measured() -> None:
     scores, positive = np.arange(4.0), np.array([False, False, True, True])
     found = beyond(Window(lower=None, upper=1.5), scores, positive)
-    assert found.negative == Metric(None, None, None, 0, "nothing is outside the window on this side")
+    assert found.negative == Figure(None, n=0, undefined="nothing is outside the window on this side")
     assert (found.positive.value, found.positive.n, found.accuracy.n) == (1.0, 2, 2)
     nothing = beyond(NOTHING_CERTAIN, scores, positive)
     assert (nothing.yield_rate.value, nothing.yield_rate.n) == (0.0, 4)

@@ -5,8 +5,8 @@ import pytest
 import relplot
 from relplot.kernels import ReflectedGaussianKernel
 
-from pollex.measures.intervals import Measured, ends, with_interval
-from pollex.measures.reliability import MOST_BINS, bins_of, reliability, smece, smoothed, wilson
+from pollex.measures.intervals import Figure, interval_bounds, with_interval
+from pollex.measures.reliability import MOST_BINS, bin_predictions, reliability, smece, smoothed, wilson
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -18,7 +18,7 @@ def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_one_judgment_has_no_error_and_no_diagram() -> None:
     proba, answer = drawn(1)
     mean, each = smece(proba, answer, np.zeros(1, int), np.random.default_rng(0))
-    assert mean == Measured(None, None, None, 1, 1, "fewer than two judgments")
+    assert mean == Figure(None, n=1, undefined="fewer than two judgments", units=1)
     assert each == [mean] * 3
     assert reliability(proba, answer, np.zeros(1, int), (1.0, 2.0, 3.0)) == []
 
@@ -39,7 +39,7 @@ def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     picks = rng.integers(80, size=(12, 80))
     copies = [np.sort(row) for row in picks]
     draws = [relplot.smECE(proba[rows, 0], (answer[rows] == 0).astype(float)) for rows in copies]
-    low, high = ends(np.array(draws), 80)
+    low, high = interval_bounds(np.array(draws), 80)
     value = each[0].value
     assert value is not None
     assert low < value  # so that nothing had to be drawn out
@@ -103,7 +103,7 @@ def test_far_from_all_predictions_the_nearest_one_decides() -> None:
 
 def test_the_curve_is_that_of_the_authors_package() -> None:
     proba, answer = drawn(400)
-    diagram = reliability(proba, answer, np.arange(400), (1.0, 2.0, 3.0), bins=4)[1]
+    diagram = reliability(proba, answer, np.arange(400), (1.0, 2.0, 3.0))[1]
     hit = (answer == 1).astype(float)
     _, width = relplot.smECE(proba[:, 1], hit, return_width=True)
     theirs, _ = ReflectedGaussianKernel(width).smooth(proba[:, 1], hit, diagram.mesh)
@@ -114,22 +114,17 @@ def test_the_curve_is_that_of_the_authors_package() -> None:
     assert diagram.curve[crowded] == pytest.approx(theirs[crowded], abs=0.005)
 
 
-def test_a_diagram_has_a_band_and_bins_of_equal_size() -> None:
+def test_a_diagram_has_a_band_and_bins() -> None:
     proba, answer = drawn(200)
     diagrams = reliability(proba, answer, np.arange(200) // 2, (1.0, 2.0, 3.0))
     assert [diagram.value for diagram in diagrams] == [1.0, 2.0, 3.0]
     for place, diagram in enumerate(diagrams):
         assert (diagram.low < diagram.curve).all()
         assert (diagram.curve < diagram.high).all()
-        assert [share.share.n for share in diagram.bins] == [20] * 10
+        assert [share.share.n for share in diagram.bins] == [25] * 8
         assert np.mean([b.predicted for b in diagram.bins]) == pytest.approx(proba[:, place].mean())
         assert np.mean([b.share.value for b in diagram.bins]) == pytest.approx((answer == place).mean())  # type: ignore[arg-type]
     assert diagrams[0].density.mean() == pytest.approx(1)
-
-
-def test_fewer_judgments_than_bins_have_a_bin_each() -> None:
-    proba, answer = drawn(3)
-    assert len(reliability(proba, answer, np.arange(3), (1.0, 2.0, 3.0), bins=10)[0].bins) == 3
 
 
 def test_the_interval_of_a_half_of_ten() -> None:
@@ -145,7 +140,7 @@ def test_the_interval_of_none_starts_at_zero_and_does_not_end_there() -> None:
 
 def test_an_answer_that_nobody_of_a_bin_gave_is_not_impossible() -> None:
     proba = np.tile([0.9, 0.1], (10, 1))
-    (_, never) = reliability(proba, np.zeros(10, int), np.arange(10), (0.0, 1.0), bins=1)
+    (_, never) = reliability(proba, np.zeros(10, int), np.arange(10), (0.0, 1.0))
     assert (never.bins[0].share.low, never.bins[0].share.high) == pytest.approx((0.0, 0.27754), abs=1e-5)
     # The kernel is as wide as smECE finds it; at 0.1, where all predictions are, all ten weigh alike.
     assert never.high[10] == pytest.approx(0.27754, abs=1e-5)
@@ -153,9 +148,9 @@ def test_an_answer_that_nobody_of_a_bin_gave_is_not_impossible() -> None:
 
 def test_judgments_of_one_text_tell_no_more_than_one() -> None:
     proba, answer = np.tile([0.5, 0.5], (40, 1)), np.arange(40) // 4 % 2
-    (_, four) = reliability(proba, answer, np.arange(40) // 4, (0.0, 1.0), bins=1)
+    (_, four) = reliability(proba, answer, np.arange(40) // 4, (0.0, 1.0))
     share = four.bins[0].share
-    assert (share.n, share.texts) == (40, 10)
+    assert (share.n, share.units) == (40, 10)
     assert (share.low, share.high) == pytest.approx(wilson(0.5, 10))
     assert (four.low[50], four.high[50]) == pytest.approx(wilson(0.5, 10))
 
@@ -175,25 +170,25 @@ def test_bins_of_true_probabilities_hold_them_nineteen_times_of_twenty(
 
 def test_bins_hold_equal_numbers_in_the_order_of_probability() -> None:
     probabilities = np.linspace(0.99, 0.01, 40)
-    bins = bins_of(probabilities, probabilities > 0.5, np.arange(40))
+    bins = bin_predictions(probabilities, probabilities > 0.5, np.arange(40))
     assert [each.share.n for each in bins] == [10, 10, 10, 10]
     assert [each.share.value for each in bins] == [0, 0, 1, 1]
     assert bins[0].predicted == pytest.approx(np.sort(probabilities)[:10].mean())
 
 
 def test_equal_probabilities_stay_in_one_bin() -> None:
-    bins = bins_of(np.array([0.2] * 25 + [0.9] * 5), np.array([True, False] * 15), np.arange(30))
+    bins = bin_predictions(np.array([0.2] * 25 + [0.9] * 5), np.array([True, False] * 15), np.arange(30))
     assert [(each.share.n, round(each.predicted, 6)) for each in bins] == [(25, 0.2), (5, 0.9)]
 
 
 def test_conversations_that_belong_together_count_as_one_in_a_bin() -> None:
-    (four,) = bins_of(np.full(40, 0.5), np.arange(40) // 4 % 2 == 0, np.arange(40) // 4)
-    assert (four.share.n, four.share.texts, four.share.value) == (40, 10, 0.5)
+    (four,) = bin_predictions(np.full(40, 0.5), np.arange(40) // 4 % 2 == 0, np.arange(40) // 4)
+    assert (four.share.n, four.share.units, four.share.value) == (40, 10, 0.5)
     assert (four.share.low, four.share.high) == pytest.approx(wilson(0.5, 10))
 
 
 def test_no_probability_falls_out_and_there_are_not_too_many_bins() -> None:
     rng = np.random.default_rng(0)
-    bins = bins_of(rng.random(1003), rng.random(1003) < 0.5, np.arange(1003))
+    bins = bin_predictions(rng.random(1003), rng.random(1003) < 0.5, np.arange(1003))
     assert (sum(each.share.n for each in bins), len(bins)) == (1003, MOST_BINS)
-    assert bins_of(np.empty(0), np.empty(0, bool), np.empty(0, int)) == []
+    assert bin_predictions(np.empty(0), np.empty(0, bool), np.empty(0, int)) == []

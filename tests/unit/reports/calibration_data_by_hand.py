@@ -11,7 +11,7 @@ from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial
 from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment, Predictions, assess
-from pollex.measures.intervals import Measured, support
+from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
 from pollex.reports.calibration_data import (
     CalibrationData,
@@ -28,10 +28,10 @@ def plain(text: str) -> str:
     return text
 
 
-def measured(value: float | None, half: float = 0.1, undefined: str = "") -> Measured:
+def measured(value: float | None, half: float = 0.1, undefined: str = "") -> Figure:
     if value is None:
-        return Measured(None, None, None, 80, 40, undefined or "all answers are alike")
-    return Measured(value, value - half, value + half, 80, 40)
+        return Figure(None, n=80, undefined=undefined or "all answers are alike", units=40)
+    return Figure(value, value - half, value + half, 80, 40)
 
 
 def predictions(n: int = 80) -> Predictions:

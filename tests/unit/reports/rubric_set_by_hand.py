@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.classification import Assessment
+from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
@@ -19,8 +21,6 @@ from pollex.rubrics.records import (
     ChosenRubric,
     DataRecord,
     DroppedRubric,
-    Figure,
-    Figures,
     JudgeRecord,
     WindowRecord,
 )
@@ -40,15 +40,17 @@ def figure(value: float, half: float = 0.1, n: int = 20) -> Figure:
     return Figure(value=value, low=value - half, high=value + half, n=n)
 
 
-def figures(auc: Figure, n: int = 20, **others: Figure) -> Figures:
+def figures(auc: Figure, n: int = 20, **others: Figure) -> Assessment:
     half = figure(0.6)
-    known: dict[str, Any] = {name: half for name in Figures.model_fields if name not in ("n", "positives", "negatives")}
-    return Figures(n=n, positives=n // 2, negatives=n - n // 2, **(known | {"auc": auc} | others))
+    known: dict[str, Any] = {
+        name: half for name in Assessment.__dataclass_fields__ if name not in ("n", "positives", "negatives")
+    }
+    return Assessment(n=n, positives=n // 2, negatives=n - n // 2, **(known | {"auc": auc} | others))
 
 
-def unknown_figures(n: int = 20) -> Figures:
-    names = [name for name in Figures.model_fields if name not in ("n", "positives", "negatives")]
-    return Figures(n=n, positives=n, negatives=0, **dict.fromkeys(names, UNKNOWN))
+def unknown_figures(n: int = 20) -> Assessment:
+    names = [name for name in Assessment.__dataclass_fields__ if name not in ("n", "positives", "negatives")]
+    return Assessment(n=n, positives=n, negatives=0, **dict.fromkeys(names, UNKNOWN))
 
 
 def rubric(number: int, polarity: str, words: Words = plain, stability: float | None = 0.64) -> ChosenRubric:

@@ -12,7 +12,7 @@ from calibration_data_by_hand import ASSESSED, UNDEFINED, material, measured
 from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.calibration.model_choice import Trial
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.reports.calibration import calibration_page
 from pollex.reports.calibration_data import ComparedModel, LearningPoint
 
@@ -91,7 +91,7 @@ def test_all_undefined_figures_are_words() -> None:
 
 
 def test_of_too_few_texts_figures_have_no_interval_and_no_word_promises_one() -> None:
-    made, lone = material(), Measured(0.5, None, None, 80, 4)
+    made, lone = material(), Figure(0.5, None, None, 80, 4)
     own = replace(made.own, log_loss=lone, pearson=lone, smece=lone, smece_of={1.0: lone})
     compared = (ComparedModel("it", own), *made.compared[1:])
     words = Reader(calibration_page(replace(made, compared=compared, agreement=lone))).words
@@ -151,7 +151,7 @@ def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column
 
 
 def test_intervals_that_were_spared_are_said_to_be() -> None:
-    own, other = (replace(ASSESSED, smece=each) for each in (measured(0.3), Measured(0.3, None, None, 80, 40)))
+    own, other = (replace(ASSESSED, smece=each) for each in (measured(0.3), Figure(0.3, None, None, 80, 40)))
     models = (ComparedModel("calibrator", own), ComparedModel("constant", other, measured(0.05)))
     words = Reader(calibration_page(replace(material(), compared=models))).words
     assert "the intervals of the others' smECE would take minutes, and are left out" in words

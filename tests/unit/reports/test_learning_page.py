@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
 from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.intervals import Figure
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
-from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, Figure, JudgeRecord, WindowRecord
+from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord, WindowRecord
 from pollex.rubrics.rubric import Quote, Reason
 
 HOSTILE = [
@@ -156,7 +157,7 @@ def test_every_drawing_has_a_title() -> None:
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
 def test_undefined_figures_are_words(value: float | None) -> None:
     unknown = Figure(value=value, n=3, undefined="only positive conversations" if value is None else "")
-    names = ("accuracy", "precision", "recall", "f1", "delta_netsat", "yield_at_90", "confident_accuracy")
+    names = ("accuracy", "precision", "recall", "f1", "delta_netsat", "yield_rate", "confident_accuracy")
     side = figures(unknown, **dict.fromkeys(names, unknown))
     words = Reader(page(training=side, held_out=side, baselines=(Baseline(name="TF-IDF", advantage=unknown),))).words
     assert not re.search(r"\b(nan|None|inf|null)\b", words, re.IGNORECASE)

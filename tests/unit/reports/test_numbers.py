@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pollex.measures.intervals import Figure
 from pollex.reports.numbers import (
     SPACE,
     count,
@@ -15,7 +16,6 @@ from pollex.reports.numbers import (
     percent_interval,
     points,
 )
-from pollex.rubrics.records import Figure
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("-inf")])

@@ -10,10 +10,11 @@ import pytest
 from rubric_set_by_hand import figure, rubric_set, scores
 
 from pollex.graphs.learn.results import LabelledScore
-from pollex.measures.reliability import bins_of
+from pollex.measures.intervals import Figure
+from pollex.measures.reliability import bin_predictions
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_charts import reliability
-from pollex.rubrics.records import CalibratorRecord, CandidateRow, Figure, ProbabilityFigures
+from pollex.rubrics.records import CalibratorRecord, CandidateRow, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
@@ -101,6 +102,6 @@ def test_a_set_without_a_model_of_probabilities_says_what_to_do() -> None:
 
 
 def test_a_bin_of_one_conversation_reads_as_one() -> None:
-    drawn = reliability(bins_of(np.array([0.2] * 25 + [0.9]), np.array([True, False] * 13), np.arange(26)), 26)
+    drawn = reliability(bin_predictions(np.array([0.2] * 25 + [0.9]), np.array([True, False] * 13), np.arange(26)), 26)
     assert "<title>25\N{NO-BREAK SPACE}conversations: predicted" in drawn
     assert "<title>1\N{NO-BREAK SPACE}conversation: predicted" in drawn

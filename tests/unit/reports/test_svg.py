@@ -7,7 +7,7 @@ import re
 import pytest
 from markupsafe import Markup
 
-from pollex.measures.intervals import Measured
+from pollex.measures.intervals import Figure
 from pollex.reports.sparks import axis, scale_of, whisker, whiskers
 from pollex.reports.svg import HEIGHT, Frame, Scale, element, escape, join, nice_step, svg, tick_label, ticks
 
@@ -67,13 +67,13 @@ def test_bars_below_zero_hang_from_it() -> None:
 
 @pytest.mark.parametrize("largest", [0.0, 1e-9])
 def test_a_scale_of_figures_that_are_all_0_has_different_ends(largest: float) -> None:
-    scale = scale_of([Measured(0.0, 0.0, largest, 9, 9), Measured(None, None, None, 0, 0, "no texts")])
+    scale = scale_of([Figure(0.0, 0.0, largest, 9, 9), Figure(None, n=0, undefined="no texts", units=0)])
     ends = re.findall(">([^<]+)</text>", axis(scale))
     assert len(ends) == len(set(ends)) == 2
 
 
 def test_a_figure_without_an_interval_has_a_mark_alone_and_an_undefined_one_only_words() -> None:
-    lone, none = Measured(0.5, None, None, 9, 3), Measured(None, None, None, 9, 3, "no texts")
+    lone, none = Figure(0.5, None, None, 9, 3), Figure(None, n=9, undefined="no texts", units=3)
     assert (
         "<circle" in whisker("it", lone, Scale(0, 1, 0, 9)),
         "whisker" in whisker("it", lone, Scale(0, 1, 0, 9)),

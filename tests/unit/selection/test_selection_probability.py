@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from pollex.errors import BadLabels
-from pollex.selection.platt import Calibration, fit_calibration, platt_targets
+from pollex.measures.distributions import platt_targets
+from pollex.selection.platt import Calibration, fit_calibration
 
 
 def test_one_class_has_no_curve() -> None:
@@ -25,7 +26,7 @@ def test_the_curve_through_two_scores_worked_by_hand() -> None:
     # 2 positives at 1 (target ¾), 1 negative at 1 and 1 at −1 (target ¼): at 1 (¾+¾+¼)/3 = 7/12, at −1 ¼.
     # logits ln(7/5) and ln(1/3): slope (ln 1.4 + ln 3)/2, intercept (ln 1.4 − ln 3)/2.
     positive = np.array([True, True, False, False])
-    assert platt_targets(positive).tolist() == [0.75, 0.75, 0.25, 0.25]
+    assert platt_targets(positive.astype(np.int64), 2)[:, 1].tolist() == [0.75, 0.75, 0.25, 0.25]
     calibration = fit_calibration(np.array([1.0, 1, 1, -1]), positive)
     assert calibration.slope == pytest.approx(np.log(4.2) / 2, abs=1e-7)
     assert calibration.intercept == pytest.approx(np.log(1.4 / 3) / 2, abs=1e-7)
@@ -37,7 +38,7 @@ def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shi
     rng = np.random.default_rng(0)
     positive = rng.random(150) < 0.3
     z = rng.normal(size=150) + shift * positive
-    targets = platt_targets(positive)
+    targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
 
     def loss(weights: np.ndarray) -> float:
         logits = weights[0] * z + weights[1]
