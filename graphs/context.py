@@ -24,23 +24,29 @@ WAVE = 1024
 
 
 class Progress(Protocol):
-    """Where a run tells how far it is."""
+    """Where a run reports how far it is, and what people should know meanwhile."""
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
-        """A stage begins; `done` of its items were done before a resume."""
+        """Begin a stage, or give it a new total; `done` of its items were done before a resume."""
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Items of a stage are done."""
+        """Count items of a stage as done."""
+
+    def note(self, text: str) -> None:
+        """Show a line for people."""
 
 
-class Silent:
+class NullProgress:
     """Progress that nobody watches."""
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
-        """Says nothing."""
+        """Ignore the stage."""
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Says nothing."""
+        """Ignore the items."""
+
+    def note(self, text: str) -> None:
+        """Ignore the line."""
 
 
 class Shelf:
@@ -74,7 +80,7 @@ class Context:
     run: str
     tracer: Tracer
     secrets: Collection[str] = ()
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=NullProgress)
     wave: int = WAVE
     gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WAVE))
 

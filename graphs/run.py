@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
-from pollex.graphs.context import WAVE, Progress, Silent, waves_needed
+from pollex.graphs.context import WAVE, NullProgress, Progress, waves_needed
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import MENDABLE, Outcome
 from pollex.store.resume import resumable, runs
@@ -90,7 +90,7 @@ class Setting:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
         """A setting without progress and arguments, for use from Python."""
-        return replace(cls(store=store, progress=Silent(), arguments={}), **changes)
+        return replace(cls(store=store, progress=NullProgress(), arguments={}), **changes)
 
 
 @asynccontextmanager

@@ -16,13 +16,31 @@
     ├── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
     └── Interrupted           the user stopped the run; it can be resumed                 exit 130
 
-This module imports nothing, and every room may import it.
+This module imports nothing of ours, and every room may import it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 UNREADABLE = "check the path; the file is to be UTF-8"
 """What to do about a file of settings, rubrics or people's words that can't be read."""
+
+
+Options = Mapping[str, object]
+"""Arguments that an error names, with the values that it proposes; None where it proposes none."""
+
+
+def as_arguments(options: Options) -> str:
+    """Spell options as Python does: `label_field='stars', positive='>=4'`."""
+    return ", ".join(f"{name}=" if value is None else f"{name}={value!r}" for name, value in options.items())
+
+
+def named(option: str | Options) -> Options:
+    """Return options by name, of which one may be given by its name alone."""
+    if isinstance(option, str):
+        return {option: None} if option else {}
+    return option
 
 
 class PollexError(Exception):
@@ -32,18 +50,28 @@ class PollexError(Exception):
         what: What was wrong, one clause.
         where: File and line, conversation id or rubric id; empty when there is no place.
         remedy: What to do next, one clause.
+        option: The argument that the remedy is about, or several with the values to give; it ends the remedy.
+
+    Attributes:
+        spell: How options are written; a command line has its own way.
     """
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", option: str | Options = "") -> None:
         self.what, self.where, self.remedy = what, where, remedy
-        super().__init__(str(self))
+        self.options = named(option)
+        self.spell: Callable[[Options], str] = as_arguments
+        super().__init__(what)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        advice = f" → {self.remedy}" if self.remedy else ""
-        return f"{place}{self.what}{advice}"
+        return f"{place}{self.what}{self.advice and ' → '}{self.advice}"
+
+    @property
+    def advice(self) -> str:
+        """The remedy with its options."""
+        return ": ".join(filter(None, [self.remedy, self.spell(self.options)]))
 
 
 class WrongUse(PollexError):

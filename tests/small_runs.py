@@ -15,7 +15,7 @@ import pytest
 from small_log import Ended, small_log, with_embeddings, write_log
 
 from pollex.cli.main import main
-from pollex.cli.session import STOPS
+from pollex.services.workspace import STOPS
 
 
 class Learnt(NamedTuple):

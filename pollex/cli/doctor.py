@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
-from pollex.cli.output import cell, print_json, table
+from pollex.cli.output import cell, table
+from pollex.cli.session import print_json
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.services.options import ModelOptions, RunOptions

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pollex.cli.session import Session
+from pollex.cli.old_session import Session
 from pollex.conversations.conversation import Conversation
 from pollex.formats.verdicts import AnswersFile, option_of
 from pollex.graphs.judge.run import People

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pollex.cli.session import announce_stop
 from pollex.errors import WrongUse
 from pollex.services.options import PROFILE, ReferenceOptions, RunOptions
 from pollex.store.place import STORE, VARIABLE
@@ -89,7 +90,7 @@ RUN = [
 
 def with_run(command: F) -> F:
     """Adds the options of runs; they arrive as `run: RunOptions`."""
-    return family(command, RUN, "run", RunOptions)
+    return family(command, RUN, "run", partial(RunOptions, on_interrupt=announce_stop))
 
 
 def with_store(command: F) -> F:

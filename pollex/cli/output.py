@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pollex.cli.session import Session
-from pollex.conversations.conversation import Conversation, Label
+from pollex.cli.old_session import Session
+from pollex.cli.session import Screen, print_json
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_requests import Row
 from pollex.formats.read_logs import read_logs
-from pollex.gateway.budget import Price, StageUsage, UsageTable
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
+from pollex.rubrics.guarantee import promise
 from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import description
+from pollex.services.options import RunOptions
+from pollex.services.plan import CallPlan
+from pollex.services.results import FIGURES, Usage
+from pollex.services.results import usage_json as usage_fields
 from pollex.services.roles import Workers
+from pollex.services.score import Evaluation, ScoreResult
 from pollex.text import count, printable
 
 
@@ -38,16 +42,6 @@ def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> 
     console.print(made)
 
 
-FIGURES = {
-    "auc": "AUC",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "delta_netsat": "ΔNetSAT",
-    "yield_rate": "yield at 90 %",
-    "confident_accuracy": "accuracy outside the window",
-}
 LISTED = 10
 
 WITHOUT_INTERVAL = (
@@ -67,7 +61,7 @@ def told(figure: Figure | None) -> str:
     return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
 
 
-def show_figures(session: Session, sides: Mapping[str, Assessment | None]) -> None:
+def show_figures(session: Screen | Session, sides: Mapping[str, Assessment | None]) -> None:
     """Metrics with 95 % intervals, one column a side."""
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
@@ -83,7 +77,7 @@ def lacks_interval(figure: Figure) -> bool:
     return figure.value is not None and figure.low is None
 
 
-def show_probabilities(session: Session, rubrics: RubricSet) -> None:
+def show_probabilities(session: Screen | Session, rubrics: RubricSet) -> None:
     """Which model gives probabilities, how true they are, and whether they may be called calibrated."""
     record = rubrics.calibrator
     if record is None:
@@ -112,38 +106,7 @@ def probabilities_told(found: ProbabilityFigures) -> str:
     )
 
 
-def probabilities_json(rubrics: RubricSet) -> dict[str, Any] | None:
-    """The same for scripts; null where there is no calibrator."""
-    if (record := rubrics.calibrator) is None:
-        return None
-    support = rubrics.support
-    return {
-        "chosen": record.chosen,
-        "compared": [row.model_dump() for row in record.compared],
-        "labels": record.labels,
-        "calibrated": support.enough,
-        "labels_missing": support.missing,
-        "training": record.training and truth_json(record.training),
-        "held_out": record.held_out and truth_json(record.held_out),
-    }
-
-
-def truth_json(found: ProbabilityFigures) -> dict[str, Any]:
-    """Values by name with intervals beside them, null where undefined."""
-    named: dict[str, Figure | None] = {name: getattr(found, name) for name in TRUTHS}
-    measured = {name: figure for name, figure in named.items() if figure is not None}
-    return {
-        "n": found.n,
-        **{name: figure.value for name, figure in measured.items()},
-        "intervals": {name: [figure.low, figure.high] for name, figure in measured.items() if figure.low is not None},
-        "undefined": {name: figure.undefined for name, figure in measured.items() if figure.undefined},
-    }
-
-
-TRUTHS = ("log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain")
-
-
-def show_rubrics(session: Session, rubrics: RubricSet) -> None:
+def show_rubrics(session: Screen | Session, rubrics: RubricSet) -> None:
     """The rubrics in the order of choice."""
     made = table("id", "kind", "rubric", "reasons", "chosen in resamples")
     for rubric in rubrics.rubrics:
@@ -153,31 +116,13 @@ def show_rubrics(session: Session, rubrics: RubricSet) -> None:
     session.console.print(made)
 
 
-def show_logs(session: Session, logs: Logs) -> None:
+def show_logs(session: Screen | Session, logs: Logs) -> None:
     """What was read, and what was left out, in a few lines."""
-    up, down, none = (logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE))
-    session.say(f"{count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label")
-    if logs.duplicates:
-        session.say(f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once")
-    if logs.overruled:
-        session.say(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
-    for note in logs.notes:
-        session.say(f"Note: {note}")
-    for flag, ids in logs.flags.items():
-        session.say(
-            f"Note: {count(len(ids), 'conversation holds', 'conversations hold')} odd text ({flag}): {shortened(ids)}"
-        )
-    list_some(session, "bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
-    odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
-    list_some(session, "conversation can't be judged", "conversations can't be judged", odd)
+    for line in description(logs):
+        session.say(line)
 
 
-def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
-    """Conversations that no judge can be asked about, and why."""
-    return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
-
-
-def list_some(session: Session, one: str, more: str, lines: Sequence[str]) -> None:
+def list_some(session: Screen | Session, one: str, more: str, lines: Sequence[str]) -> None:
     """A count, in the words for one or for more, and the first lines."""
     if not lines:
         return
@@ -188,81 +133,60 @@ def list_some(session: Session, one: str, more: str, lines: Sequence[str]) -> No
         session.say(f"  and {len(lines) - LISTED} more")
 
 
-def shortened(ids: Sequence[str], most: int = 3) -> str:
-    """The first ids of many."""
-    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
-
-
-def show_outcomes(session: Session, counts: Mapping[str, int]) -> None:
+def show_outcomes(session: Screen | Session, counts: Mapping[str, int]) -> None:
     """How many conversations came to what."""
     session.say(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items()))
 
 
-def figures_json(figures: Assessment | None) -> dict[str, Any]:
-    """Figures as scripts want them: values by name, intervals beside them, null where undefined."""
-    if figures is None:
-        return {}
-    found: dict[str, Figure] = {name: getattr(figures, name) for name in FIGURES}
-    return {
-        "n": figures.n,
-        "positives": figures.positives,
-        "negatives": figures.negatives,
-        **{name: figure.value for name, figure in found.items()},
-        "intervals": {name: [figure.low, figure.high] for name, figure in found.items() if figure.low is not None},
-        "undefined": {name: figure.undefined for name, figure in found.items() if figure.undefined},
-    }
-
-
-def show_usage(session: Session, staff: Workers) -> None:
-    """Calls, tokens and cost by stage, where a model worked; `known` are those that the ledger had, or never needed."""
-    if staff.gateway is None:
+def show_used(screen: Screen | Session, usage: Usage | None) -> None:
+    """Show calls, tokens and cost by stage, where a model worked."""
+    if usage is None:
         return
-    session.console.print(usage_table(staff.gateway.used, staff.gateway.limits.price))
-    if len(models := staff.gateway.used.models) > 1:
+    screen.console.print(usage_table(usage))
+    if len(models := usage.table.models) > 1:
         listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
-        session.say(f"Note: several models answered: {listed}", style="yellow")
+        screen.say(f"Note: several models answered: {listed}", style="yellow")
 
 
-def usage_table(used: UsageTable, price: Price | None) -> Table:
-    """A row a stage, and their sum; costs where there are prices."""
-    costs = [] if price is None else ["cost"]
-    made = table("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes")
-    for name, row in usage_rows(used).items():
-        outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
-        cost = row.cost(price)
-        told_cost = "unknown" if cost is None else f"{cost:.4f}"
-        numbers = (row.asked, row.sent, row.known, row.prompt, row.completion)
-        made.add_row(name, *map(str, numbers), *([told_cost] if costs else []), outcomes)
-    return made
-
-
-def usage_rows(used: UsageTable) -> dict[str, StageUsage]:
-    """The stages and their sum."""
-    return used.stages | {"all": used.total}
+def show_usage(session: Screen | Session, staff: Workers) -> None:
+    """Likewise, of a run's roles."""
+    show_used(session, Usage.of(staff))
 
 
 def usage_json(staff: Workers) -> dict[str, Any]:
     """The same for scripts; nothing where no model worked."""
-    if staff.gateway is None:
-        return {}
-    probe = staff.capabilities.calls if staff.capabilities else 0
-    return {"usage": usage_values(staff.gateway.used, staff.gateway.limits.price), "probe_calls": probe}
+    return usage_fields(Usage.of(staff))
 
 
-def usage_values(used: UsageTable, price: Price | None) -> dict[str, Any]:
-    """`usage_table` for scripts."""
-    return {
-        name: {
-            "calls": row.asked,
-            "sent": row.sent,
-            "known": row.known,
-            "prompt_tokens": row.prompt,
-            "completion_tokens": row.completion,
-            "cost": row.cost(price),
-            "outcomes": dict(row.outcomes),
-        }
-        for name, row in usage_rows(used).items()
-    }
+def usage_table(usage: Usage) -> Table:
+    """A row a stage, and their sum; costs where there are prices. `known` are calls that the ledger had."""
+    costs = [] if usage.price is None else ["cost"]
+    made = table("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes")
+    for name, row in usage.rows.items():
+        outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
+        cost = row.cost(usage.price)
+        shown_cost = "unknown" if cost is None else f"{cost:.4f}"
+        numbers = (row.asked, row.sent, row.known, row.prompt, row.completion)
+        made.add_row(name, *map(str, numbers), *([shown_cost] if costs else []), outcomes)
+    return made
+
+
+def show_plan(screen: Screen | Session, plan: CallPlan) -> None:
+    """Show what would be asked, and what to know of the figures."""
+    for name, each in plan.models:
+        if len(plan.models) > 1:
+            screen.say(f"{name}:")
+        screen.console.print(usage_table(Usage(each, plan.price)))
+    for note in plan.notes:
+        screen.say(note)
+
+
+def print_plan(plan: CallPlan, run: RunOptions) -> int:
+    """Print a plan, for a verb that runs none of its own screens."""
+    show_plan(Screen(as_json=run.as_json), plan)
+    if run.as_json:
+        print_json(plan.as_json())
+    return 0
 
 
 def table(*columns: str) -> Table:
@@ -278,11 +202,6 @@ def cell(text: str, limit: int = 200) -> Text:
     return Text(printable(text, limit))
 
 
-def print_json(values: dict[str, Any]) -> None:
-    """One JSON object on the last line of standard output."""
-    click.echo(json.dumps(values, ensure_ascii=True, allow_nan=False))
-
-
 def logs_from(sources: Sequence[str], options: ReadOptions) -> Logs:
     """All conversations of some files. On a terminal a line says that they are being read, and goes again.
 
@@ -292,3 +211,45 @@ def logs_from(sources: Sequence[str], options: ReadOptions) -> Logs:
     """
     with Console(stderr=True).status("Reading the log"):
         return read_logs(sources, options=options)
+
+
+def show_scores(screen: Screen, result: ScoreResult) -> None:
+    """Show what scoring came to."""
+    show_outcomes(screen, result.outcomes)
+    show_used(screen, result.usage)
+    screen.say(f"Probabilities: {result.rubrics.support}")
+    screen.say(f"Wrote {result.out} ({result.rubrics.judge.name}; run {result.run})")
+
+
+def show_evaluation(screen: Screen, found: Evaluation) -> None:
+    """Show how well a rubric set does on labeled conversations."""
+    show_figures(screen, {f"{found.n} labelled": found.figures})
+    show_guarantee(screen, found)
+    smooth = f", smECE {told(found.probability.smece)}" if found.probability.smece else ""
+    about = f"Probabilities ({found.rubrics.support}; n = {found.probability.n})"
+    screen.say(f"{about}: {probabilities_told(found.probability)}{smooth}")
+    show_outcomes(screen, found.outcomes)
+    show_used(screen, found.usage)
+    screen.say(f"Judge: {found.rubrics.judge.name}; run {found.run}")
+    for warning in found.warnings:
+        screen.say(f"Note: {warning}", "yellow")
+
+
+def show_guarantee(screen: Screen, found: Evaluation) -> None:
+    """Show the yield and the precisions of the window with a guarantee, beside what it promises."""
+    if (record := found.rubrics.guaranteed) is None or (measured := found.guarantee) is None:
+        return
+    kept = f"yield {counted(measured.yield_rate)}; right outside it {counted(measured.accuracy)}"
+    screen.say(f"Window with a guarantee ({promise(record)}): {kept}")
+    for side, label, place, precision in (
+        (record.upper, "positive", "over", measured.positive),
+        (record.lower, "negative", "at most", measured.negative),
+    ):
+        if side.threshold is not None:
+            screen.say(f"  {label} {place} {side.threshold:.1f}: right {counted(precision)}")
+
+
+def counted(metric: Figure) -> str:
+    """A share with its interval, and what it is of."""
+    said = told(metric)
+    return said if metric.value is None else f"{said} of {metric.n}"

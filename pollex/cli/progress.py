@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from pollex.errors import Interrupted
+from pollex.text import printable
 
 T = TypeVar("T")
 
@@ -79,6 +80,10 @@ class Bars:
         for item in items:
             yield item
             self.advance(stage)
+
+    def note(self, text: str) -> None:
+        """A line for people, above the bars."""
+        self._bars.console.print(printable(text, keep_lines=True), markup=False, highlight=False, soft_wrap=True)
 
     def pause(self) -> None:
         """Leaves the terminal to a conversation with the user."""

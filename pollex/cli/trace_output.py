@@ -10,7 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from pollex.cli.output import cell, print_json, table
+from pollex.cli.output import cell, table
+from pollex.cli.session import print_json
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, PollexError
 from pollex.rubrics.answers import Question, Unanswered

@@ -18,8 +18,9 @@ from pollex.agents.llm.reference_judge import (
     type_question,
 )
 from pollex.agents.llm.respondent import Respondent
-from pollex.cli.output import list_some, print_json, show_outcomes, show_usage, table, usage_json
-from pollex.cli.session import Session, session
+from pollex.cli.old_session import Session, session
+from pollex.cli.output import list_some, print_plan, show_outcomes, show_usage, table, usage_json
+from pollex.cli.session import print_json
 from pollex.conversations.references import Cases
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
@@ -34,7 +35,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import grades_page
 from pollex.services.options import AnswerOptions, ModelOptions, ReferenceOptions, RunOptions
-from pollex.services.plan import Plan, tell
+from pollex.services.plan import Plan, call_plan
 from pollex.services.roles import Workers, dismissed, hire, llm_options
 from pollex.store.secret import salt_of
 from pollex.store.store import Store
@@ -160,7 +161,7 @@ def _plan(
     """Tells what would be asked; which dimensions an unknown type brings doesn't change how many calls there are."""
     plan = Plan.of(model, DomainProfile.neutral(), run, SEED)
     asyncio.run(_ask_all(cases, profile, plan.asker, plain=options.plain))
-    return tell(run, model, plan.planner.table, probed=False)
+    return print_plan(call_plan(model, plan.planner.table, probed=False), run)
 
 
 async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, plain: bool) -> None:
@@ -285,4 +286,4 @@ def _answer_plan(
             await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
 
     asyncio.run(ask())
-    return tell(run, model, plan.planner.table, probed=False)
+    return print_plan(call_plan(model, plan.planner.table, probed=False), run)

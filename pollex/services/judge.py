@@ -14,8 +14,17 @@ from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
 from pollex.cli.interview import people_now
 from pollex.cli.judge_output import summary_json, summary_lines
-from pollex.cli.output import list_some, logs_from, print_json, show_logs, show_outcomes, show_usage, usage_json
-from pollex.cli.session import Session, session
+from pollex.cli.old_session import Session, session
+from pollex.cli.output import (
+    list_some,
+    logs_from,
+    print_plan,
+    show_logs,
+    show_outcomes,
+    show_usage,
+    usage_json,
+)
+from pollex.cli.session import print_json
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
@@ -68,7 +77,7 @@ def judge_command(
         remedy = "name their field: --label-field, or give τ by value: --tau"
         raise BadLabels("no conversation has a thumb that τ could be fitted to", remedy=remedy)
     if run.dry_run:
-        return plan_judge(logs.conversations, task, profile, run, model, options)
+        return print_plan(plan_judge(logs.conversations, task, profile, run, model, options), run)
     people_file = None if options.answers is None else AnswersFile(options.answers)
     with session(run) as opened:
         show_logs(opened, logs)

@@ -17,9 +17,18 @@ from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
 from pollex.cli.calibration_output import say, show_faults
+from pollex.cli.old_session import Session, session
 from pollex.cli.options import refuse_for
-from pollex.cli.output import logs_from, print_json, show_logs, show_outcomes, show_rows, show_usage, usage_json
-from pollex.cli.session import Session, session
+from pollex.cli.output import (
+    logs_from,
+    print_plan,
+    show_logs,
+    show_outcomes,
+    show_rows,
+    show_usage,
+    usage_json,
+)
+from pollex.cli.session import print_json
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
@@ -39,8 +48,8 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.calibrate import faults_json
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import plan_scoring
+from pollex.services.results import support_json
 from pollex.services.roles import Workers, judging
-from pollex.services.score import exit_code, support_json
 from pollex.services.training_record import training_of
 from pollex.text import count
 
@@ -95,7 +104,7 @@ def next_conversations(
     logs = logs_from(sources, reading)
     asked = to_score(logs, rubric_set)
     if run.dry_run:
-        return plan_scoring(asked.conversations, rubric_set, run, model)
+        return print_plan(plan_scoring(asked.conversations, rubric_set, run, model), run)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics)}
@@ -111,7 +120,7 @@ def next_conversations(
         if run.as_json:
             about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts}
             print_json({"next": rows} | about | support_json(rubric_set) | usage_json(staff))
-    return exit_code(logs, scored)
+    return 3 if logs.bad_rows or scored.counts.keys() - {"scored"} else 0
 
 
 def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:

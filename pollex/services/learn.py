@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pollex.cli.old_session import Session, session
 from pollex.cli.options import refuse_for, refuse_without_model
 from pollex.cli.output import (
-    figures_json,
     logs_from,
-    not_scorable,
-    print_json,
-    probabilities_json,
+    print_plan,
     show_figures,
     show_logs,
     show_probabilities,
@@ -22,7 +20,7 @@ from pollex.cli.output import (
     told,
     usage_json,
 )
-from pollex.cli.session import Session, session
+from pollex.cli.session import print_json
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -41,8 +39,11 @@ from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
+from pollex.services.logs import not_scorable
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import plan_learning, plan_refit
+from pollex.services.results import calibrator_json as probabilities_json
+from pollex.services.results import figures_json
 from pollex.services.roles import Workers, judging, workers
 
 REPORT = "report.html"
@@ -76,7 +77,7 @@ def learn_command(
     logs = logs_from(sources, reading)
     check_learnable(logs, settings.minimum)
     if run.dry_run:
-        return plan_learning(logs, settings, profile, run, model, given)
+        return print_plan(plan_learning(logs, settings, profile, run, model, given), run)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "out": str(out), "model": model.model}
@@ -171,7 +172,7 @@ def refit_command(
     )
     check_learnable(logs, settings.minimum)
     if run.dry_run:
-        return plan_refit(logs, rubric_set, run, model, settings.seed)
+        return print_plan(plan_refit(logs, rubric_set, run, model, settings.seed), run)
     with session(run) as opened:
         show_logs(opened, logs)
         arguments = {"logs": list(sources), "rubrics": str(rubrics), "model": model.model}

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.votes import Rule
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.endpoint import OPENAI, Endpoint
-from pollex.graphs.judge.run import Task, asked
 from pollex.prompts.grading.profile import DEFAULT
 from pollex.prompts.messages import Closing
 from pollex.rubrics.answers import ScaleName
+from pollex.store.place import STORE
 
 if TYPE_CHECKING:
-    pass
+    from pollex.graphs.judge.run import Task
 
 
 PROFILE = "chinese"
@@ -82,6 +83,8 @@ class JudgeOptions:
 
     def task(self, model: str | None) -> Task:
         """The question and the rule."""
+        from pollex.graphs.judge.run import Task, asked  # the store behind it takes half a second to import
+
         if self.question is None or not self.question.strip():
             raise WrongUse("no question", remedy='give one: --question "Was the task completed?"')
         if (self.tau is not None) + self.tau_agree + (self.tau_precision is not None) > 1:
@@ -153,12 +156,17 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run is kept, and how it speaks."""
+    """Where a run is kept, and how it ends.
 
-    store: Path
-    as_json: bool
-    resume: bool
+    Attributes:
+        on_interrupt: Told that a signal asks the run to end; None leaves signals to the caller, as Python's users want.
+    """
+
+    store: Path = Path(STORE)
+    as_json: bool = False
+    resume: bool = False
     dry_run: bool = False
+    on_interrupt: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil
-
-from rich.console import Console
+from typing import Any
 
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.asker import MOST_IN_A_CALL, Asker
@@ -23,12 +22,11 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.rater import LlmRater
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
-from pollex.cli.output import print_json, usage_table, usage_values
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import PollexError
-from pollex.gateway.budget import UsageTable
+from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
@@ -43,6 +41,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import JudgeOptions, ModelOptions, RunOptions
+from pollex.services.results import Usage
 from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
 from pollex.store.glance import glance
 from pollex.store.secret import kept_salt
@@ -241,25 +240,47 @@ def paid(run: RunOptions) -> set[str]:
         return set()
 
 
+@dataclass(frozen=True)
+class CallPlan:
+    """What a run would ask, at what cost, without one call made.
+
+    Attributes:
+        models: Names and planned calls of those that would be asked; empty for the built-in roles.
+        notes: What to know of the figures.
+    """
+
+    models: tuple[tuple[str, UsageTable], ...]
+    price: Price | None
+    notes: tuple[str, ...]
+    complete = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        tables = {name: Usage(table, self.price).by_stage() for name, table in self.models}
+        first, *others = tables.values() if tables else [{}]
+        panel = {"panel": dict(list(tables.items())[1:])} if others else {}
+        return {"dry_run": True, "notes": list(self.notes), "plan": first} | panel
+
+
 def plan_scoring(
     conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions, model: ModelOptions
-) -> int:
-    """Tells what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
+) -> CallPlan:
+    """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.kind == "embedded":
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
-        return nothing(run)
+        return NO_CALLS
     model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")
     able = Capabilities(**probed) if probed else None
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
-    return tell(run, model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
+    return call_plan(model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
 
 
-def plan_refit(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> int:
-    """Tells what `refit` would ask: every labelled conversation on every rubric, whatever side it is on."""
+def plan_refit(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
+    """Plan what `refit` would ask: every labelled conversation on every rubric, whatever side it is on."""
     if model.model is None:
         return plan_scoring(logs.learnable, rubrics, run, model)
     plan = Plan.of(model, rubrics.domain, run, seed)
-    return tell(run, model, asyncio.run(plan.judging(logs.learnable, rubrics)), probed=False)
+    return call_plan(model, asyncio.run(plan.judging(logs.learnable, rubrics)), probed=False)
 
 
 def plan_learning(
@@ -269,59 +290,40 @@ def plan_learning(
     run: RunOptions,
     model: ModelOptions,
     given: Sequence[Rubric] = (),
-) -> int:
-    """Tells what `learn` would ask.
+) -> CallPlan:
+    """Plan what `learn` would ask.
 
     Args:
         given: Rubrics that are fitted and not learnt.
     """
     if model.model is None:
-        return nothing(run)
+        return NO_CALLS
     plan = Plan.of(model, profile, run, settings.seed)
     work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
-    return tell(run, model, asyncio.run(work), probed=False)
+    return call_plan(model, asyncio.run(work), probed=False)
 
 
-def tell(
-    run: RunOptions,
-    model: ModelOptions,
-    table: UsageTable,
-    probed: bool,
-    panel: Sequence[tuple[str, UsageTable]] = (),
-) -> int:
-    """Prints a plan.
+def call_plan(
+    model: ModelOptions, table: UsageTable, probed: bool, panel: Sequence[tuple[str, UsageTable]] = ()
+) -> CallPlan:
+    """Return a plan with what to know of its figures.
 
     Args:
         panel: Names and plans of models that are asked beside the first.
     """
-    console, price = Console(stderr=run.as_json), model.limits.price
-    for name, each in [(model.model, table), *panel]:
-        if panel:
-            console.print(f"{name}:", highlight=False, markup=False)
-        console.print(usage_table(each, price))
-    lines = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
-    if any(each.total.outcomes[AT_MOST] for each in (table, *(each for _, each in panel))):
-        lines.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
+    assert model.model is not None, "the built-in roles ask nobody"
+    models = ((model.model, table), *panel)
+    notes = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
+    if any(each.total.outcomes[AT_MOST] for _, each in models):
+        notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
     if not probed:
-        lines.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
+        notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
     if not probed and model.samples > 1:
-        lines.append(f"Where it gives no log-probabilities, --samples {model.samples} judges so many times as often.")
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
-    if run.as_json:
-        others = {name: usage_values(each, price) for name, each in panel}
-        told = {"dry_run": True, "notes": lines, "plan": usage_values(table, price)}
-        print_json(told | ({"panel": others} if others else {}))
-    return 0
+        notes.append(f"Where it gives no log-probabilities, {model.samples} samples judge so many times as often.")
+    return CallPlan(models, model.limits.price, tuple(notes))
 
 
-def nothing(run: RunOptions) -> int:
-    """Tells that the embedded roles ask nobody."""
-    said = "The embedded roles work: no calls, no tokens, no cost."
-    Console(stderr=run.as_json).print(said, highlight=False)
-    if run.as_json:
-        print_json({"dry_run": True, "notes": [said], "plan": {}})
-    return 0
+NO_CALLS = CallPlan((), None, ("The embedded roles work: no calls, no tokens, no cost.",))
 
 
 def _reason(number: int, kind: Polarity) -> Reason:
@@ -359,10 +361,10 @@ def plan_judge(
     run: RunOptions,
     model: ModelOptions,
     options: JudgeOptions,
-) -> int:
-    """Tells what the runs would ask of each member."""
+) -> CallPlan:
+    """Plan what the runs would ask of each member."""
     if model.model is None:
-        return nothing(run)
+        return NO_CALLS
     plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in (model.model, *options.panel)]
     if options.stop_early:  # which runs are spared depends on what the others answer
         for plan in plans:
@@ -377,4 +379,4 @@ def plan_judge(
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
-    return tell(run, model, first, probed=False, panel=list(zip(options.panel, others, strict=True)))
+    return call_plan(model, first, probed=False, panel=list(zip(options.panel, others, strict=True)))

@@ -9,8 +9,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
+from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
-from pollex.agents.embedded.embedder import DEFAULT_MODEL, Embedder
+from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.errors import ModelUnavailable, PollexError, StoreFull
 
 Array = npt.NDArray[np.float32]
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
 PORTION = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
 

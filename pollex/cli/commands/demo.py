@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
+from pollex.cli import session as cli
 from pollex.services.options import RunOptions
 
 
@@ -23,10 +25,11 @@ def command(out: Path, as_json: bool) -> int:
     """
     from importlib.resources import as_file, files
 
+    from pollex.cli.output import show_scores
     from pollex.formats.fields import ReadOptions
     from pollex.services.learn import learn_command
     from pollex.services.options import ModelOptions
-    from pollex.services.score import score_command
+    from pollex.services.score import score
     from pollex.store.place import kept_in
 
     run = RunOptions(store=out / ".pollex", as_json=as_json, resume=False)
@@ -34,7 +37,10 @@ def command(out: Path, as_json: bool) -> int:
     with as_file(files("pollex.examples")) as examples:
         log, reading = str(examples / "debugging.jsonl"), ReadOptions(group_field="user_id")
         learnt = learn_command([log], rubrics, reading, run, ModelOptions(), domain=examples / "debugging.toml")
-        scored = score_command([log], rubrics, out / "scores.jsonl", reading, run, ModelOptions())
+        use_case = partial(
+            score, log, rubrics, out=out / "scores.jsonl", reading=reading, run=run, model=ModelOptions()
+        )
+        scored = cli.run(use_case, show_scores, as_json=as_json)
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)

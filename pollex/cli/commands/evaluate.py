@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pollex.cli import session as cli
 from pollex.cli.options import logs_argument, rubrics_option, with_model, with_reading, with_run
 from pollex.services.options import RunOptions
 
@@ -31,6 +33,11 @@ def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: Run
       pollex evaluate labelled.jsonl --rubrics rubrics.json
       pollex evaluate labelled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
     """
-    from pollex.services.score import evaluate_command
+    from pollex.cli.output import show_evaluation, show_plan
+    from pollex.services.score import evaluate, plan_score
 
-    return evaluate_command(logs, rubrics, reading, run, model)
+    if run.dry_run:
+        plan = partial(plan_score, logs, rubrics, labelled=True, reading=reading, run=run, model=model)
+        return cli.run(plan, show_plan, as_json=run.as_json)
+    use_case = partial(evaluate, logs, rubrics, reading=reading, run=run, model=model)
+    return cli.run(use_case, show_evaluation, as_json=run.as_json)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pollex.cli import session as cli
 from pollex.cli.options import logs_argument, out_option, rubrics_option, with_model, with_reading, with_run
 from pollex.services.options import RunOptions
 
@@ -50,6 +52,11 @@ def command(
       pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
       pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
     """
-    from pollex.services.score import score_command
+    from pollex.cli.output import show_plan, show_scores
+    from pollex.services.score import plan_score, score
 
-    return score_command(logs, rubrics, out, reading, run, model, judges)
+    if run.dry_run:
+        plan = partial(plan_score, logs, rubrics, reading=reading, run=run, model=model)
+        return cli.run(plan, show_plan, as_json=run.as_json)
+    use_case = partial(score, logs, rubrics, out=out, judges=judges, reading=reading, run=run, model=model)
+    return cli.run(use_case, show_scores, as_json=run.as_json)

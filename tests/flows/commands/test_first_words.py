@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-WORKERS = {"langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
+WORKERS = {"duckdb", "langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["learn"], ["score"], ["judge"]])

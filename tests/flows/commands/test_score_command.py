@@ -207,7 +207,7 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     assert "too good" not in ended.err
     seen = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert seen.last["learnt_from"] == 24
-    assert "learnt from 24 of these conversations" in seen.err
+    assert "learned from 24 of these conversations" in seen.err
 
 
 def with_guarantee(learnt: Learnt, path: Path, upper: float | None) -> Path:

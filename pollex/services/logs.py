@@ -1,0 +1,66 @@
+"""Logs that a use case reads, and what people should know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_logs
+from pollex.graphs.context import Progress
+from pollex.text import count
+
+LISTED = 10
+"""How many bad rows or conversations are listed."""
+
+Sources = Sequence[str | Path] | str | Path
+
+
+def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:
+    """Read the conversations of some files, and tell what was read and what was left out.
+
+    Raises:
+        BadInput: A file or row can't be read; file, line and remedy are named.
+        WrongUse: The options contradict each other or the log.
+    """
+    logs = given if isinstance(given, Logs) else read_logs(given, options=options)
+    for line in description(logs):
+        progress.note(line)
+    return logs
+
+
+def description(logs: Logs) -> list[str]:
+    """Return what was read, and what was left out, in a few lines."""
+    up, down, none = (logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE))
+    lines = [f"{count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label"]
+    if logs.duplicates:
+        lines.append(f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once")
+    if logs.overruled:
+        lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
+    lines += [f"Note: {note}" for note in logs.notes]
+    for flag, ids in logs.flags.items():
+        holds = count(len(ids), "conversation holds", "conversations hold")
+        lines.append(f"Note: {holds} odd text ({flag}): {shortened(ids)}")
+    lines += listed("bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
+    odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
+    return lines + listed("conversation can't be judged", "conversations can't be judged", odd)
+
+
+def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
+    """Return conversations that no judge can be asked about, and why."""
+    return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
+
+
+def listed(one: str, more: str, lines: Sequence[str]) -> list[str]:
+    """Return a count, in the words for one or for more, and the first lines; nothing where there are none."""
+    if not lines:
+        return []
+    rest = [f"  and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
+    return [f"{count(len(lines), one, more)}:", *(f"  {line}" for line in lines[:LISTED]), *rest]
+
+
+def shortened(ids: Sequence[str], most: int = 3) -> str:
+    """Return the first ids of many."""
+    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")

@@ -1,0 +1,140 @@
+"""The workspace of a run: an open store, progress, and one run that an interrupt ends in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pollex.errors import Interrupted
+from pollex.gateway.endpoint import Endpoint
+from pollex.graphs.context import Progress
+from pollex.services.event_loop import complete, few_collections
+from pollex.services.options import RunOptions
+from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from pollex.graphs.run import Setting
+    from pollex.services.roles import Workers
+
+T = TypeVar("T")
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stoppable:
+    """Progress of a run that can be stopped: work that keeps the event loop busy ends where it reports.
+
+    Attributes:
+        stopped: Set when the user stopped the run.
+    """
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+        self.stopped = False
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Begin a stage."""
+        self._shown.start(stage, total, done)
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Count items of a stage as done.
+
+        Raises:
+            Interrupted: The user stopped the run.
+        """
+        if self.stopped:
+            raise Interrupted("interrupted; what was done is kept")
+        self._shown.advance(stage, by)
+
+    def note(self, text: str) -> None:
+        """Show a line for people."""
+        self._shown.note(text)
+
+
+@dataclass
+class Workspace:
+    """An open store with all that a use case needs to run in it.
+
+    Attributes:
+        on_stop: Called at the first interrupt, where the work can end by itself; else the work is canceled.
+    """
+
+    store: Store
+    progress: Stoppable
+    options: RunOptions
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def setting(self, arguments: dict[str, Any], staff: Workers) -> Setting:
+        """Return the setting of a run that works here."""
+        return staff.setting(self.store, progress=self.progress, arguments=arguments, resume=self.options.resume)
+
+    def announce(self, staff: Workers) -> None:
+        """Tell who works and what their endpoint lacks; an interrupt reaches them from now on."""
+        self.progress.note(f"Roles: {staff.said}")
+        missing = staff.capabilities.missing() if staff.capabilities else []
+        for note in [*missing, *staff.notes]:
+            self.progress.note(f"Note: {note}")
+        if staff.gateway:
+            if isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
+                self.progress.note("Note: conversations go over the network unencrypted (http)")
+            self.on_stop.append(staff.gateway.stop)
+        staff.embedder.watch(self.progress)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` to its end. Interrupts end it in good order where `RunOptions.on_interrupt` asks for that."""
+        with few_collections():
+            if self.options.on_interrupt is None:
+                return complete(work)
+            return asyncio.run(self._interruptible(work, self.options.on_interrupt))
+
+    def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
+        """Yield the items, each a step of the stage."""
+        self.progress.start(stage, total)
+        for item in items:
+            yield item
+            self.progress.advance(stage)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
+        task, loop, asked = asyncio.ensure_future(work), asyncio.get_running_loop(), 0
+
+        def stop() -> None:
+            for each in self.on_stop:
+                each()
+            if not self.on_stop:
+                task.cancel()
+
+        def heard(_number: int, _frame: FrameType | None) -> None:
+            """Stop; a handler of Python's, since one of the loop's would wait until a long computation is over."""
+            nonlocal asked
+            asked += 1
+            if asked > 1:
+                os._exit(Interrupted.exit_code)
+            self.progress.stopped = not self.on_stop
+            loop.call_soon_threadsafe(stop)
+            told()
+
+        # A signal that was ignored at the start (nohup: the end of the terminal) stays ignored.
+        heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, heard) for number in heeded}
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise Interrupted("interrupted; what was done is kept") from None
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def workspace(options: RunOptions, progress: Progress) -> Iterator[Workspace]:
+    """Open the store for a run."""
+    with Store.open(options.store) as store:
+        for notice in store.notices:
+            progress.note(f"Note: {notice}")
+        yield Workspace(store, Stoppable(progress), options)
