@@ -94,7 +94,7 @@ class Ended(NamedTuple):
 
 def command(*arguments: object) -> list[str]:
     """The command line of a process of its own."""
-    code = "from pollex.terminal.main import main; main()"
+    code = "from pollex.cli.main import main; main()"
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 

@@ -23,6 +23,7 @@ from pollex.text import printable
 T = TypeVar("T")
 
 NAMES = {
+    "read": "Reading the log",
     "embed": "Embedding turns",
     "extract": "Extracting reasons",
     "summarize_sat": "Writing SAT rubrics",

@@ -25,7 +25,11 @@ def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -
         BadInput: A file or row can't be read; file, line and remedy are named.
         WrongUse: The options contradict each other or the log.
     """
-    logs = given if isinstance(given, Logs) else read_logs(given, options=options)
+    if isinstance(given, Logs):
+        return given
+    progress.start("read", 1)
+    logs = read_logs(given, options=options)
+    progress.advance("read")
     for line in description(logs):
         progress.note(line)
     return logs
