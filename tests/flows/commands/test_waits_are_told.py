@@ -33,13 +33,10 @@ def log(tmp_path: Path) -> Path:
 def test_a_terminal_is_told_that_the_log_is_being_read(log: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-c", READ + COUNT, str(log)]
-    shown = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=True
-    )
+    subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=True)
     os.close(theirs)
     told = os.read(ours, 10_000)
     os.close(ours)
-    assert shown.stdout == b"1\n"
     assert b"Reading the log" in told
 
 
