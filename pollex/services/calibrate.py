@@ -20,7 +20,7 @@ from pollex.formats.judgments import JudgmentTable
 from pollex.formats.predictions import rows_of_predictions, writer_for
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_writable
-from pollex.graphs.context import Progress, Silent
+from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import Support, support
 from pollex.services.training_record import keep_training, training_of
 
@@ -169,7 +169,7 @@ def fit_calibrator(
         BadInput: A table can't be read, or has too little in it.
         WrongUse: No such model, question, or column; or `out` can't be written.
     """
-    progress = progress or Silent()
+    progress = progress or NullProgress()
     require_writable(out / JSON_NAME, answers, judgments)
     find_files([answers, judgments])
     kind = trainable_model(model)

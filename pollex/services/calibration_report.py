@@ -12,7 +12,7 @@ from pollex.formats.columns import Fault
 from pollex.formats.files import find_files
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
-from pollex.graphs.context import Progress, Silent
+from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import Figure
 from pollex.reports.calibration import calibration_page
@@ -97,7 +97,7 @@ def report_calibrator(
     )  # scikit-learn: a second
 
     made, groups, unlike = as_fitted(model, training.shift, table, judged)
-    bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), progress or Silent())
+    bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress())
     facts = {"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments}
     data = replace(data_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike, facts=facts)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -200,7 +200,7 @@ def report(folder: Path, answers: str, judgments: str, as_json: bool, **given: A
 
 def ended(found: FittedCalibrator | Predicted | CalibrationReport, as_json: bool) -> int:
     """Print the result as JSON if wanted, and return the exit code: 3 if something was left out."""
-    from pollex.cli.output import print_json
+    from pollex.cli.session import print_json
 
     if as_json:
         print_json(found.as_json())
