@@ -30,6 +30,15 @@ TOP = (
 )
 RATINGS = {"positive": ">=4", "negative": "<=2"}
 """Companions and options by the end of a file's path; what the tools' READMEs say is lost, as talk:what."""
+OPIK = (
+    *("aa8cd038-298f-5ccd-a9e9-23eb1e0bc12c", "3d34c4a1-46ec-5703-b5b5-d6f96c52f456"),
+    *("cd3566a5-89cc-53b4-9ee2-48ef5671dc82", "a414177e-632b-5af6-8bae-1f403786d6a0"),
+    *("cb72d2ce-03bb-581b-be97-c4c293fefe82", "261ce00d-ef02-5f18-927d-b5f81dfbe146"),
+    *("d29d3886-88d8-5972-9aab-38bed4467125", "b0c0b540-3bbf-562f-bc5c-82c8a7864b19"),
+    *("846b427b-279b-517f-81ea-58e346ee3875", "c9cf7832-f4b6-52ef-9784-f7df50ad50f0"),
+    *("7281d6d4-d14c-5ca2-ae24-c9b824c594ee", "90ad174f-f00a-5df4-ad0c-200742f2448a"),
+)
+"""A trace a file."""
 WITH: dict[str, tuple[str, ...]] = {
     "server-62751446/ui-traces.jsonl": ("ui-scores.csv",),
     "server-62751446/ui-traces.json": ("ui-scores.csv",),
@@ -62,6 +71,7 @@ WITH: dict[str, tuple[str, ...]] = {
     "chatgpt-export/conversations.json": ("message_feedback.json",),
     "weave/calls.jsonl": ("feedback.jsonl",),
     "braintrust/0.47.0/logs.jsonl": ("comments.jsonl",),
+    **{f"trace_{name}.json": ("trace_*.json", "rest-threads.json") for name in OPIK},
     "opik/2.2.122/search_traces.jsonl": ("rest-threads.json",),
     "opik/2.2.122/rest-traces.json": ("rest-threads.json",),
 }
@@ -87,11 +97,18 @@ ONLY: dict[str, tuple[str, ...]] = {
     "threads.get_history-shop-002.json": ("shop-002",),
     "ui-trace-c01d3c377f57e67bbbba68845ae0dc0d.json": ("shop-002",),
     "inspect-ai/0.3.285/shop.json": ("shop-001", "shop-002", "shop-004"),
+    "messages-of-one.json": ("shop-002",),
     "dify/feedback-export.csv": ("shop-001", "shop-002", "shop-003", "shop-004", "shop-005"),
     "dify/feedback-export.json": ("shop-001", "shop-002", "shop-003", "shop-004", "shop-005"),
     **{f"librechat/export-shop-00{n}.json": (f"shop-00{n}",) for n in range(1, 7)},
 }
 """Files that hold some of the conversations alone, as their READMEs say."""
+PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
+NO_THUMBS = ", ".join(f"shop-00{n}:none for {'positive' if n < 3 else 'negative'}" for n in range(1, 6))
+UNLABELED = (
+    *("hf/lmsys-chat-1m.jsonl", "hf/lmsys-chat-1m.parquet", "hf/wildchat.jsonl", "fine-tuning/supervised.jsonl"),
+    "responses/conversation-items.jsonl",
+)
 RATED_TURN = ", ".join(f"shop-00{n}:words" for n in range(1, 6))
 LOST: dict[str, tuple[str, str]] = {
     "otel/openai-v2-2.4b0/span-and-event.otlp.jsonl": ("shop-003:words", "the words of a message with an image"),
@@ -105,12 +122,24 @@ LOST: dict[str, tuple[str, str]] = {
     "dify/feedback-export.json": (RATED_TURN, "the rated exchange alone"),
     "threads.get_history-shop-002.json": ("shop-002:none for positive", "states have no metadata of the thread's"),
     "threads.get_state.json": (
-        *(", ".join(f"shop-00{n}:none for {'positive' if n < 3 else 'negative'}" for n in range(1, 6)),),
+        NO_THUMBS,
         "states have no metadata of the thread's",
     ),
     "ui-trace-c01d3c377f57e67bbbba68845ae0dc0d.json": (
         *("shop-002:words, shop-002:none for positive", "one trace of two; its thumb is the other's"),
     ),
+    "anthropic/messages.jsonl": ("shop-002:words", "nothing: the file has the words before the tool call, too"),
+    "flowise/chatmessage.json": ("shop-005:words", "the mark of an error"),
+    "rasa/event-broker.jsonl": ("shop-005:words", "the mark of an error"),
+    "rasa/trackers.jsonl": ("shop-005:words", "the mark of an error"),
+    "inspect-ai/0.3.285/shop.eval": ("shop-005:none for negative", "the score of a sample that failed"),
+    "8ab5cb28.parquet": ("shop-005:none for negative", "the score of a sample that failed"),
+    "stored-completions/with-messages.jsonl": ("shop-005:words", "the mark of an error: it is a refusal"),
+    **dict.fromkeys(PAIRS, ("*", "thumbs: pairs are of one turn, and both sides of each come out")),
+    **dict.fromkeys(UNLABELED, (NO_THUMBS, "thumbs: the data set has none")),
+    "hf/oasst2-trees.jsonl": (NO_THUMBS, "thumbs down: trees have no emojis for them"),
+    "messages-of-one.json": ("shop-002:words, shop-002:none for positive", "the answer and the metadata"),
+    "openai/evals/output_items.jsonl": ("*", "all but one turn; graders are no users"),
     "phoenix/20.26.1/dataset.csv": ("*", "the sessions: every example stands alone"),
     "phoenix/20.26.1/dataset-examples.json": ("*", "the sessions: every example stands alone"),
 }
@@ -172,7 +201,10 @@ def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
     beside = next((names for end, names in WITH.items() if name.endswith(end)), ())
     options = next((found for end, found in OPTIONS.items() if name.endswith(end)), {})
     try:
-        logs = read_logs([path, *(path.parent / one for one in beside)], options=ReadOptions(**options))
+        logs = read_logs(
+            [path, *(found for one in beside for found in sorted(path.parent.glob(one)))],
+            options=ReadOptions(**options),
+        )
     except (BadInput, WrongUse) as error:
         return Verdict("clear error", str(error).replace("\n", " ")[:200])
     there = next((ids for end, ids in ONLY.items() if name.endswith(end)), tuple(talk["id"] for talk in talks))

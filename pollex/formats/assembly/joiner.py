@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.conversations.logs import Account, BadRow
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Facts, Message, Piece, Score, Talk, Turns, Words
-from pollex.formats.assembly.sessions import WITHOUT_WORDS, from_calls
+from pollex.formats.assembly.pieces import Call, Facts, Link, Message, Piece, Score, Talk, Turns, Words
+from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import chosen, latest, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
 from pollex.formats.fields import ReadOptions
@@ -45,6 +45,7 @@ class Joiner:
         self._scores: list[Score] = []
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
+        self._links: dict[str, str] = {}
         self._bad: list[BadRow] = []
         self._pages: set[str] = set()
 
@@ -90,6 +91,8 @@ class Joiner:
                 self._facts.setdefault(piece.conversation, []).append(piece.facts)
                 if piece.shown:
                     self._shown[piece.conversation] = piece.shown
+            case Link():
+                self._links[piece.conversation] = piece.before
             case Score():
                 self._scores.append(piece)
 
@@ -123,8 +126,11 @@ class Joiner:
         """
         taken, self.account.scores = chosen(self._scores, self._options)
         self.notes += notes(self.account.scores)
+        self._link()
         sessions = self._sessions()
         targets = self._targets(sessions)
+        for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
+            self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
         thumbs: dict[str, list[Score]] = {}
         lost = 0
         for score in latest(taken):
@@ -147,6 +153,19 @@ class Joiner:
             raise BadInput(belong, remedy=remedy)
         if lost:
             self.notes.append(f"{belong}, and were left out")
+
+    def _link(self) -> None:
+        """Puts conversations that go on with others into the first of them."""
+        for id_ in list(self._links):
+            first, seen = id_, {id_}
+            while (before := self._links.get(first)) is not None and before not in seen:
+                if before not in self._messages:
+                    break
+                seen.add(before)
+                first = before
+            if first != id_ and id_ in self._messages:
+                self._messages.setdefault(first, {}).update(self._messages.pop(id_))
+                self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
     def _sessions(self) -> dict[str, list[Call]]:
         """Spans by conversation: by the session that any span of their trace names, else by trace."""
@@ -201,11 +220,10 @@ class Joiner:
             yield self._joined(id_, built, thumbs)
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
-            if not any(call.before or call.after or call.span in self._words for call in calls):
-                wordless.append(id_)
-                continue
             try:
                 yield self._joined(id_, from_calls(calls, self._words), thumbs)
+            except NoWords:
+                wordless.append(id_)
             except BadInput as error:
                 source, line = self._places[calls[0].trace]
                 yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.remedy)

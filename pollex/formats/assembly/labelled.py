@@ -79,12 +79,13 @@ class Labeller:
     def _hung(self, joined: Joined, score: Score) -> Hung | None:
         """The thumb at its turn; None where the turn was replaced by a later try, or stars have no bounds."""
         places = joined.built.places
-        if score.target != "conversation" and score.id in places and places[score.id] is None:
+        hung_at = score.message or score.id
+        if (score.target != "conversation" or score.message) and hung_at in places and places[hung_at] is None:
             self._counts["replaced"] += 1
             return None
         label = label_of(score, self._verdicts)
         self._counts["rating"] += score.rating and not self._verdicts.numeric
-        return Hung(places.get(score.id), label, score)
+        return Hung(places.get(hung_at), label, score)
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
         """A conversation up to every thumbed answer; thumbs of the whole one label all of it."""
@@ -121,6 +122,7 @@ class Labeller:
             one.judge = _text(self._named(metadata, options.judge_field))
         if options.group_field:
             one.group = _text(self._named(metadata, options.group_field))
+        one.group = one.group or _text(facts.get("pair"))
         if options.id_field and (named := _text(self._named(metadata, options.id_field))):
             one.id = named + id_.removeprefix(joined.id)
         return one

@@ -13,6 +13,8 @@ from pollex.conversations.conversation import Turn
 
 Turns = tuple[Turn, ...]
 Target = Literal["conversation", "trace", "span", "message"]
+PAIR = "preference"
+"""The source of scores that stand for a preference between two answers; no thumbs unless the user says so."""
 NO_FACTS: Mapping[str, Any] = {}
 
 
@@ -28,6 +30,7 @@ class Message(NamedTuple):
         tree: Whether the conversation is a tree, so that only one path of it was seen.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
+        rank: How good people found it among the other tries; the path of least rank is read, 0 the best.
     """
 
     conversation: str
@@ -38,6 +41,7 @@ class Message(NamedTuple):
     tree: bool = False
     error: str = ""
     facts: Mapping[str, Any] = NO_FACTS
+    rank: float = 0
 
 
 class Call(NamedTuple):
@@ -104,6 +108,13 @@ class Facts(NamedTuple):
     shown: str | None = None
 
 
+class Link(NamedTuple):
+    """A conversation that goes on with another one, and is a part of it."""
+
+    conversation: str
+    before: str
+
+
 class Score(NamedTuple):
     """A thumb, or what an evaluator said.
 
@@ -114,6 +125,7 @@ class Score(NamedTuple):
         person: Who gave it.
         summary: Whether the rows of single scores, where there are any, say the same and more.
         rating: Whether it counts stars, so that 1 is the worst.
+        message: The message that it was given for, where `id` is its conversation's.
     """
 
     target: Target
@@ -126,9 +138,10 @@ class Score(NamedTuple):
     at: float | None = None
     summary: bool = False
     rating: bool = False
+    message: str | None = None
 
 
-Piece = Message | Call | Words | Talk | Facts | Score
+Piece = Message | Call | Words | Talk | Facts | Link | Score
 
 
 def moment(value: object) -> float | None:

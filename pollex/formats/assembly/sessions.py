@@ -21,6 +21,10 @@ FAILED = Turn(role="assistant", content="[error]")
 Core = tuple[tuple[str, str], ...]
 
 
+class NoWords(BadInput):
+    """No span of a session has any words."""
+
+
 class Said(NamedTuple):
     """What one trace says.
 
@@ -53,7 +57,7 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
         traces.setdefault(call.trace, []).append(call)
     candidates = [found for trace in _in_time(traces) if (found := _candidates([_filled(c, words) for c in trace]))]
     if not candidates:
-        raise BadInput("no span has messages", remedy=WITHOUT_WORDS)
+        raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
     thread = _Thread()
     for index, choice in enumerate(candidates):
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
@@ -76,10 +80,13 @@ def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
     def start(call: Call) -> float:
         return call.at or 0
 
+    def first(calls: Sequence[Call]) -> float:
+        return min((call.at for call in calls if call.at is not None), default=0)
+
     groups = [sorted(calls, key=start) for calls in traces.values()]
-    if len(groups) > 1 and start(groups[0][0]) > start(groups[-1][0]):
+    if len(groups) > 1 and first(groups[0]) > first(groups[-1]):
         groups.reverse()
-    return sorted(groups, key=lambda calls: start(calls[0]))
+    return sorted(groups, key=first)
 
 
 def _filled(call: Call, words: Mapping[str, Words]) -> Call:
@@ -160,7 +167,8 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
         asked = max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=None)
         if asked is None or core(call.after) != core(said.after) or not core(said.before):
             continue
-        if core(call.before[asked : asked + 1])[0][1].startswith(core(said.before)[-1][1]):
+        repeated = core(call.before[asked : asked + 1])
+        if repeated and repeated[0][1].startswith(core(said.before)[-1][1]):
             return said._replace(before=call.before[asked:])
     return said
 

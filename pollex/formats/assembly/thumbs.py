@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.pieces import Score
+from pollex.formats.assembly.pieces import PAIR, Score
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts
 from pollex.text import count
@@ -65,7 +65,7 @@ def folded(name: str) -> str:
 
 def is_persons(score: Score) -> bool:
     """Whether a person gave a score, or nobody says who did."""
-    return not score.source or folded(score.source) in PEOPLE
+    return not score.source or score.source == PAIR or folded(score.source) in PEOPLE
 
 
 def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], list[ScoreKind]]:
@@ -74,6 +74,10 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
     Raises:
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
     """
+    pairs = [score for score in scores if score.source == PAIR]
+    if pairs and not options.pairs:
+        what = "the files have pairs of a chosen and a rejected answer, not thumbs"
+        raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down: --pairs")
     ours = [score for score in scores if not folded(score.name).startswith(OURS)]
     taken = _named(ours, options.label_field) if options.label_field else _usual(ours)
     if any(not score.summary for score in taken):

@@ -85,6 +85,7 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     for key in reversed(thumbed):
         if with_it := [path for path in paths if key in _keys(path)]:
             return with_it[-1]
+    paths.sort(key=lambda path: -sum(message.rank for message in path))
     return current or (paths[-1] if paths else list(messages))
 
 

@@ -36,16 +36,21 @@ def _weight(export: Export, fields: Mapping[str, Any]) -> int:
 
 def respelled(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     """A row whose keys are a known format's but for case, spaces, `_` and `-`, in that format's spelling; else None."""
-    spelled = {_folded(name): name for name in fields}
+    spelled = {_folded(name) for name in fields}
     for export in EXPORTS:
         for sign in export.signs:
-            tops = [key.split(".")[0] for key in sign]
-            if len(sign) > 1 and all(_folded(top) in spelled for top in tops):
-                wanted = {spelled[_folded(top)]: top for top in tops}
-                row = {wanted.get(name, name): value for name, value in fields.items()}
+            if len(sign) > 1 and all(_folded(key.split(".")[0]) in spelled for key in sign):
+                known = {_folded(name): name for name in (*_names(export), *(key.split(".")[0] for key in sign))}
+                row = {known.get(_folded(name), name): value for name, value in fields.items()}
                 if export.recognises(row):
                     return row
     return None
+
+
+def _names(export: Export) -> list[str]:
+    """All names that a format is known to have at the top of a row."""
+    tops = [key.split(".")[0] for sign in export.signs for key in sign]
+    return tops + [name for row in export.example for name in row]
 
 
 def nearest(fields: Mapping[str, Any]) -> str:

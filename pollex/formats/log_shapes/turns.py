@@ -119,7 +119,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if not isinstance(message, Mapping):
         raise BadInput(f"a turn is {_kind(message)}", remedy="write each turn as an object with role and content")
     message = _unwrapped(message)
-    if message.get("type") in _ITEMS:
+    if str(message.get("type")) in _ITEMS:
         return _item(message)
     role = role_of(_spoken_by(message))
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
@@ -161,7 +161,9 @@ def written(value: object) -> str:
     """A tool's result as text: words as they are, parts by their words, anything else as JSON."""
     if value is None or isinstance(value, str):
         return _without_data(value or "")
-    if isinstance(value, list) and all(isinstance(part, Mapping) and part.get("type") in _TEXT_PARTS for part in value):
+    if isinstance(value, list) and all(
+        isinstance(part, Mapping) and str(part.get("type")) in _TEXT_PARTS for part in value
+    ):
         return text_of(value)
     return _without_data(json.dumps(value, ensure_ascii=False))
 

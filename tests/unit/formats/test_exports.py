@@ -59,7 +59,7 @@ def test_keys_may_be_spelled_in_another_case(export: Export, tmp_path: Path) -> 
     signs = {key.split(".")[0] for sign in export.signs for key in sign}
     rows = [{key.upper() if key in signs else key: value for key, value in row.items()} for row in export.example]
     try:
-        assert said(logs_from(tmp_path, *rows))[0] == [("user", "Hello"), ("assistant", "Good day")]
+        assert said(logs_from(tmp_path, *rows, pairs=True))[0] == [("user", "Hello"), ("assistant", "Good day")]
     except BadInput as error:
         assert error.remedy  # noqa: PT017
 

@@ -1,0 +1,68 @@
+"""Braintrust: logs, a span a row, and comments on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.spans import silent_kind
+
+SESSION_NAMES = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
+
+
+def _span(fields: Fields) -> Iterator[Piece]:
+    trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
+    parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
+    silent = silent_kind(kind) or kind in ("score", "function")
+    before = None if silent else asked(fields.get("input"))
+    after = None if silent else answered(fields.get("output"))
+    yield Call(
+        *(trace, text(fields.get("span_id")) or required(fields, "id")),
+        parent=text(parents[0]) if isinstance(parents, list) and parents else None,
+        session=next((found for name in SESSION_NAMES if (found := text(metadata.get(name)))), None),
+        at=moment(inside(fields.get("metrics")).get("start")) or moment(fields.get("created")),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=kind == "llm",
+        history=bool(before and before.history),
+        error=str(fields.get("error") or "").strip().rpartition("\n")[2],
+        facts=facts(user=text(metadata.get("user_id")), tags=fields.get("tags"), model=text(metadata.get("model"))),
+    )
+    if (row := required(fields, "id")) != text(fields.get("span_id")):
+        yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
+    scores: Mapping[str, object] = inside(fields.get("scores"))
+    for name, value in scores.items():
+        if value is not None:
+            yield Score("trace", trace, value, name=str(name))
+
+
+def _comment(fields: Fields) -> Iterator[Piece]:
+    """A comment, which says nothing of how good the answer was."""
+    words = inside(fields.get("comment")).get("text")
+    yield Facts(required(fields, "origin.id"), facts(comment=words))
+
+
+EXPORTS = (
+    Export(
+        name="Braintrust logs",
+        signs=(("root_span_id", "span_attributes", "input"), ("root_span_id", "span_id", "input", "output")),
+        read=_span,
+        example=(
+            {
+                "id": "1",
+                "span_id": "s",
+                "root_span_id": "s",
+                "span_attributes": {"type": "task"},
+                "span_parents": None,
+                "metadata": {"session_id": "a"},
+                "scores": {"user_feedback": 1},
+                "input": "Hello",
+                "output": "Good day",
+                "created": "2026-01-01",
+            },
+        ),
+    ),
+    Export(name="Braintrust comments", signs=(("origin.id", "comment"),), read=_comment),
+)

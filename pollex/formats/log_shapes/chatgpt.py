@@ -1,0 +1,71 @@
+"""ChatGPT's export of one's data: conversations, which are trees, and the feedback beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, required, text
+from pollex.formats.log_shapes.turns import role_of
+
+_WORDS = ("text", "multimodal_text")
+
+
+def _conversation(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "conversation_id", "id")
+    yield Facts(
+        id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
+    )
+    for key, node in inside(fields.get("mapping")).items():
+        if isinstance(node, Mapping):
+            message = inside(node.get("message"))
+            when = moment(message.get("create_time"))
+            yield Message(id_, str(key), _turns(message), when, text(node.get("parent")), tree=True)
+
+
+def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
+    """The words; code, thoughts and what goes to a tool are nobody's words to the other."""
+    if not message or at(message, "content.content_type") not in _WORDS or message.get("recipient", "all") != "all":
+        return ()
+    role = role_of(at(message, "author.role"))
+    parts = at(message, "content.parts")
+    words = [part if isinstance(part, str) else "[image]" for part in parts] if isinstance(parts, list) else []
+    said = "\n".join(word for word in words if word)
+    return (Turn(role=role, content=said),) if said else ()
+
+
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    """A thumb, which names its message; in older exports the conversation alone."""
+    comment = str(inside(fields.get("content")).get("text") or "")
+    when = moment(fields.get("create_time"))
+    person, key = text(fields.get("user_id")), text(fields.get("id"))
+    conversation = required(fields, "conversation_id")
+    if fields.get("rating") is not None:
+        yield Score(
+            "conversation", conversation, fields["rating"], comment=comment, person=person, at=when, message=key
+        )
+
+
+_NODES = {
+    "1": {
+        "parent": None,
+        "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hello"]}},
+    },
+    "2": {
+        "parent": "1",
+        "message": {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["Good day"]}},
+    },
+}
+EXPORTS = (
+    Export(
+        name="ChatGPT conversations",
+        signs=(("mapping", "current_node"),),
+        read=_conversation,
+        example=(
+            {"conversation_id": "a", "mapping": _NODES, "current_node": "2"},
+            {"id": "2", "conversation_id": "a", "rating": "thumbs_up", "content": "{}"},
+        ),
+    ),
+    Export(name="ChatGPT feedback", signs=(("conversation_id", "rating", "content"),), read=_feedback),
+)

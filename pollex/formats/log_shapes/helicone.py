@@ -1,0 +1,49 @@
+"""Helicone: requests with their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.payloads import answered, asked
+
+
+def _request(fields: Fields) -> Iterator[Piece]:
+    request, answer = required(fields, "request_id"), inside(fields.get("response_body"))
+    properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
+    failed: Any = answer.get("error")
+    failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
+    before, after = asked(fields.get("request_body")), None if failed else answered(answer)
+    yield Call(
+        *(request, request, None, text(properties.get("helicone-session-id"))),
+        at=moment(fields.get("request_created_at")),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=True,
+        history=True,
+        error=str(failed or ""),
+        facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
+    )
+    if fields.get("feedback_rating") is not None:
+        person = text(fields.get("request_user_id"))
+        yield Score("trace", request, fields["feedback_rating"], person=person)
+
+
+EXPORTS = (
+    Export(
+        name="Helicone requests",
+        signs=(("request_id", "request_body", "response_body"),),
+        read=_request,
+        example=(
+            {
+                "request_id": "1",
+                "request_properties": {"Helicone-Session-Id": "a"},
+                "feedback_rating": True,
+                "request_body": {"messages": [{"role": "user", "content": "Hello"}]},
+                "response_body": {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Good day"}}]},
+            },
+        ),
+    ),
+)

@@ -1,0 +1,58 @@
+"""OpenAssistant's conversations: trees of messages, ranked and reacted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.turns import role_of
+
+
+def _tree(fields: Fields) -> Iterator[Piece]:
+    waiting = [(inside(fields.get("prompt")), None)]
+    while waiting:
+        message, parent = waiting.pop(0)
+        yield from _message({"message_tree_id": required(fields, "message_tree_id"), **message, "parent_id": parent})
+        key = required(message, "message_id")
+        waiting += [(reply, key) for reply in objects(message.get("replies"))]  # type: ignore[misc]
+
+
+def _message(fields: Fields) -> Iterator[Piece]:
+    """A message; of several tries that of the best rank is read."""
+    tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
+    rank = float(fields["rank"]) if isinstance(fields.get("rank"), int | float) else 0.0
+    turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
+    said = facts(lang=fields.get("lang"), quality=_quality(fields.get("labels")))
+    parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
+    yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
+    ups, downs = (_count(fields.get("emojis"), name) for name in ("+1", "-1"))
+    if turn.role == "assistant" and ups != downs:
+        yield Score("message", key, ups > downs)
+
+
+def _listed(value: object, inner: str) -> dict[str, Any]:
+    """Names and values, as one object or as two lists."""
+    found: Mapping[str, Any] = inside(value)
+    if isinstance(found.get("name"), list):
+        values = found.get(inner)
+        return dict(zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False))
+    return dict(found)
+
+
+def _count(emojis: object, name: str) -> float:
+    value = _listed(emojis, "count").get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _quality(labels: object) -> object:
+    value = _listed(labels, "value").get("quality")
+    return value.get("value") if isinstance(value, Mapping) else value
+
+
+EXPORTS = (
+    Export(name="OpenAssistant messages", signs=(("message_tree_id", "message_id", "text", "role"),), read=_message),
+    Export(name="OpenAssistant trees", signs=(("message_tree_id", "prompt"),), read=_tree),
+)

@@ -1,0 +1,63 @@
+"""Weave (Weights & Biases): calls and feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.payloads import answered, asked
+
+REACTION, USER_FEEDBACK = "wandb.reaction.1", "wandb.agent_user_feedback"
+
+
+def _call(fields: Fields) -> Iterator[Piece]:
+    call, trace = required(fields, "id"), required(fields, "trace_id")
+    before, after = asked(fields.get("inputs")), answered(fields.get("output"))
+    person = text(inside(fields.get("attributes")).get("user"))
+    yield Call(
+        *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        history=bool(before and before.history),
+        error=str(fields.get("exception") or ""),
+        facts=facts(user=person),
+    )
+    for feedback in objects(at(inside(fields.get("summary")), "weave.feedback")):
+        yield from _feedback({**feedback, "weave_ref": f"call/{call}"})
+
+
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    """A reaction, or the tag of an agent's user; notes are comments on their own and no thumbs."""
+    call = required(fields, "weave_ref").rpartition("/")[2]
+    payload: Mapping[str, object] = inside(fields.get("payload"))
+    kind = str(fields.get("feedback_type"))
+    value = payload.get("emoji") if kind == REACTION else None
+    if kind == USER_FEEDBACK:
+        tags = fields.get("scorer_tags") or payload.get("scorer_tags")
+        value = tags[0] if isinstance(tags, list) and tags else None
+    if value is not None:
+        person, when = text(fields.get("creator")), moment(fields.get("created_at"))
+        yield Score("span", call, value, person=person, at=when)
+
+
+EXPORTS = (
+    Export(
+        name="Weave calls",
+        signs=(("op_name", "inputs", "output", "trace_id"),),
+        read=_call,
+        example=(
+            {
+                "id": "1",
+                "trace_id": "t",
+                "op_name": "turn",
+                "thread_id": "a",
+                "started_at": "2026-01-01",
+                "inputs": {"question": "Hello"},
+                "output": "Good day",
+                "summary": {"weave": {"feedback": [{"feedback_type": REACTION, "payload": {"emoji": "👍"}}]}},
+            },
+        ),
+    ),
+    Export(name="Weave feedback", signs=(("feedback_type", "payload", "weave_ref"),), read=_feedback),
+)
