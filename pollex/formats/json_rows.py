@@ -117,7 +117,7 @@ def _is_message(item: dict[str, Any]) -> bool:
     owned = {"conversation_id", "conversationId", "session_id", "sessionId", "thread_id", "chatId", "chat_id"}
     if item.keys() & owned:
         return False
-    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or item.get("type") in ITEM_TYPES
+    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or str(item.get("type")) in ITEM_TYPES
 
 
 def _is_turn(item: object) -> bool:
