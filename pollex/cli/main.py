@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 import click
 
 from pollex.errors import Interrupted, LimitReached, PollexError
+from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -68,6 +69,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+    tracing_off()  # of every verb: one that knows no --langsmith sends nothing either
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal can't show is spelled out, as on standard error
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

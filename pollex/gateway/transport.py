@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Mapping
 from typing import Protocol
@@ -24,6 +25,9 @@ MOST_BYTES_WITH_LOGPROBS = 1 << 24
 """Each token brings its alternatives along, some two kilobytes at twenty of them."""
 
 _CONNECT_SECONDS = 10.0
+_OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
+"""Not the organization, project and custom headers that `OPENAI_…` variables name."""
+
 _NETWORK_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError, ValueError)
 
 
@@ -69,6 +73,7 @@ class OpenAIWire:
             api_key=endpoint.api_key or "none",
             default_headers=endpoint.headers,
             max_retries=0,
+            openai_proxy="",  # else OPENAI_PROXY, which it refuses beside a client of ours
             http_async_client=self._http,
         )
         self._headers = _headers(self.model.root_async_client.default_headers, endpoint)
@@ -142,13 +147,12 @@ class _Arriving:
 
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
-    headers = {name: value for name, value in defaults.items() if isinstance(value, str)}
+    """Merge what the client sends by itself with the endpoint's headers; drop what it takes from the environment."""
+    own = {name: value for name, value in defaults.items() if isinstance(value, str) and _OWN_HEADER.match(name)}
     # Uncompressed, so that the cap holds for what arrives; replies are small.
-    headers |= {"Accept-Encoding": "identity"}
+    headers = own | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
     if endpoint.authorization:
         headers["Authorization"] = endpoint.authorization
-    else:
-        headers.pop("Authorization", None)
     return headers
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure, resampled, unit_codes, with_interval
+from pollex.measures.smooth_error import smooth_error
 
 SMECE_RESAMPLES = 200
 MESH = 101
@@ -103,11 +104,8 @@ def smece(
 
 def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     """smECE of each answer `[resample, option]`."""
-    # Seconds to import, for matplotlib and pandas come with it.
-    from relplot import smECE  # type: ignore[import-untyped]
-
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
-    return np.array([[smECE(p, h) for p, h in zip(proba[rows].T, hits[rows].T, strict=True)] for rows in copies])
+    return np.array([[smooth_error(p, h) for p, h in zip(proba[rows].T, hits[rows].T, strict=True)] for rows in copies])
 
 
 def reliability(
@@ -176,9 +174,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
 
 def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     """The smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
-    from relplot import smECE
-
-    width = float(smECE(probability, hit, return_width=True)[1])
+    width = float(smooth_error(probability, hit, return_width=True)[1])
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale

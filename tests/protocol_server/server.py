@@ -33,6 +33,7 @@ class State:
         self.statuses: Counter[int] = Counter()
         self.kept: dict[str, Sending] = {}
         self.bodies: Counter[str] = Counter()
+        self.headers = ""
         self._matched: Counter[tuple[int, str]] = Counter()
         self._moments: deque[float] = deque()
 
@@ -53,6 +54,7 @@ class State:
     def reply(self, body: bytes, headers: str) -> Sending:
         """What to send for a chat request."""
         self.received += 1
+        self.headers = headers
         digest = hashlib.sha256(body).hexdigest()
         self.bodies[digest] += 1
         if digest in self.kept:
@@ -224,6 +226,11 @@ class ProtocolServer:
         if not self._thread.is_alive():
             return self._state.counts()
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
+
+    @property
+    def headers(self) -> str:
+        """Those of the last chat request, as they came."""
+        return self._state.headers
 
     def script(self, rules: Sequence[Rule]) -> None:
         """Replaces the rules."""

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
-from openvino import opset13 as op
 from tokenizers import Tokenizer
 
+from pollex.agents.embedded.runtime import op, ov
 from pollex.errors import ModelUnavailable
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

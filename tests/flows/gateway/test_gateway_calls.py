@@ -273,7 +273,7 @@ def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
 def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
     program = (
         "import langsmith.utils as u, threading; assert u.tracing_is_enabled()\n"
-        "from pollex.gateway.tracing import tracing_off, tracing_on\n"
+        "from pollex.gateway.langsmith import tracing_off, tracing_on\n"
         "tracing_off(); assert not u.tracing_is_enabled()\n"
         "def there(): seen.append(u.tracing_is_enabled())\n"
         "seen = []; t = threading.Thread(target=there); t.start(); t.join(); assert seen == [False]\n"
@@ -286,7 +286,7 @@ def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
 @pytest.mark.parametrize(("switch", "known"), [("off", "true"), ("on", "false")])
 def test_tracing_is_as_the_user_says_where_langsmith_is_loaded_later(switch: str, known: str) -> None:
     program = (
-        f"import sys; from pollex.gateway.tracing import tracing_{switch} as switch\n"
+        f"import sys; from pollex.gateway.langsmith import tracing_{switch} as switch\n"
         "switch(); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
         f"import langsmith.utils as u; assert u.tracing_is_enabled() == {switch == 'on'}\n"
     )
