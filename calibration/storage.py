@@ -83,29 +83,12 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
         raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
     try:
         model = rebuilt(State(dict(facts), arrays_of(arrays)))
-        _try_out(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
     except UNFIT as error:
         what = f"it can't be rebuilt from what stands there ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
-
-
-def _try_out(model: JudgedEstimator) -> None:
-    """Predicts, for every judge, a text that was answered and one that was not: what doesn't fit shows here, not later.
-
-    Raises:
-        ValueError: What it predicts is no distribution; or whatever else goes wrong.
-    """
-    sizes = np.array([len(scale.values) for scale in model.questionnaire_.asked], dtype=np.int64)
-    answered = np.repeat(1 / sizes, sizes)
-    judges = [*model.judges_, None]
-    X = np.repeat([answered, np.full_like(answered, np.nan)], len(judges), axis=0)
-    proba = model.predict_proba(X, [*judges, *judges])
-    shaped = proba.shape == (len(X), len(model.questionnaire_.scale().values))
-    if not (shaped and (proba >= 0).all() and np.allclose(proba.sum(axis=1), 1)):
-        raise ValueError("it predicts no distribution")
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:
@@ -174,7 +157,7 @@ def load(path: Path) -> JudgedEstimator:
     file = path / JSON_NAME if path.is_dir() else path
     facts = _facts(file)
     name = facts.pop("arrays", None)
-    if not isinstance(name, str) or Path(name).name != name or not _is_name(name):
+    if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
     try:
         arrays = (file.parent / name).read_bytes()
@@ -184,11 +167,6 @@ def load(path: Path) -> JudgedEstimator:
             f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
         ) from error
     return unpacked(facts, arrays, str(file))
-
-
-def _is_name(text: str) -> bool:
-    """Whether a file may be called so, wherever it lies."""
-    return len(text) < 256 and text.isprintable()
 
 
 def _facts(file: Path) -> dict[str, Any]:

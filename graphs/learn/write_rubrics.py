@@ -27,8 +27,7 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
     """
     work = context.work
     if (stored := step(context.store, context.run, name)) is not None:
-        written = stored["pool" if "pool" in stored else "set"]  # as steps of SPUR kept it in versions before
-        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in written)
+        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["pool"])
         work.refused |= stored["refused"]
         return
     reasons, size = work.reasons(context.training, polarity), context.settings.batch

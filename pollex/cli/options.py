@@ -346,12 +346,11 @@ def refuse_for(record: JudgeRecord, *, embeds: bool = False) -> None:
     Raises:
         WrongUse: Such an option was written.
     """
-    if record.kind == "embedded":
+    if record.built_in:
         # Its own embedding model may be named: one that isn't bundled is not loaded before.
         told = click.get_current_context().params.get(EMBEDDING_NAME) == record.options.get(EMBEDDING_NAME)
         judge, names = "the embedded judge of the rubric set", [*ASKED, *CALLED, *([] if told else [EMBEDDING_NAME])]
     else:
-        # A set that was written before there was an option doesn't remember it: there it counts.
         judge, names = f"the judge {record.name}", [name for name in ASKED if name in (*record.options, "value")]
         names += [] if embeds else [EMBEDDING_NAME]
     if idle := written(*names):

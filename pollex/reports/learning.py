@@ -137,7 +137,7 @@ def _classes(figures: Assessment) -> str:
 def who_worked(rubrics: RubricSet) -> str:
     """Name the model of each role, or say that no LLM was used."""
     names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
-    if rubrics.judge.kind == "embedded" and all(name.startswith("embedded") for name in names):
+    if rubrics.judge.built_in and all(name.startswith("embedded") for name in names):
         return (
             "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
             "and judged, on this machine."

@@ -42,8 +42,7 @@ class GuaranteeRecord(BaseModel):
         held_out: Held-out conversations.
         outside: Those among them outside the window.
         right: Those of these that are labelled right.
-        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside; None in sets
-            of before these were counted, whose conversations are taken for independent.
+        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +55,7 @@ class GuaranteeRecord(BaseModel):
     held_out: int = 0
     outside: int = 0
     right: int = 0
-    blocks: tuple[int, int] | None = None
+    blocks: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools, together: Ints) -> Self:
@@ -96,7 +95,7 @@ def promise(record: GuaranteeRecord) -> str:
 def _held_out(record: GuaranteeRecord) -> str:
     if not record.held_out:
         return ""
-    all_, beyond = record.blocks or (record.held_out, record.outside)
+    all_, beyond = record.blocks
     outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
     return f"{outside}, {_counted(record.right, record.outside, beyond)} right." if record.outside else f"{outside}."
 

@@ -54,7 +54,7 @@ class NetSat(BaseModel):
         signs: +1 for SAT and −1 for DSAT rubrics, by id.
         guaranteed: The window with a guarantee; None where the set has none.
         calibration: The curve that gives a probability where there is no model.
-        thumb_model: What gives probabilities; None in sets of before there was one.
+        thumb_model: What gives probabilities; None where there is none.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from pollex.agents.embedded.judge import Scale
 from pollex.gateway.capabilities import Capabilities
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
@@ -104,9 +102,9 @@ class AlphaRow(Record):
 
 
 class JudgeOptions(BaseModel):
-    """Those of a judge's options that it is asked with again; a set of before some were known lacks them."""
+    """Those of a judge's options that it is asked with again."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="ignore")
 
     place: str = ""
     embedding_model: str = ""
@@ -119,24 +117,22 @@ class JudgeOptions(BaseModel):
     seed: int = 0
     capabilities: Capabilities | None = None
 
-    @field_validator("capabilities", mode="before")
-    @classmethod
-    def _of_known_kinds(cls, found: Any) -> Any:
-        if isinstance(found, dict) and (odd := found.keys() - {each.name for each in fields(Capabilities)}):
-            raise ValueError(f"an endpoint has nothing called {min(odd)!r:.60}")
-        return found
+
+LLM = "llm"
+"""The kind of a judge that is a model behind the gateway."""
 
 
 class JudgeRecord(Record):
-    """Who answers, and all that it has learnt.
+    """The judge that answers, and all that it has learned.
 
     Attributes:
+        kind: `embedded`, or `llm`; see `agents.backends`.
         value: What NetSAT adds up: the expected value of an answer's distribution, or the chosen option's.
         options: What it was made with: the embedding model, or the LLM's name and mode.
         learned: `Judge.learned`.
     """
 
-    kind: Literal["embedded", "llm"]
+    kind: str
     name: str
     fingerprint: str
     value: Literal["auto", "expected", "mode"] = "auto"
@@ -149,36 +145,29 @@ class JudgeRecord(Record):
         if "scale" in options and options["scale"] not in list(SCALES):
             raise ValueError(f"the scale {options['scale']!r:.60} is none of {', '.join(SCALES)}")
         try:
-            read = JudgeOptions.model_validate(options).model_dump(exclude_unset=True)
+            JudgeOptions.model_validate(options)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-        if odd := [name for name, value in options.items() if read[name] != value]:
-            raise ValueError(f"{odd[0]} is nothing that pollex writes")
         return options
 
-    @model_validator(mode="after")
-    def _with_scales_to_answer_on(self) -> Self:
-        for id_, stored in self.learned.items() if self.kind == "embedded" else ():
-            try:
-                Scale.from_json(stored)
-            except ValueError as error:
-                raise ValueError(f"what is learned of {id_}: {error}") from None
-        return self
+    @property
+    def built_in(self) -> bool:
+        """Whether it answers on this machine, without a model: nothing is sent, nothing is paid."""
+        return self.kind != LLM
 
     @property
     def scale(self) -> ScaleName:
-        """How rubrics are asked; sets of before there was a choice don't say."""
+        """How rubrics are asked."""
         found: ScaleName = self.options.get("scale", "likert-domain")
         return found
 
 
 class DataRecord(Record):
-    """What it was learnt from. Text hashes of the training conversations tell later that one was seen before.
+    """The data that a set was learned from. Text hashes show later that a conversation was seen before.
 
     Attributes:
-        training_hashes: Of those that rubrics came from and were chosen on; in a set that was refitted before the two
-            were told apart, of those that θ was fitted to as well.
+        training_hashes: Of those that rubrics came from and were chosen on.
         fitted_hashes: Of those that only θ, window and probability are fitted to.
     """
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,14 +39,13 @@ from pollex.selection.threshold import Window
 from pollex.text import object_of, writable
 
 FORMAT = 2
-"""1 had a curve on NetSAT for its only probability."""
 
 
 class RubricSet(Record):
     """Rubrics with provenance, and everything that turns answers into scores.
 
     Attributes:
-        policy: What chose the rubrics, and whose α it is; sets of before there was a choice don't say.
+        policy: What chose the rubrics, and whose α it is.
         guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Who did which work, by role: `embedded`, or a model's name.
@@ -97,7 +94,7 @@ class RubricSet(Record):
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-            stored = writable(json.loads(text, object_pairs_hook=object_of, **NUMBERS))
+            stored = writable(json.loads(text, object_pairs_hook=object_of))
         except FileNotFoundError:
             raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
@@ -149,8 +146,6 @@ class RubricSet(Record):
             require_arrays(self._arrays, record.facts, str(target))
             write_whole(place_of(target, record.facts), self._arrays)
         write_whole(target, f"{text}\n".encode())
-        if record:
-            remove_others(target, place_of(target, record.facts))
 
     def to_json(self) -> str:
         """Indented JSON, fields in a fixed order."""
@@ -164,7 +159,7 @@ class RubricSet(Record):
 
     @property
     def thumb_model(self) -> ThumbModel | None:
-        """What gives probabilities; None in a set of format 1.
+        """What gives probabilities; None where a set has none.
 
         Raises:
             BadCalibrator: It can't be rebuilt from what stands there.
@@ -194,10 +189,7 @@ class RubricSet(Record):
 
     @property
     def learnt_from(self) -> frozenset[str]:
-        """Hashes of the conversations that the rubrics came from and were chosen on.
-
-        None where people wrote them all: sets of before that was told apart have those that θ was fitted to there.
-        """
+        """Hashes of the conversations that the rubrics came from and were chosen on; none where people wrote them."""
         return frozenset(self.data.training_hashes if self.reasons else ())
 
     @property
@@ -234,27 +226,6 @@ class RubricSet(Record):
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.value,
         )
-
-
-def _no_number(name: str) -> None:
-    """Refuses NaN and infinities, against which every score would compare as false."""
-    raise ValueError(f"{name} is no number")
-
-
-def _finite(text: str) -> float:
-    """Likewise numbers that are too large to be told from infinity."""
-    if math.isinf(number := float(text)):
-        raise ValueError(f"{text:.20}… is too large a number")
-    return number
-
-
-def _whole(text: str) -> int:
-    _finite(text)
-    return int(text)
-
-
-NUMBERS: dict[str, Any] = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _whole}
-"""How `json.loads` is to read a rubric set's numbers."""
 
 
 def digest_of(rubrics: Sequence[Rubric]) -> str:
@@ -311,17 +282,3 @@ def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
             where=where,
             remedy=f"put the file back that came with it, or {AGAIN}",
         )
-
-
-def remove_others(path: Path, kept: Path) -> None:
-    """Removes arrays of rubric sets that lay at `path` before.
-
-    Where another file there has the name with another ending, such as a copy that was put aside, all stay: some of
-    them may be its own.
-    """
-    begin = f"{path.stem}."
-    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name != path.name):
-        return
-    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
-        if other != kept:
-            other.unlink(missing_ok=True)

@@ -125,7 +125,7 @@ def next_conversations(
 
 def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
     """What has no label; labelled ones too where asking costs nothing, since they say what is known already."""
-    free = rubric_set.judge.kind == "embedded"
+    free = rubric_set.judge.built_in
     kept = tuple(c for c in logs.conversations if free or c.label is Label.NONE)
     return Logs(conversations=kept, fingerprint=logs.fingerprint)
 

@@ -266,7 +266,7 @@ def plan_scoring(
     conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions, model: ModelOptions
 ) -> CallPlan:
     """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
-    if rubrics.judge.kind == "embedded":
+    if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
     model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")

@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
+from pollex.agents.backends import EMBEDDED, build
 from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
@@ -23,7 +24,7 @@ from pollex.graphs.context import WAVE
 from pollex.graphs.run import Setting
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import MENDABLE, Outcome
-from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.store.secret import salt_of
@@ -184,7 +185,7 @@ def llm_workers(
         *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store), seed), embedder)
     )
     record = JudgeRecord(
-        kind="llm",
+        kind=LLM,
         name=capabilities.model,
         fingerprint=roles.judge.fingerprint,
         value=options.value,
@@ -244,7 +245,7 @@ def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) ->
 
 def embedded_record(embedder: Embedder) -> JudgeRecord:
     """How a rubric set remembers the embedded judge, before it has learnt anything."""
-    return JudgeRecord(kind="embedded", name="embedded", fingerprint="", options={"embedding_model": embedder.model})
+    return JudgeRecord(kind=EMBEDDED, name="embedded", fingerprint="", options={"embedding_model": embedder.model})
 
 
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
@@ -262,12 +263,12 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
         WrongUse: The set's judge is a model, or embeds with something that the user did not name.
     """
     record = rubric_set.judge
-    if record.kind != "embedded":
+    if not record.built_in:
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of the embedded judge",
             remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
         )
-    return EmbeddedJudge(embedder_for(store, embeds_with(record, asked)), record.learned)
+    return build(record, embedder_for(store, embeds_with(record, asked)))
 
 
 @asynccontextmanager
@@ -286,13 +287,13 @@ async def hire_judge(
         WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
     """
     record = rubric_set.judge
-    if record.kind == "llm":
+    if not record.built_in:
         hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
         hired.notes += changed(record, hired.capabilities)
         return hired
     embedder = embedder_for(store.folder, embedding_confirmed(options, record, chat))
     staff = embedded_workers(rubric_set.domain, embedder)
-    staff.roles = replace(staff.roles, judge=EmbeddedJudge(embedder, record.learned))
+    staff.roles = replace(staff.roles, judge=build(record, embedder))
     staff.record = record
     return staff
 

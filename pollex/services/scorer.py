@@ -74,7 +74,7 @@ class Scorer:
             )
         rubrics.require_unedited()
         self.rubrics = rubrics
-        embedded = rubrics.judge.kind == "embedded"
+        embedded = rubrics.judge.built_in
         if (judge or embedded) and (model is not None or base_url is not None):
             who = "the judge that is given" if judge else "the embedded judge, whose answers θ was fitted to,"
             raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")

@@ -16,6 +16,7 @@ from pollex.agents.embedded.evidence import SIGNALS, evidence_of, strongest
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
 from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 
@@ -34,11 +35,14 @@ class EmbeddedJudge:
     Args:
         embedder: Turns to vectors.
         learned: What an earlier judge's `learned` gave.
+
+    Raises:
+        BadRubrics: What was learned has another form.
     """
 
     def __init__(self, embedder: Embedder, learned: Mapping[str, Any] | None = None) -> None:
         self.embedder = embedder
-        self.scales = {id_: Scale.from_json(stored) for id_, stored in (learned or {}).items()}
+        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in (learned or {}).items()}
         self._fold_scales: list[dict[str, Scale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
@@ -230,23 +234,21 @@ class Scale:
     def to_json(self) -> dict[str, list[float]]:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
 
-    @classmethod
-    def from_json(cls, stored: Any) -> Scale:
-        """The scale that `to_json` gave.
 
-        Raises:
-            ValueError: It has another form; answers on it would be none.
-        """
-        try:
-            found = cls(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise ValueError("middle, spread and weight are not lists of numbers") from None
-        columns = (found.middle, found.spread, found.weight)
-        if any(column.shape != (len(MEASURES),) or not np.isfinite(column).all() for column in columns):
-            raise ValueError(f"middle, spread and weight are not {len(MEASURES)} numbers each")
-        if not (found.spread > 0).all():
-            raise ValueError("a spread is not above 0")
-        return found
+def scale_from_json(rubric: str, stored: Any) -> Scale:
+    """Read the scale that `Scale.to_json` gave.
+
+    Raises:
+        BadRubrics: It has another form.
+    """
+    try:
+        found = Scale(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+    except (KeyError, TypeError, ValueError):
+        found = Scale(np.empty(0), np.empty(0), np.empty(0))
+    if any(column.shape != (len(MEASURES),) for column in (found.middle, found.spread, found.weight)):
+        what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
+        raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
+    return found
 
 
 def rounded(values: Floats) -> Floats:

@@ -12,8 +12,18 @@ import pytest
 from small_logs import bad, conversation, good
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import FOLDS, GAIN, EmbeddedJudge, Scale, binomial, deal, learn_scale, separation
+from pollex.agents.embedded.judge import (
+    FOLDS,
+    GAIN,
+    EmbeddedJudge,
+    binomial,
+    deal,
+    learn_scale,
+    scale_from_json,
+    separation,
+)
 from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import BadRubrics
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Quote, Rubric
 
@@ -179,8 +189,14 @@ def test_a_measure_that_never_varies_divides_by_nothing() -> None:
 def test_a_stored_scale_is_the_learnt_one() -> None:
     measures = np.random.default_rng(0).normal(size=(50, 4))
     scale = learn_scale(measures, measures[:, 0] > 0, +1)
-    restored = Scale.from_json(json.loads(json.dumps(scale.to_json())))
+    restored = scale_from_json("r", json.loads(json.dumps(scale.to_json())))
     assert (restored.odds(measures) == scale.odds(measures)).all()
+
+
+def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) -> None:
+    for odd in (None, {"middle": [1.0]}, {"middle": [1, 2], "spread": [1, 2], "weight": ["a", 2]}):
+        with pytest.raises(BadRubrics, match=r"judge\.learned\.r1: middle, spread and weight are not 4 numbers"):
+            EmbeddedJudge(embedder, {"r1": odd})
 
 
 def test_the_binomial_has_the_expected_likert_value() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -81,9 +78,6 @@ def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> 
         {"questionnaire": {"main": "other", "scales": [{"question": "thumb", "values": [0, 1]}]}},
         {"questionnaire": None},
         {"settings": {"coding": "options"}},
-        {"learnt": {"judges": [["ann"]], "learnt": [1]}},
-        {"learnt": {"judges": ["ann", "bob", "cy", "dee"], "learnt": [1]}},
-        {"learnt": {"judges": ["ann"], "learnt": []}},
         {"learnt": {"judges": ["ann", "bob", "cy"], "learnt": [10**40]}},
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb", "values": [0, 10**400]}]}},
     ],
@@ -122,22 +116,10 @@ def test_missing_arrays_are_named(folder: Path) -> None:
         load(folder)
 
 
-@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", None, 3, "a\0", "\ud800", "a" * 256])
+@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", None, 3])
 def test_arrays_are_read_from_the_same_folder_only(folder: Path, name: Any) -> None:
     with pytest.raises(BadCalibrator, match="arrays' file is called"):
         load(changed(folder, arrays=name))
-
-
-def test_a_curve_of_any_judge_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    fluent = Questionnaire((Scale("fluent", (1.0, 2.0, 3.0)),), "fluent")
-    file = save(IsotonicByJudge().fit(answers(12), [1, 2, 3] * 4, ["ann", "bob"] * 6, fluent), tmp_path)
-    (place,) = tmp_path.glob("*.safetensors")
-    kept = load_file(place)
-    for curve in ("levels.0", "levels.1", "levels.2"):  # of both judges, and of nobody known
-        place.write_bytes(bytes_of(kept | {curve: np.repeat(kept[curve], 2, axis=0)}))
-        changed(tmp_path, arrays_sha256=hashlib.sha256(place.read_bytes()).hexdigest())
-        with pytest.raises(BadCalibrator, match="can't be rebuilt"):
-            load(file)
 
 
 def test_a_setting_that_is_no_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pollex.selection.guarantee import guaranteed_window
 
 
 def record(lower: SideRecord, upper: SideRecord, **held_out: Any) -> GuaranteeRecord:
-    return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **held_out)
+    alone = {"blocks": (held_out.get("held_out", 0), held_out.get("outside", 0))}
+    return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
 
 
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
