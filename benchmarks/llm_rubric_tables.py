@@ -25,8 +25,8 @@ from llm_rubric_methods import (
     predictors,
 )
 from llm_rubric_runs import Done
+from permutation import Tested, compared_losses
 
-from pollex.calibration.permutation import Tested, compared_losses
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess, averaged, log_losses
 from pollex.measures.intervals import Figure, Measure, measured

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from pollex.agents.llm.parsing import as_read
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
-from pollex.formats.write import draft_of
 from pollex.graphs.judge.run import Decided, Judged, Task
 from pollex.text import parse_json
 
@@ -30,19 +28,9 @@ COLUMNS = {
 }
 """What is told of a verdict, with DuckDB's types."""
 
-Rows = Iterable[Mapping[str, Any]]
-
-
-def write_lines(path: Path, rows: Rows) -> None:
-    """One JSON object a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
-        for row in rows:
-            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
-
 
 def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
-    """A verdict as plain values; None where a conversation has no figure."""
+    """Turn a verdict into plain values; None where a conversation has no figure."""
     found = decided.verdict
     return {
         "id": found.conversation_id,
@@ -61,21 +49,21 @@ def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
 
 
 def decided_by(decided: Decided) -> str | None:
-    """Who gave the rating."""
+    """Say who gave the rating."""
     if decided.person:
         return "person"
     return "ensemble" if decided.rating else None
 
 
 def reason_of(decided: Decided) -> str:
-    """Why there is no rating; empty where there is one."""
+    """Say why there is no rating; empty where there is one."""
     if decided.rating:
         return ""
     return decided.verdict.reason if decided.scorable else "not_scorable"
 
 
 def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> Iterator[dict[str, Any]]:
-    """Conversations that have a rating, ready for fine-tuning; a person's rating has no confidence."""
+    """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
     for conversation, decided in pairs:
         if decided.rating is None:
             continue
@@ -95,7 +83,7 @@ def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged)
 
 
 def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> list[dict[str, Any]]:
-    """What people are to answer, the highest entropy first, at the end what no run answered."""
+    """List what people are to answer, the highest entropy first, what no run answered last."""
     rows = [
         {
             "id": conversation.id,

@@ -1,4 +1,4 @@
-"""Rows of plain values as a file: Parquet, JSON lines or CSV. A file appears whole or not at all."""
+"""The one writer of rows: Parquet, JSON lines or CSV. A file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import glob
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from pollex.errors import WrongUse
 from pollex.formats.csv_rows import guarded
 from pollex.store import journal, lock
 from pollex.store.secret import SALT
-from pollex.text import is_text
 
 Source = str | Path | None
 
@@ -32,10 +31,6 @@ def require_writable(path: Path, *read: Source) -> None:
     """
     if path.is_dir():
         raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
-    if path.suffix == ".parquet" and not is_text(path):
-        raise WrongUse(
-            "no Parquet file can have a name that is no UTF-8 text", where=str(path), remedy="give another name"
-        )
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
@@ -92,45 +87,50 @@ Rows = Iterable[Mapping[str, Any]]
 FORMATS = (".jsonl", ".csv", ".parquet")
 
 
-def require_format(path: Path, *read: Source) -> None:
-    """Refuses a file that can't be written: before the work, not after it.
+def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) -> None:
+    """Refuse a file that can't be written: before the work, not after it.
 
     Args:
         read: What the command reads.
+        formats: Endings that are known.
 
     Raises:
         WrongUse: The name ends in no format that is known, or nothing can or may be written there.
     """
-    if path.suffix not in FORMATS:
+    if path.suffix not in formats:
         what = f"no format ends in {path.suffix or 'nothing'!r}"
-        raise WrongUse(what, where=str(path), remedy=f"use {', '.join(FORMATS)}")
+        raise WrongUse(what, where=str(path), remedy=f"use {', '.join(formats)}")
     require_writable(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def write_rows(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    """Writes rows in the format that the name ends in.
+    """Write rows in the format that the name ends in.
 
     Args:
         columns: Every field with DuckDB's type for it: of Parquet nothing is inferred.
     """
-    {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}[path.suffix](path, rows, columns)
+    write = {".csv": _write_csv, ".parquet": _write_parquet}.get(path.suffix)
+    if write is None:
+        write_lines(path, ({name: row[name] for name in columns} for row in rows))
+    else:
+        write(path, rows, columns)
 
 
-def _write_jsonl(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
-        for row in rows:
-            line = json.dumps({name: row[name] for name in columns}, ensure_ascii=False)
-            out.write(line.encode("utf-8", "replace").decode() + "\n")
+def write_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON value a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
+        out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def _write_csv(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    """RFC 4180; cells that a spreadsheet would run are guarded by an apostrophe; lists and objects are JSON."""
+    """Write RFC 4180; cells that a spreadsheet would run get an apostrophe; lists and objects are JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
         writer = csv.writer(out)
-        writer.writerow(columns)
-        for row in rows:
-            writer.writerow([_cell(row[name]) for name in columns])
+        writer.writerow([guarded(name) for name in columns])
+        writer.writerows([_cell(row[name]) for name in columns] for row in rows)
 
 
 def _cell(value: Any) -> Any:
@@ -138,29 +138,21 @@ def _cell(value: Any) -> Any:
 
 
 def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    with draft_of(path) as draft:
-        lines = draft.with_name(f"{draft.name}.jsonl")
-        try:
-            _write_jsonl(lines, rows, columns)
-            write_parquet_of(lines, draft, columns)
-        finally:
-            lines.unlink(missing_ok=True)
-
-
-def write_parquet_of(lines: Path, path: Path, columns: Mapping[str, str]) -> None:
-    """Writes `path` from the JSON objects in `lines`.
-
-    Args:
-        columns: Every field with DuckDB's type for it. To DuckDB names that differ in case alone are one.
-    """
+    """Write Parquet by way of JSON lines, which DuckDB reads without holding all rows."""
     import duckdb  # other formats don't need it
 
     types = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in columns.items())
     # A path is a pattern to DuckDB, and folders named like `id=1` would take the columns' place.
     source = f"read_json(?, format = 'newline_delimited', hive_partitioning = false, columns = {{{types}}})"
-    with duckdb.connect() as database:
-        target = _quoted(str(path))
-        database.execute(f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet)", [glob.escape(str(lines))])  # noqa: S608
+    lines = path.with_name(f".{path.name}.{os.getpid()}.jsonl")
+    try:
+        write_rows(lines, rows, columns)
+        with draft_of(path) as draft, duckdb.connect() as database:
+            target = _quoted(str(draft))
+            query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet)"  # noqa: S608
+            database.execute(query, [glob.escape(str(lines))])
+    finally:
+        lines.unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:

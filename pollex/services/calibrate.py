@@ -17,9 +17,9 @@ from pollex.formats.answers import AnswerTable
 from pollex.formats.columns import Fault
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
-from pollex.formats.predictions import rows_of_predictions, writer_for
+from pollex.formats.predictions import columns_of, rows_of_predictions
 from pollex.formats.read_tables import read_answers, read_judgments
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import Support, support
 from pollex.services.training_record import keep_training, training_of
@@ -206,12 +206,13 @@ def predict_judgments(
         BadInput: The table can't be read.
         WrongUse: `out` has no known format or can't be written, or answers without order are to be aggregated.
     """
-    write = writer_for(out, answers)
+    require_format(out, answers)
     find_files([answers])
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     training = training_of(folder)
-    write(rows_of_predictions(model, table, judges, aggregate))
+    rows = rows_of_predictions(model, table, judges, aggregate)
+    write_rows(out, rows, columns_of(rows))
     return Predicted(
         out=out,
         model=name_for_people(model),

@@ -29,8 +29,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row, write_lines
-from pollex.formats.write import require_apart, require_format, require_writable, write_rows
+from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row
+from pollex.formats.write import require_apart, require_format, require_writable, write_lines, write_rows
 from pollex.gateway.budget import Budget
 from pollex.graphs.judge.run import Decided, Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
 from pollex.graphs.run import Setting

@@ -34,9 +34,10 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
-from pollex.formats.label_requests import LOGGED, Row, writer_for
+from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
 from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
+from pollex.formats.write import require_format
 from pollex.graphs.score.run import Scored, score, scores_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
@@ -99,7 +100,8 @@ def next_conversations(
     rubric_set = RubricSet.load(rubrics)
     rubric_set.require_unedited(str(rubrics))
     refuse_for(rubric_set.judge, embeds=True)
-    write = writer_for(out, rubrics, *sources)
+    if out is not None:
+        require_format(out, rubrics, *sources, formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     logs = logs_from(sources, reading)
     asked = to_score(logs, rubric_set)
@@ -115,7 +117,7 @@ def next_conversations(
         show_usage(opened, staff)
         opened.say(f"Probabilities: {rubric_set.support}")
         if out is not None:
-            write(rows_to_fill_in(rows, logs, reading))
+            write_requests(out, rows_to_fill_in(rows, logs, reading))
             opened.say(f"Wrote {out}")
         if run.as_json:
             about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts}
@@ -236,7 +238,8 @@ def next_texts(
 ) -> int:
     """Lists which text to label next, and whom to ask; the exit code."""
     console = Console(stderr=as_json)
-    write = writer_for(out, answers, judgments)
+    if out is not None:
+        require_format(out, answers, judgments, formats=FORMATS)
     find_files([answers, *([judgments] if judgments else [])])
     model = load(folder)
     if strangers := sorted(set(judges) - set(model.judges_)):
@@ -257,7 +260,7 @@ def next_texts(
     if labels is not None:
         say(console, f"Predictions: {support(labels)}")
     if out is not None:
-        write(rows)
+        write_requests(out, rows)
         say(console, f"Wrote {out}")
     if as_json:
         print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))

@@ -14,7 +14,8 @@ from pollex.conversations.logs import BadRow, Logs, positives
 from pollex.conversations.splits import together
 from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
-from pollex.formats.scores import exporter_for
+from pollex.formats.scores import write_scores
+from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
@@ -141,14 +142,15 @@ def score(
     """
     rubric_set = unedited(rubrics)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
-    write = exporter_for(out, *files_of(rubrics, logs), judges=asked) if out is not None else None
+    if out is not None:
+        require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(_score(opened, read, rubric_set, model, arguments, "score"))
         scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked)
-        if write is not None and out is not None:
-            write(out, opened.over("write", scores, len(read)), rubric_set, asked)
+        if out is not None:
+            write_scores(out, opened.over("write", scores, len(read)), rubric_set, asked)
         return ScoreResult(
             run=scored.run,
             rubrics=rubric_set,

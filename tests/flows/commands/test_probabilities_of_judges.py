@@ -40,15 +40,6 @@ def test_a_judge_whom_nobody_knows_stops_before_any_work(learnt: Learnt, rubrics
     assert "no thumb of 'nobody' was learnt from" in ended.err
 
 
-def test_judges_whose_columns_would_be_one_stop_before_any_work(learnt: Learnt, pollex: Pollex, tmp_path: Path) -> None:
-    with_judges(RubricSet.load(learnt.rubrics), ["Anna", "anna"]).save(tmp_path / "judged.json")
-    command = ("score", learnt.log, "--rubrics", tmp_path / "judged.json", "--judge", "all", "--store", learnt.store)
-    refused = pollex(*command, "--out", tmp_path / "s.parquet")
-    assert (refused.code, "'Anna' and 'anna' differ in case alone" in refused.err) == (2, True)
-    assert pollex(*command, "--out", tmp_path / "s.csv").code == 0
-    assert {"probability_Anna", "probability_anna"} <= rows_of(tmp_path / "s.csv")[0].keys()
-
-
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_every_format_has_a_column_for_each_judge(
     learnt: Learnt, rubrics: Path, pollex: Pollex, tmp_path: Path, ending: str

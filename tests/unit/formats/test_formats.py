@@ -302,15 +302,6 @@ def test_a_broken_parquet_file_is_an_error_that_names_it(tmp_path: Path, content
     assert "SELECT" not in str(refused.value)
 
 
-def test_a_parquet_reader_out_of_memory_or_time_is_an_error_and_not_the_end(tmp_path: Path) -> None:
-    path = parquet(tmp_path, "SELECT range::VARCHAR AS id FROM range(10)")
-    with pytest.raises(BadInput, match="Parquet"):
-        list(parquet_rows("log", path, memory=64 << 20))
-    huge = parquet(tmp_path, "SELECT repeat('x', 30000) AS id FROM range(100000)", "huge.parquet")
-    with pytest.raises(BadInput, match="too much memory or time"):
-        list(parquet_rows("huge", huge, seconds=1))
-
-
 def test_parquet_values_keep_their_types_or_become_text(tmp_path: Path) -> None:
     select = """SELECT DATE '2024-01-01' AS id, [{'role': 'user', 'content': 'x'}] AS messages, 1 AS thumbs, 7 AS row_0,
         1.50::DECIMAL(4, 2) AS price, NULL AS nothing, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS time"""

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from permutation import compared_correlations, compared_losses
 from scipy.stats import pearsonr, permutation_test
 
-from pollex.calibration.permutation import compared_correlations, compared_losses
 from pollex.errors import WrongUse
 
 
