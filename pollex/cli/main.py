@@ -112,7 +112,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     from pollex.gateway.redaction import redacted
     from pollex.text import printable  # neither is needed where nothing fails
 
-    message = printable(redacted(str(error), [os.environ.get("OPENAI_API_KEY", "")]), keep_lines=True)
+    message = printable(redacted(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
@@ -130,4 +130,16 @@ def resume_command() -> str:
         return ""
     from pollex.gateway.redaction import redacted
 
-    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume"), "--resume"]))
+    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume"), "--resume"]), secrets_given())
+
+
+def secrets_given() -> list[str]:
+    """Collect the key and what the addresses on the command line hold."""
+    from pollex.gateway.redaction import secrets_of_address
+
+    addresses = [argument[argument.find("http") :] for argument in sys.argv if "http" in argument]
+    secrets = {
+        os.environ.get("OPENAI_API_KEY", ""),
+        *(secret for url in addresses for secret in secrets_of_address(url)),
+    }
+    return sorted(secrets, key=len, reverse=True)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, request_for
-from pollex.gateway.redaction import redacted
+from pollex.gateway.redaction import names_secret, redacted, secrets_of_address
 
 OPENAI = "https://api.openai.com/v1"
 
 LANGCHAIN = "langchain:"
 """What the place of a chat model that the user made begins with."""
 
-_NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie", re.IGNORECASE)
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -85,12 +83,9 @@ class Endpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """What must not appear in any text, the longest first."""
-        query = urlsplit(self.base_url).query
-        as_written = [(name, value) for name, _, value in (pair.partition("=") for pair in query.split("&"))]
-        named = [*self.headers.items(), *parse_qsl(query), *as_written]
-        proxy_password = urlsplit(self.proxy).password if self.proxy else None
-        kept = {self.api_key, *self._userinfo[1:], proxy_password}
-        kept |= {value for name, value in named if _NAMES_SECRET.search(name)}
+        kept = {self.api_key} | secrets_of_address(self.base_url)
+        kept |= secrets_of_address(self.proxy) if self.proxy else set()
+        kept |= {value for name, value in self.headers.items() if names_secret(name)}
         if not self.api_key and self.authorization:
             kept.add(self.authorization.removeprefix("Basic "))
         return tuple(sorted((secret for secret in kept if secret), key=len, reverse=True))

@@ -5,19 +5,51 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 BLANK = "[redacted]"
 
-_SHORTEST_SECRET = 6
+_SHORTEST_SECRET = 4
+"""Nobody's secret is shorter, and three letters stand in too many words."""
+
+_STANDS_ALONE = 6
+"""Shorter secrets are blanked where no letter or digit touches them, so that no other word is cut."""
+
+_SHORTEST_RANDOM = 16
+"""A value in a query of this length is taken for a secret, whatever its name is."""
+
+_NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt", re.IGNORECASE)
+_JSON_WORDS = {"true", "false", "null", "none"}
+
 _LOOKS_SECRET = re.compile(
     r"\bsk-[\w-]{8,}"  # provider keys
-    r"|(?<=://)[^/\s@:]+(?::[^/\s@]*)?(?=@)"  # user info in a URL
-    r"|(?<=[?&])[^\s=&#]*(?:key|token|secret|sig)[^\s=&#]*=[^\s&#\"']+"  # key in a URL's query
+    r"|(?<=://)[^/\s]+(?=@)"  # user info in a URL
+    r"|(?<=[?&])[^\s=&#]*(?i:key|token|secret|sig|auth|code|pass|pwd|cred|jwt)[^\s=&#]*=[^\s&#\"']+"  # in a URL's query
     r"|(?i:\b(?:bearer|basic)\s+[\w.~+/=-]{6,})"  # Authorization header
 )
 
 _RUN_BEGINS = r"(?<!\\)"
 """A run of backslashes is looked at from its first alone: from each of them, it would take its length squared."""
+
+
+def names_secret(name: str) -> bool:
+    """Decide whether a header or a field of a URL's query is named as secrets are."""
+    return bool(_NAMES_SECRET.search(name))
+
+
+def secrets_of_address(url: str) -> set[str]:
+    """Collect the secrets that a URL holds, each as it is written and as it is read: user info and query."""
+    try:
+        parts = urlsplit(url)
+        userinfo = [parts.username, parts.password] if parts.password else [parts.username]
+    except ValueError:  # no address at all
+        return set()
+    written = {part for part in userinfo[-1:] if part}
+    if parts.password:
+        written.add(parts.netloc.rpartition("@")[0])
+    pairs = [pair.partition("=") for pair in parts.query.split("&")]
+    written |= {value for name, _, value in pairs if value and (names_secret(name) or len(value) >= _SHORTEST_RANDOM)}
+    return written | {read(value) for value in written for read in (unquote, unquote_plus)}
 
 
 def without(secrets: Collection[str], text: str) -> str:
@@ -27,7 +59,7 @@ def without(secrets: Collection[str], text: str) -> str:
     the same secret once the body is read.
     """
     for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:
             plainly, escaped = _spellings(secret)
             text = plainly.sub(BLANK, text)
             if f"u{ord(secret[0]):04x}" in text.lower():  # the slower of the two, and hardly ever needed
@@ -40,7 +72,8 @@ def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What finds `secret` with any characters escaped: where the first is written plainly, and where it is not."""
     begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{_escaped(character)})" for character in secret[1:])
     plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
-    return re.compile(plainly + rest), re.compile(_RUN_BEGINS + _escaped(begin) + rest)
+    before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
+    return re.compile(before + plainly + rest + after), re.compile(_RUN_BEGINS + _escaped(begin) + rest + after)
 
 
 def _plain(character: str) -> str:

@@ -51,7 +51,7 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 | refuse | what: the same list | 400 where the request says it |
 | logprobs | null, no_top, top, minus_infinity | spoils the log-probabilities |
 | window | tokens, silent, style | longer prompts: cut silently, or 400 in the style of openai, vllm, llamacpp, ollama |
-| echo_key | code | an error that repeats the Authorization header |
+| echo_key | code | an error that repeats the Authorization header and the address |
 
 In a `message` rule `{answer}` in the content stands for the honest answer, and `keep` is the share of that to leave.
 """

@@ -281,7 +281,9 @@ def _echo_key(rule: Rule, request: JsonObject, headers: str, latency: float) -> 
         body = completion(request)
         body["choices"][0]["message"]["content"] = f"your key is {key}"
         return whole(200, body)
-    return whole(code, {"error": {"message": f"Incorrect API key provided: {key}. {line}", "code": "invalid_api_key"}})
+    asked = headers.partition("\r\n")[0]
+    message = f"Incorrect API key provided: {key}. {line} for {asked}"
+    return whole(code, {"error": {"message": message, "code": "invalid_api_key"}})
 
 
 _SPOILERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,46 @@ def test_a_key_in_the_query_of_the_address_is_in_no_rubric_set_and_no_word(bench
     assert ended.code == 0, ended.err
     assert "[redacted]" in json.loads((bench.folder / "learnt.json").read_text())["judge"]["options"]["place"]
     assert holders(bench.folder, ended) == []
+
+
+@pytest.mark.parametrize("code", [401, 400])
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [
+        ("http://bob:pa55w@HOST", b"pa55w"),
+        ("http://bob:pa55w@HOST", base64.b64encode(b"bob:pa55w")),
+        ("http://bob:Zebra%2F7@HOST", b"Zebra%2F7"),
+        ("http://bob:Zebra%2F7@HOST", b"Zebra/7"),
+        ("http://bob:Zebra@Gnu7@HOST", b"Gnu7"),
+        ("http://Okapi1234@HOST", b"Okapi1234"),
+        ("http://HOST?code=Okapi", b"Okapi"),
+        ("http://HOST?sv=2025&sig=Tapir%2Bx%3D", b"Tapir%2Bx%3D"),
+        ("http://HOST?sv=2025&sig=Tapir%2Bx%3D", b"Tapir+x="),
+        ("http://HOST?X-Amz-Credential=Okapi12345", b"Okapi12345"),
+        ("http://HOST?x=0123456789abcdefghij", b"0123456789abcdefghij"),
+    ],
+)
+def test_a_secret_of_the_address_is_kept_and_said_nowhere(bench: Bench, url: str, secret: bytes, code: int) -> None:
+    bench.log(4)
+    bench.rubrics(sat=2, dsat=2)
+    url = url.replace("HOST", f"127.0.0.1:{bench.server.port}/v1")
+    bench.server.script([{"do": "echo_key", "code": code, "match": "Problem"}, ATTENTIVE])
+    base = ["score", "log.jsonl", "--rubrics", "rubrics.json", "--out", "scores.jsonl", "--base-url", url]
+    ended = bench.run([*base, "--store", ".pollex", "--json"], OPENAI_API_KEY="")
+    assert bench.server.counts()["received"]
+    said = (ended.out + ended.err).encode()
+    assert secret not in said
+    held = [path for path in bench.folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
+    assert held == []
+
+
+def test_a_key_of_five_characters_is_kept_and_said_nowhere(bench: Bench) -> None:
+    bench.log(4)
+    bench.server.script([{"do": "echo_key", "code": 401, "match": "Problem"}, ATTENTIVE])
+    ended = bench.run(bench.scoring(), OPENAI_API_KEY="Okapi")
+    assert "[redacted]" in ended.err
+    assert "Okapi" not in ended.out + ended.err
+    assert not [path for path in bench.folder.rglob("*") if path.is_file() and b"Okapi" in path.read_bytes()]
 
 
 def test_tracing_in_the_environment_contacts_nobody(bench: Bench) -> None:
