@@ -5,36 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
-
 from pollex.cli.output import cell, table, told
+from pollex.cli.session import Screen
 from pollex.formats.columns import Fault
 from pollex.measures.intervals import FEWEST
 from pollex.services.calibrate import FittedCalibrator, Predicted, TablesRead
 from pollex.services.calibration_report import CalibrationReport
 from pollex.services.training_record import TRAINING
-from pollex.text import count, printable
+from pollex.text import count
 
 
-def show_fitted(console: Console, found: FittedCalibrator, next_command: str) -> None:
+def show_fitted(screen: Screen, found: FittedCalibrator, next_command: str) -> None:
     """Print what was read, what was chosen, and how to find out how good it is."""
-    show_tables(console, found.tables)
+    show_tables(screen, found.tables)
     for line in found.choice:
-        say(console, line)
-    say(console, f"{found.model}: {found.support}")
-    say(console, f"Wrote {found.out}. How good is it: {next_command}")
+        screen.say(line)
+    screen.say(f"{found.model}: {found.support}")
+    screen.say(f"Wrote {found.out}. How good is it: {next_command}")
 
 
-def show_predicted(console: Console, found: Predicted) -> None:
+def show_predicted(screen: Screen, found: Predicted) -> None:
     """Print warnings, and what was written."""
-    show_faults(console, found.faults)
+    show_faults(screen, found.faults)
     if found.unknown_judges:
         names = ", ".join(found.unknown_judges)
-        say(console, f"Note: judges not seen in training get the shared part: {names}", "yellow")
+        screen.say(f"Note: judges not seen in training get the shared part: {names}", "yellow")
     if optimistic := optimism(found.learnt_from):
-        say(console, f"Note: {optimistic}", "yellow")
+        screen.say(f"Note: {optimistic}", "yellow")
     supported = "" if found.support is None else f"; {found.support}"
-    say(console, f"Wrote {found.out}: {count(found.texts, 'text')}, {found.model}{supported}")
+    screen.say(f"Wrote {found.out}: {count(found.texts, 'text')}, {found.model}{supported}")
 
 
 def optimism(learnt_from: int | None) -> str:
@@ -49,9 +48,9 @@ def optimism(learnt_from: int | None) -> str:
     return f"the calibrator was fitted on {learnt_from} of these texts: predictions of those look better than they are"
 
 
-def show_report(console: Console, found: CalibrationReport) -> None:
+def show_report(screen: Screen, found: CalibrationReport) -> None:
     """Print the comparison with simpler models, and where the page is."""
-    show_tables(console, found.tables)
+    show_tables(screen, found.tables)
     data = found.data
     made = table(f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE")
     for model in data.compared:
@@ -63,31 +62,25 @@ def show_report(console: Console, found: CalibrationReport) -> None:
         figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
         shown = [*map(told, figures), told(error) if resampled or error.value is None else f"{error.value:.3f}"]
         made.add_row(*map(cell, [model.title, *shown]))
-    console.print(made)
+    screen.console.print(made)
     if data.texts < FEWEST:
-        say(console, f"No interval: fewer than {FEWEST} texts stand behind the figures.")
-    say(console, f"{data.title}: {data.support}")
-    say(console, f"Wrote {found.out}")
+        screen.say(f"No interval: fewer than {FEWEST} texts stand behind the figures.")
+    screen.say(f"{data.title}: {data.support}")
+    screen.say(f"Wrote {found.out}")
 
 
-def show_tables(console: Console, read: TablesRead) -> None:
+def show_tables(screen: Screen, read: TablesRead) -> None:
     """Print what was read, and what was left out."""
     unnamed = f"; {count(read.unnamed, 'judgment names', 'judgments name')} none" if read.unnamed else ""
-    say(
-        console,
+    screen.say(
         f"{count(read.texts, 'text')} with answers to {count(read.questions, 'question')}; "
         f"{count(read.judgments, 'judgment')}, "
         f"{read.judged_main} of them of the main question {read.main!r}; {count(read.judges, 'judge')}{unnamed}",
     )
-    show_faults(console, read.faults)
+    show_faults(screen, read.faults)
 
 
-def show_faults(console: Console, faults: Iterable[Fault]) -> None:
+def show_faults(screen: Screen, faults: Iterable[Fault]) -> None:
     """Print what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
-        say(console, f"{'Left out' if fault.left_out else 'Note'}: {fault}", "yellow" if fault.left_out else None)
-
-
-def say(console: Console, text: str, style: str | None = None) -> None:
-    """Print a line; control characters of foreign text are made visible."""
-    console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+        screen.say(f"{'Left out' if fault.left_out else 'Note'}: {fault}", "yellow" if fault.left_out else None)

@@ -1,84 +1,99 @@
-"""What a run of `pollex judge` came to, in lines for people and as JSON values."""
+"""Lines of `pollex judge` and `pollex review`."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator
 from math import floor
-from typing import Any
+from pathlib import Path
 
-from pollex.graphs.judge.run import Decided, Judged
+from pollex.cli.output import list_some, show_outcomes, show_used
+from pollex.cli.session import Screen
 from pollex.rubrics.answers import MENDABLE
-from pollex.selection.consensus import Filtered, FittedTau
-from pollex.services.options import JudgeOptions
+from pollex.selection.consensus import Filtered
+from pollex.services.verdicts import JudgeResult
+from pollex.store.place import kept_in
+from pollex.text import count
 
 ENOUGH_LABELS = 50
 
 
-def summary_lines(judged: Judged, decided: Sequence[Decided], calls: int | None, kept: str) -> list[str]:
-    """The rule, and what a reader of the verdicts has to know.
+def show_verdicts(screen: Screen, found: JudgeResult, store: Path) -> None:
+    """Show what a run came to, what was written, and how to ask people."""
+    judged, kept = found.judged, kept_in(store)
+    show_outcomes(screen, judged.counts)
+    for line in summary_lines(found, kept):
+        screen.say(line)
+    list_some(screen, "answer was not used", "answers were not used", found.unused)
+    for name, usage in found.usages:
+        if len(found.usages) > 1:
+            screen.say(f"{name}:")
+        show_used(screen, usage)
+    if found.files.written:
+        names = ", ".join(map(str, found.files.written))
+        screen.say(f"Wrote {names} ({judged.task.by}; run {judged.run})")
+    if judged.waiting:
+        file = shlex.quote(str(found.files.doubtful or "people.jsonl"))
+        option = "--answers" if found.files.doubtful else "--out"
+        waits = count(judged.waiting, "waits", "wait")
+        screen.say(f"{waits} for people: pollex review {judged.run} {option} {file}{kept}")
+
+
+def summary_lines(found: JudgeResult, kept: str) -> Iterator[str]:
+    """Yield the rule, and what a reader of the verdicts has to know.
 
     Args:
-        calls: What a run takes of them; None where that is not known.
-        kept: What commands need behind them to find the store.
+        kept: What a command needs behind it to find the store.
     """
-    rule = f"Rule: {judged.rule.in_words()}; at least {judged.rule.minimum} runs must have answered"
-    return [
-        rule,
-        *_told_of_failures(judged, decided, kept),
-        *_told_of_precision(judged),
-        *_told_of_saving(judged, calls),
-    ]
+    rule = found.judged.rule
+    yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
+    yield from _failures(found, kept)
+    yield from _precision(found)
+    judged = found.judged
+    if spared := judged.planned - judged.asked:
+        calls = "" if found.calls_saved is None else f", {found.calls_saved} calls,"
+        yield f"Asked {judged.asked} of {judged.planned} runs: {spared}{calls} could not have changed a verdict"
 
 
-def failures_of(decided: Sequence[Decided]) -> dict[str, int]:
-    """How many runs have no answer, by outcome, of conversations that could be judged."""
-    return dict(sum((Counter(one.verdict.failures) for one in decided if one.scorable), Counter()))
-
-
-def _told_of_failures(judged: Judged, decided: Sequence[Decided], kept: str) -> list[str]:
-    """With how many runs was decided where some of them failed, and what can be done about it."""
-    failures = failures_of(decided)
+def _failures(found: JudgeResult, kept: str) -> Iterator[str]:
+    """How many runs decided where some of them failed, and what can be done about it."""
+    failures = found.failures
     if not failures:
-        return []
-    verdicts = [one.verdict for one in decided if one.scorable]
+        return
+    verdicts = [one.verdict for one in found.verdicts if one.scorable]
     answered = [verdict.answered for verdict in verdicts]
     asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
-    found = [
+    yield (
         f"Note: {sum(failures.values())} of {asked} runs without an answer, so without a vote ({kinds}): "
-        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {judged.run}{kept}"
-    ]
+        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
+    )
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & MENDABLE - {"unparsable"}):
-        found.append(f"Note: the same command with LOGS and --resume asks again what came to {', '.join(again)}")
+        yield f"Note: the same command with LOGS and --resume asks again what came to {', '.join(again)}"
     if "refused" in failures:
-        found.append("Note: what the model refused is asked again with --resume and --retry-refused")
-    return found
+        yield "Note: what the model refused is asked again with --resume and --retry-refused"
 
 
-def _told_of_precision(judged: Judged) -> list[str]:
-    fitted = judged.fitted
+def _precision(found: JudgeResult) -> Iterator[str]:
+    fitted = found.judged.fitted
     if fitted is None:
-        return []
+        return
     if fitted.tau is None:
-        best = (
-            ""
-            if fitted.best is None
-            else f" The most that one reaches is {floor(1000 * fitted.best) / 1000:.3f}: ask for no more."
-        )
-        return [f"No τ reaches a precision of {judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"]
-    lines = [
+        reached = None if fitted.best is None else floor(1000 * fitted.best) / 1000
+        best = "" if reached is None else f" The most that one reaches is {reached:.3f}: ask for no more."
+        yield f"No τ reaches a precision of {found.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
+        return
+    yield (
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
-        f"{_share(fitted.precision, fitted.interval)}",
-        _told_of_unseen(judged.unseen),
-    ]
+        f"{_share(fitted.precision, fitted.interval)}"
+    )
+    yield _unseen(found.judged.unseen)
     if fitted.n < ENOUGH_LABELS:
-        lines.append(f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is to be relied on.")
-    return lines
+        yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is to be relied on."
 
 
-def _told_of_unseen(unseen: Filtered | None) -> str:
-    """What a τ that is fitted so does to thumbs that it was not fitted to."""
+def _unseen(unseen: Filtered | None) -> str:
+    """What a τ fitted in the same way does to thumbs that it was not fitted to."""
     if unseen is None:
         return "There are too few thumbs to tell how it does on others."
     side, n = unseen.passed, unseen.passed.n + unseen.left.n
@@ -91,63 +106,5 @@ def _told_of_unseen(unseen: Filtered | None) -> str:
     )
 
 
-def _share(value: float | None, ends: tuple[float, float] | None) -> str:
-    return "undefined" if value is None or ends is None else f"{value:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"
-
-
-def _told_of_saving(judged: Judged, calls: int | None) -> list[str]:
-    saved = judged.planned - judged.asked
-    if not saved:
-        return []
-    of_calls = "" if calls is None else f", {saved * calls} calls,"
-    return [f"Asked {judged.asked} of {judged.planned} runs: {saved}{of_calls} could not have changed a verdict"]
-
-
-def summary_json(
-    judged: Judged, decided: Sequence[Decided], options: JudgeOptions, calls: int | None = None
-) -> dict[str, Any]:
-    """What a run came to, for scripts."""
-    saved = judged.planned - judged.asked
-    return {
-        "run": judged.run,
-        "out": str(options.out),
-        "judge": judged.task.by,
-        "n": sum(judged.counts.values()),
-        "outcomes": judged.counts,
-        "waiting": judged.waiting,
-        "rule": judged.rule.in_words(),
-        "tau": judged.rule.tau,
-        "runs": {"asked": judged.asked, "planned": judged.planned, "failed": failures_of(decided)},
-        "calls_saved": None if calls is None else saved * calls,
-        "fitted": fitted_json(judged.fitted),
-        "unseen": unseen_json(judged.unseen),
-    }
-
-
-def fitted_json(fitted: FittedTau | None) -> dict[str, Any] | None:
-    """How τ does on the thumbs that it was fitted to."""
-    if fitted is None:
-        return None
-    return {
-        "n": fitted.n,
-        "passed": fitted.passed,
-        "right": fitted.right,
-        "precision": fitted.precision,
-        "interval": fitted.interval,
-        "best": fitted.best,
-    }
-
-
-def unseen_json(unseen: Filtered | None) -> dict[str, Any] | None:
-    """How a τ that is fitted so does on thumbs that it was not fitted to."""
-    if unseen is None:
-        return None
-    return {
-        "n": unseen.passed.n + unseen.left.n,
-        "passed": unseen.passed.n,
-        "right": unseen.passed.right,
-        "precision": unseen.passed.precision,
-        "interval": unseen.passed.precision_interval,
-        "coverage": unseen.coverage,
-        "coverage_interval": unseen.coverage_interval,
-    }
+def _share(value: float | None, interval: tuple[float, float] | None) -> str:
+    return "undefined" if value is None or interval is None else f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"

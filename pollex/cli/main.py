@@ -15,13 +15,13 @@ from pkgutil import iter_modules
 
 import click
 
-from pollex.errors import Interrupted, LimitReached, PollexError
+from pollex.errors import Interrupted, LimitReached, Options, PollexError
 from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "label")
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "label")
 
 
 class Verbs(click.Group):
@@ -112,6 +112,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     from pollex.gateway.redaction import redacted
     from pollex.text import printable  # neither is needed where nothing fails
 
+    error.spell = as_typed
     message = printable(redacted(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
@@ -119,6 +120,12 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
     sys.exit(error.exit_code)
+
+
+def as_typed(options: Options) -> str:
+    """Spell options as one types them: `--label-field stars --positive '>=4'`."""
+    spelled = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
+    return " ".join(name if value is None else f"{name} {shlex.quote(str(value))}" for name, value in spelled)
 
 
 def resume_command() -> str:

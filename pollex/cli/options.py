@@ -11,7 +11,7 @@ import click
 
 from pollex.cli.session import announce_stop
 from pollex.errors import WrongUse
-from pollex.services.options import PROFILE, ReferenceOptions, RunOptions
+from pollex.services.options import RunOptions
 from pollex.store.place import STORE, VARIABLE
 
 if TYPE_CHECKING:
@@ -174,33 +174,27 @@ MODEL = [
     EMBEDDING,
 ]
 
-JUDGE = [
-    _model_option("An LLM that judges; without it the embedded rater does."),
+RATER = [_model_option("LLM that is asked; without it the built-in rater answers."), URL, CLOSING, *CALLS, EMBEDDING]
+"""Those that count where one question is asked about conversations."""
+
+GRADER = [
+    _model_option("LLM that grades."),
     URL,
     click.option(
-        "--samples",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="With --reference: calls a grade, where there are no logprobs.",
+        "--samples", default=1, show_default=True, type=click.IntRange(min=1), help="Calls a grade without logprobs."
     ),
-    click.option(
-        "--require",
-        type=click.Choice(["logprobs"]),
-        help="With --reference: fail rather than fall back on samples.",
-    ),
+    click.option("--require", type=click.Choice(["logprobs"]), help="Fail rather than fall back on samples."),
     click.option(
         "--value",
         type=click.Choice(["auto", "expected", "mode"]),
         default="auto",
         show_default=True,
-        help="With --reference: the grade is the one written, or the mean of its distribution (expected).",
+        help="The grade is the one written, or the mean of its distribution (expected).",
     ),
     CLOSING,
     *CALLS,
-    EMBEDDING,
 ]
-"""Those that count where a question is asked, or answers are graded."""
+"""Those that count where answers are graded."""
 
 ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
@@ -211,9 +205,14 @@ def with_model(command: F) -> F:
     return family(command, MODEL, "model", _model_options)
 
 
-def with_judge(command: F) -> F:
-    """Adds the options of an LLM that judges; they arrive as `model: ModelOptions`."""
-    return family(command, JUDGE, "model", _model_options)
+def with_rater(command: F) -> F:
+    """Adds the options of a model that is asked one question; they arrive as `model: ModelOptions`."""
+    return family(command, RATER, "model", _model_options)
+
+
+def with_grader(command: F) -> F:
+    """Adds the options of a model that grades; they arrive as `model: ModelOptions`."""
+    return family(command, GRADER, "model", _model_options)
 
 
 def with_endpoint(command: F) -> F:
@@ -280,36 +279,6 @@ logs_argument = click.argument("logs", nargs=-1, required=True, metavar="LOGS…
 rubrics_option = click.option(
     "--rubrics", type=click.Path(path_type=Path), required=True, help="A rubric set that `pollex learn` wrote."
 )
-
-
-REFERENCING: list[Callable[[Any], Any]] = [
-    click.option("--reference", is_flag=True, help="Grade answers against the references in LOGS; see above."),
-    click.option(
-        "--profile",
-        default=PROFILE,
-        show_default=True,
-        metavar="NAME|FILE",
-        help="With --reference: scale, rules and dimensions; chinese, english, or a TOML file.",
-    ),
-    click.option("--plain", is_flag=True, help="With --reference: grade without references too, to compare."),
-    click.option("--human", multiple=True, metavar="FILE", help="With --reference: people's grades, by id."),
-    click.option("--human-field", metavar="FIELD", help="With --reference: field of people's grades."),
-    click.option(
-        "--category-field",
-        metavar="FIELD",
-        help="With --reference: field of the task's category, or type; else `category`.",
-    ),
-    click.option("--page", type=click.Path(path_type=Path), help="With --reference: the page; else beside --out."),
-]
-
-
-def with_referencing(command: F) -> F:
-    """Adds the options of grading against references."""
-    return family(command, REFERENCING, "referencing", _reference_options)
-
-
-def _reference_options(*, reference: bool, **given: Any) -> ReferenceOptions | None:
-    return ReferenceOptions(**given) if reference else None
 
 
 ASKED = ("elicitation", "samples", "without", "canary", "straight_lining", "closing", "value")

@@ -87,7 +87,13 @@ class FittedCalibrator:
     def faults(self) -> tuple[Fault, ...]:
         return self.tables.faults
 
+    @property
+    def complete(self) -> bool:
+        """Whether every row was used."""
+        return not any(fault.left_out for fault in self.faults)
+
     def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
         read = self.tables
         return {
             "out": str(self.out),
@@ -127,7 +133,13 @@ class Predicted:
         """Whether there were labels enough to call it calibrated; None if unknown."""
         return None if self.labels is None else support(self.labels)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every row was used."""
+        return not any(fault.left_out for fault in self.faults)
+
     def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
         return {
             "out": str(self.out),
             "texts": self.texts,
@@ -193,6 +205,7 @@ def predict_judgments(
     out: Path,
     judges: Sequence[str] = (),
     aggregate: Aggregate | None = None,
+    progress: Progress | None = None,
 ) -> Predicted:
     """Predict what people would say of texts, and write one row per text.
 
@@ -211,8 +224,11 @@ def predict_judgments(
     model = load(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
     training = training_of(folder)
+    progress = progress or NullProgress()
+    progress.start("predict", 1)
     rows = rows_of_predictions(model, table, judges, aggregate)
     write_rows(out, rows, columns_of(rows))
+    progress.advance("predict")
     return Predicted(
         out=out,
         model=name_for_people(model),

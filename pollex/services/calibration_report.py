@@ -33,7 +33,13 @@ class CalibrationReport:
     def faults(self) -> tuple[Fault, ...]:
         return self.data.faults
 
+    @property
+    def complete(self) -> bool:
+        """Whether every row was used."""
+        return not any(fault.left_out for fault in self.faults)
+
     def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
         data = self.data
         others = {
             m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in data.compared[1:]

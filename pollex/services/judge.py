@@ -1,246 +1,315 @@
-"""What `pollex judge` does around its graph: read, ask the runs, ask people, write, tell."""
+"""Ask one question about each conversation, in several independent runs."""
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
+import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
-from pollex.cli.interview import people_now
-from pollex.cli.judge_output import summary_json, summary_lines
-from pollex.cli.old_session import Session, session
-from pollex.cli.output import (
-    list_some,
-    logs_from,
-    print_plan,
-    show_logs,
-    show_outcomes,
-    show_usage,
-    usage_json,
-)
-from pollex.cli.session import print_json
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.parsing import as_read
+from pollex.agents.llm.rater import LlmRater, calls_of
+from pollex.agents.votes import RUNS, Rule
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.errors import BadLabels, WrongUse
+from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row
-from pollex.formats.write import require_apart, require_format, require_writable, write_lines, write_rows
+from pollex.formats.write import require_apart, require_format, require_writable
 from pollex.gateway.budget import Budget
-from pollex.graphs.judge.run import Decided, Judged, People, Task, answered_by_people, judge, run_named, verdicts_of
-from pollex.graphs.run import Setting
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed, Outcome
+from pollex.graphs.context import Progress
+from pollex.graphs.judge.run import Judged, Task, asked
+from pollex.graphs.judge.run import judge as run_graph
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.services.options import JudgeOptions, ModelOptions, RunOptions
-from pollex.services.plan import plan_judge
+from pollex.services.logs import Sources, logs_from
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planner, call_plan
+from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, workers
-from pollex.store.place import kept_in
-from pollex.store.resume import conversations_of
+from pollex.services.score import files_of, names_of
+from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
+from pollex.services.workspace import Workspace, workspace
 from pollex.store.spans import Tracer
-from pollex.text import count
 
-DONE, PARTLY = 0, 3
-UNDERSTOOD = "the embedded rater doesn't understand a question: it answers whether a conversation went well"
+Variant = Literal["v0", "v1", "v2", "v3", "v4"]
+
+NOT_UNDERSTOOD = "the built-in rater doesn't understand a question: it answers whether a conversation went well"
 
 
-def judge_command(
-    sources: Sequence[str], reading: ReadOptions, run: RunOptions, model: ModelOptions, options: JudgeOptions
-) -> int:
-    """Reads logs, asks the ensemble and people, writes what they came to, tells; the exit code."""
-    read = (options.answers, options.domain, options.instructions, *sources)
-    for path in (options.accepted, options.for_humans):
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """What is asked, of whom, and by which rule an answer becomes a rating.
+
+    Attributes:
+        options: Answers to choose from; the first is a thumb up.
+        runs: Independent runs per conversation.
+        minimum: Runs that must have answered; None for more than half.
+        panel: Models at the endpoint that take turns with the first.
+        variant: Prompt: bare, with instructions, grounded, expected end state first, actual end state first too.
+        domain: Domain profile; None for the neutral one.
+        instructions: File of what human raters are told.
+        tau: Highest diversity entropy that passes; None for at most one run that disagrees.
+        tau_precision: Precision on the thumbs that τ is fitted to, in place of `tau`.
+        stop_early: Ask no more runs once the verdict can no longer change.
+        seed: Each run is sent another one.
+    """
+
+    question: str
+    options: Sequence[str] = ("yes", "no")
+    runs: int = RUNS
+    minimum: int | None = None
+    panel: Sequence[str] = ()
+    variant: Variant = "v4"
+    domain: Path | DomainProfile | None = None
+    instructions: Path | None = None
+    tau: float | None = None
+    tau_precision: float | None = None
+    stop_early: bool = False
+    seed: int = 0
+
+    def members(self, model: ModelOptions) -> list[str]:
+        """Return the models that are asked, each once; none for the built-in rater."""
+        return list(dict.fromkeys(name for name in (model.model, *self.panel) if name))
+
+    def profile(self) -> DomainProfile:
+        """Return the domain profile."""
+        return self.domain if isinstance(self.domain, DomainProfile) else profile_at(self.domain)
+
+    def task(self, members: Sequence[str]) -> Task:
+        """Return the question and the rule.
+
+        Raises:
+            WrongUse: There is no question, nothing to choose from, or no rule that can be carried out.
+        """
+        if not self.question.strip():
+            raise WrongUse("no question", remedy="give one", option={"question": "Was the task completed?"})
+        # As answers are read: of two options that look alike there, the second would never be chosen.
+        if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
+            what = f"{', '.join(self.options)!r} are no answers to choose from"
+            raise WrongUse(what, remedy="give at least two different ones", option={"options": "yes,no"})
+        if not members and len(self.options) != 2:
+            remedy = "give two options, the first for a conversation that went well, or name an LLM"
+            raise WrongUse("the built-in rater chooses between two options only", remedy=remedy, option="model")
+        if self.tau_precision is not None and (self.stop_early or self.tau is not None):
+            what = "τ is fitted to a precision on the answers of all runs"
+            raise WrongUse(what, remedy="leave out the value of τ and early stopping, or the precision")
+        rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
+        if self.tau_precision is not None:
+            rule = replace(rule, tau=None)
+        by = f"{', '.join(members)}, prompt {self.variant}" if members else "embedded"
+        return Task(asked(self.question, self.options), rule, self.tau_precision, by)
+
+    def instructions_text(self) -> str:
+        """Return what human raters are told; empty where no file says it."""
+        if self.instructions is None:
+            return ""
+        try:
+            return self.instructions.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            what = f"the instructions can't be read: {error}"
+            raise BadInput(what, where=str(self.instructions), remedy=UNREADABLE) from error
+
+
+def judge(
+    logs: Sources | Logs,
+    options: JudgeOptions,
+    *,
+    out: Path | None = None,
+    accepted: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> JudgeResult:
+    """Ask a question about each conversation in several runs, and rate it where they agree.
+
+    Args:
+        out: Where a row a conversation is written; None for the result alone.
+        accepted: Where conversations with a rating are written, ready for fine-tuning.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        BadLabels: τ is to be fitted to thumbs, and there are none.
+        WrongUse: What is asked for can't be carried out.
+    """
+    require_places(out, accepted, read=files_of(logs, options.domain, options.instructions))
+    members, profile = options.members(model), options.profile()
+    task, read = _task_and_logs(logs, options, members, reading, progress)
+    with workspace(run, progress) as opened:
+        about = {"question": options.question, "options": list(options.options)}
+        arguments = {"logs": names_of(logs)} | about
+        judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))
+        usages = [(each.record.name, Usage.of(each)) for each in staff]
+        return write_verdicts(
+            opened.store,
+            judged,
+            read.conversations,
+            VerdictFiles(verdicts=out, accepted=accepted),
+            calls=calls_of(options.variant) if members else None,
+            bad_rows=read.bad_rows,
+            usages=tuple((name, usage) for name, usage in usages if usage is not None),
+        )
+
+
+def plan_judge(
+    logs: Sources | Logs,
+    options: JudgeOptions,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what the runs would ask of each model."""
+    members, profile = options.members(model), options.profile()
+    task, read = _task_and_logs(logs, options, members, reading, progress)
+    if not members:
+        return NO_CALLS
+    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
+    if options.stop_early:  # which runs are spared depends on what the others answer
+        for plan in plans:
+            plan.planner.certainty = AT_MOST
+    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
+    raters = [LlmRater(asker, options.variant, options.instructions_text()) for asker in askers]
+    ensemble = Ensemble(*raters, rule=task.rule)
+
+    async def rehearse() -> None:
+        for one in read:
+            await ensemble.votes(one, [task.question])
+
+    asyncio.run(rehearse())
+    first, *others = (plan.planner.table for plan in plans)
+    return call_plan(
+        replace(model, model=members[0]), first, probed=False, panel=list(zip(members[1:], others, strict=True))
+    )
+
+
+def require_places(out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]) -> None:
+    """Refuse files that can't be written, before any work.
+
+    Args:
+        out: A file of rows, whose ending says the format.
+        lines: Files of JSON lines.
+        read: Files that are read, and must not be written over.
+
+    Raises:
+        WrongUse: Says which file, and why.
+    """
+    if out is not None:
+        require_format(out, *read)
+    for path in lines:
         if path is not None:
             require_writable(path, *read)
-    require_format(options.out, *read)
-    require_apart(options.out, options.accepted, options.for_humans)
-    if not sources:
-        return _go_on(run, options)
-    if options.named not in (None, "last"):
-        raise WrongUse(f"both LOGS and the run {options.named}", remedy="leave one out")
-    if options.panel and model.model is None:
-        raise WrongUse("a panel without --model", remedy="name its first member with --model")
-    if twice := [name for name, n in Counter([model.model, *options.panel]).items() if n > 1]:
-        remedy = "name every model once, and for more runs of it give --ensemble"
-        raise WrongUse(f"{', '.join(map(str, twice))} in the panel more than once", remedy=remedy)
-    if options.ask and "-" in sources:
-        raise WrongUse("--ask needs the standard input that LOGS come from", remedy="give LOGS as a file")
-    task, profile = options.task(model.model), profile_at(options.domain)
-    if model.model is None and len(task.question.options) != 2:
-        remedy = "give two options, the first for a conversation that went well, or an LLM: --model"
-        raise WrongUse("the embedded rater chooses between two options alone", remedy=remedy)
-    logs = logs_from(sources, reading)
-    if task.precision is not None and not logs.learnable:  # all runs would be paid for, and nothing would pass
-        remedy = "name their field: --label-field, or give τ by value: --tau"
-        raise BadLabels("no conversation has a thumb that τ could be fitted to", remedy=remedy)
-    if run.dry_run:
-        return print_plan(plan_judge(logs.conversations, task, profile, run, model, options), run)
-    people_file = None if options.answers is None else AnswersFile(options.answers)
-    with session(run) as opened:
-        show_logs(opened, logs)
-        shelf = {c.id: c for c in logs}
-        people = people_now(people_file, options.ask, opened, shelf.__getitem__)
-        arguments = {"logs": list(sources), "question": options.question, "options": options.texts}
-        judged, staff = opened.run(_judge(opened, logs, task, profile, model, options, arguments, people))
-        calls = _calls_of(model, options)
-        decided = _finish(opened, judged, logs.conversations, options, people_file, staff, calls)
-        if run.as_json:
-            bad_rows = [{"where": f"{row.source}:{row.line}", "reason": row.reason} for row in logs.bad_rows]
-            panel = {each.record.name: usage_json(each) for each in staff[1:]}
-            told = summary_json(judged, decided, options, calls) | {"bad_rows": bad_rows} | usage_json(staff[0])
-            print_json(told | ({"panel": panel} if panel else {}))
-    return PARTLY if logs.bad_rows else exit_code(judged)
+    require_apart(out, *lines)
 
 
-def _go_on(run: RunOptions, options: JudgeOptions) -> int:
-    """Takes up a run of the store for people's answers; no judge is needed."""
-    if options.named is None:
-        raise WrongUse("no LOGS", remedy="name files of conversations, or a run to go on with: --resume RUN")
-    if run.dry_run:
-        raise WrongUse("nothing to plan: a run is only taken up for people's answers", remedy="leave out --dry-run")
-    people_file = None if options.answers is None else AnswersFile(options.answers)
-    with session(run) as opened:
-        store, named = opened.store, options.named
-
-        def find(id_: str) -> Conversation:
-            return next(conversations_of(store, run_named(store, named).id, ids=[id_]))
-
-        people = people_now(people_file, options.ask, opened, find)
-        setting = Setting(store=store, progress=opened.bars, arguments={})
-        judged = opened.run(answered_by_people(store, named, setting, people))
-        decided = _finish(opened, judged, list(conversations_of(store, judged.run)), options, people_file)
-        if run.as_json:
-            print_json(summary_json(judged, decided, options))
-    return exit_code(judged)
+def _task_and_logs(
+    logs: Sources | Logs, options: JudgeOptions, members: Sequence[str], reading: ReadOptions, progress: Progress
+) -> tuple[Task, Logs]:
+    task = options.task(members)
+    read = logs_from(logs, reading, progress)
+    if task.precision is not None and not read.learnable:  # all runs would be paid for, and nothing would pass
+        what = "no conversation has a thumb that τ could be fitted to"
+        raise BadLabels(what, remedy="name their field", option="label_field")
+    return task, read
 
 
 async def _judge(
-    opened: Session,
+    opened: Workspace,
     logs: Logs,
     task: Task,
     profile: DomainProfile,
     model: ModelOptions,
     options: JudgeOptions,
     arguments: dict[str, Any],
-    people: People | None,
 ) -> tuple[Judged, list[Workers]]:
     async with AsyncExitStack() as stack:
-        ensemble, staff = await _ensemble(stack, opened, logs, task, profile, model, options)
+        if options.members(model):
+            ensemble, staff = await _models(stack, opened, task, profile, model, options)
+        else:
+            ensemble, staff = await _built_in(opened, logs.conversations, task, profile, model, options)
         for each in staff:
-            opened.meet(each)
-        setting = opened.setting(arguments, staff[0])
+            opened.announce(each)
         setting = replace(
-            setting,
+            opened.setting(arguments, staff[0]),
             secrets=tuple(secret for each in staff for secret in each.secrets),
             traced=partial(_traced, staff),
         )
-        judged = await judge(
-            logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting, people=people
-        )
+        judged = await run_graph(logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting)
         return judged, staff
 
 
 def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
-    """Tells all of them of the run's tracer."""
+    """Give the run's tracer to all models."""
     for each in staff:
         each.traced(tracer)
 
 
-async def _ensemble(
+async def _models(
     stack: AsyncExitStack,
-    opened: Session,
-    logs: Logs,
+    opened: Workspace,
     task: Task,
     profile: DomainProfile,
     model: ModelOptions,
     options: JudgeOptions,
 ) -> tuple[Ensemble, list[Workers]]:
-    """Who is asked."""
-    if model.model is None:
-        embedder = embedder_for(opened.store.folder, model.embedding_model)
-        embedder.watch(opened.bars)
-        rater = EmbeddedRater(embedder)
-        await rater.study(logs.conversations, [])
-        opened.say(f"Note: {UNDERSTOOD}, {_learnt_from(rater, task)}", style="yellow")
-        staff = [embedded_workers(profile, embedder, options.seed)]
-        return Ensemble(rater, rule=task.rule, stop_early=options.stop_early), staff
-    from pollex.agents.llm.judge import LlmJudge
-    from pollex.agents.llm.rater import LlmRater
-
     budget = Budget(model.limits)  # of the whole command, whoever is asked
-    members = [replace(model, model=name) for name in (model.model, *options.panel)]
     staff = [
-        await stack.enter_async_context(workers(member, profile, opened.store, options.seed, budget))
-        for member in members
+        await stack.enter_async_context(
+            workers(replace(model, model=name), profile, opened.store, options.seed, budget)
+        )
+        for name in options.members(model)
     ]
-    raters = []
-    for each in staff:
-        assert isinstance(each.roles.judge, LlmJudge)
-        raters.append(LlmRater(each.roles.judge.asker, options.variant, options.told()))
+    judges = [each.roles.judge for each in staff]
+    told = options.instructions_text()
+    raters = [LlmRater(judge.asker, options.variant, told) for judge in judges if isinstance(judge, LlmJudge)]
     return Ensemble(*raters, rule=task.rule, stop_early=options.stop_early), staff
 
 
-def _learnt_from(rater: EmbeddedRater, task: Task) -> str:
+async def _built_in(
+    opened: Workspace,
+    conversations: Sequence[Conversation],
+    task: Task,
+    profile: DomainProfile,
+    model: ModelOptions,
+    options: JudgeOptions,
+) -> tuple[Ensemble, list[Workers]]:
+    embedder = embedder_for(opened.store.folder, model.embedding_model)
+    embedder.watch(opened.progress)
+    rater = EmbeddedRater(embedder)
+    await rater.study(conversations, [])
+    opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
+    ensemble = Ensemble(rater, rule=task.rule, stop_early=options.stop_early)
+    return ensemble, [embedded_workers(profile, embedder, options.seed)]
+
+
+def _learned_from(rater: EmbeddedRater, task: Task) -> str:
     first, second = (option.text for option in task.question.options)
     if rater.labelled:
         return f"“{first}” as what goes with thumbs up in {rater.labelled} conversations, “{second}” with thumbs down"
     return f"“{first}” or “{second}” by what signals mean in general: the log has too few thumbs to learn from"
 
 
-def _finish(
-    opened: Session,
-    judged: Judged,
-    conversations: Sequence[Conversation],
-    options: JudgeOptions,
-    people_file: AnswersFile | None,
-    staff: Sequence[Workers] = (),
-    calls: int | None = None,
-) -> list[Decided]:
-    """Writes the files and tells what they hold.
+@dataclass
+class Rehearsal:
+    """A model client that counts calls, and describes end states at the usual length, to count what follows."""
 
-    Args:
-        calls: What a run takes of them; None where that is not known.
-    """
-    decided = list(verdicts_of(opened.store, judged, conversations))
-    pairs = list(zip(conversations, decided, strict=True))
-    write_rows(options.out, (verdict_row(one, judged.task) for one in decided), COLUMNS)
-    show_outcomes(opened, judged.counts)
-    for line in summary_lines(judged, decided, calls, kept_in(opened.options.store)):
-        opened.say(line)
-    if people_file:
-        list_some(opened, "answer was not used", "answers were not used", people_file.unused(decided))
-    for each in staff:
-        if len(staff) > 1:
-            opened.say(f"{each.record.name}:")
-        show_usage(opened, each)
-    written = [str(options.out)]
-    if options.accepted:
-        write_lines(options.accepted, accepted_rows(pairs, judged))
-        written.append(str(options.accepted))
-    if options.for_humans:
-        write_lines(options.for_humans, human_rows(pairs, judged))
-        written.append(str(options.for_humans))
-    opened.say(f"Wrote {', '.join(written)} ({judged.task.by}; run {judged.run})")
-    if judged.waiting:
-        waits = count(judged.waiting, "waits", "wait")
-        file = shlex.quote(str(options.for_humans)) if options.for_humans else "FILE"
-        going_on = f"pollex judge --resume {judged.run} --answers {file}{kept_in(opened.options.store)}"
-        opened.say(f"{waits} for people: {going_on}")
-    return decided
+    planner: Planner
 
-
-def _calls_of(model: ModelOptions, options: JudgeOptions) -> int | None:
-    """Calls that a run takes; None where no model is called."""
-    if model.model is None:
-        return None
-    from pollex.agents.llm.rater import calls_of
-
-    return calls_of(options.variant)
-
-
-def exit_code(judged: Judged) -> int:
-    """3 where a conversation has no verdict because it could not be asked about; runs that disagree are a result."""
-    return PARTLY if judged.counts.keys() & {"not_scorable", "too_few_runs"} else DONE
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asking.Door`."""
+        if call.stage == "describe":
+            await self.planner.ask(call)
+            return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))
+        if "end_state" not in call.messages[1]["content"]:
+            return await self.planner.ask(call)
+        with self.planner.estimating():
+            return await self.planner.ask(call)

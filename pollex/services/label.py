@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
@@ -16,7 +15,7 @@ from pollex.calibration.active_learning import Picked, doubt_of, most_telling, v
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
-from pollex.cli.calibration_output import say, show_faults
+from pollex.cli.calibration_output import show_faults
 from pollex.cli.old_session import Session, session
 from pollex.cli.options import refuse_for
 from pollex.cli.output import (
@@ -28,7 +27,7 @@ from pollex.cli.output import (
     show_usage,
     usage_json,
 )
-from pollex.cli.session import print_json
+from pollex.cli.session import Screen, print_json
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
@@ -237,7 +236,7 @@ def next_texts(
     as_json: bool,
 ) -> int:
     """Lists which text to label next, and whom to ask; the exit code."""
-    console = Console(stderr=as_json)
+    screen = Screen(as_json=as_json)
     if out is not None:
         require_format(out, answers, judgments, formats=FORMATS)
     find_files([answers, *([judgments] if judgments else [])])
@@ -251,17 +250,17 @@ def next_texts(
     if judgments is not None:
         judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
         given, faults = judged.judgments, (*faults, *judged.faults)
-    show_faults(console, faults)
+    show_faults(screen, faults)
     names = tuple(judges) or model.judges_
     rows = text_rows(model, answered.texts, answered.X, given, names, count)
-    show_rows(console, rows, ("text_id", "judge", "expected", "entropy"))
+    show_rows(screen.console, rows, ("text_id", "judge", "expected", "entropy"))
     labels = training_of(folder).labels
-    say(console, f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
+    screen.say(f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
     if labels is not None:
-        say(console, f"Predictions: {support(labels)}")
+        screen.say(f"Predictions: {support(labels)}")
     if out is not None:
         write_requests(out, rows)
-        say(console, f"Wrote {out}")
+        screen.say(f"Wrote {out}")
     if as_json:
         print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))
     return 3 if any(fault.left_out for fault in faults) else 0

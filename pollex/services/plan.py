@@ -7,19 +7,16 @@ call. What depends on answers (rubrics, duplicates, the size of the pool) is est
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.asker import MOST_IN_A_CALL, Asker
 from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.rater import LlmRater
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
 from pollex.conversations.conversation import Conversation, Label
@@ -30,17 +27,16 @@ from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import ask_sides
-from pollex.graphs.judge.run import Task
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import JudgeOptions, ModelOptions, RunOptions
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
 from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
 from pollex.store.glance import glance
@@ -335,48 +331,3 @@ def _reason(number: int, kind: Polarity) -> Reason:
 def _rubric(number: int, kind: Polarity) -> Rubric:
     """A rubric of the usual length."""
     return Rubric(id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind)
-
-
-@dataclass
-class Rehearsal:
-    """A door that notes calls, and describes end states at the usual length, so that the calls behind them are made."""
-
-    planner: Planner
-
-    async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.Door`."""
-        if call.stage == "describe":
-            await self.planner.ask(call)
-            return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))
-        if "end_state" not in call.messages[1]["content"]:
-            return await self.planner.ask(call)
-        with self.planner.estimating():
-            return await self.planner.ask(call)
-
-
-def plan_judge(
-    conversations: Sequence[Conversation],
-    task: Task,
-    profile: DomainProfile,
-    run: RunOptions,
-    model: ModelOptions,
-    options: JudgeOptions,
-) -> CallPlan:
-    """Plan what the runs would ask of each member."""
-    if model.model is None:
-        return NO_CALLS
-    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in (model.model, *options.panel)]
-    if options.stop_early:  # which runs are spared depends on what the others answer
-        for plan in plans:
-            plan.planner.certainty = AT_MOST
-    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
-    raters = [LlmRater(asker, options.variant, options.told()) for asker in askers]
-    ensemble = Ensemble(*raters, rule=task.rule)
-
-    async def rehearse() -> None:
-        for one in conversations:
-            await ensemble.votes(one, [task.question])
-
-    asyncio.run(rehearse())
-    first, *others = (plan.planner.table for plan in plans)
-    return call_plan(model, first, probed=False, panel=list(zip(options.panel, others, strict=True)))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pollex.cli import session as cli
+from pollex.cli.help import Verb
 from pollex.cli.options import out_option, with_endpoint, with_questions, with_run
-from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
-    from pollex.services.options import ModelOptions
+    from pollex.services.options import ModelOptions, RunOptions
 
 
-@click.command("answer")
+@click.command("answer", cls=Verb)
 @click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS…")
 @out_option("answers.jsonl", "Ends in .jsonl, .csv or .parquet.")
 @click.option(
@@ -47,9 +49,18 @@ def command(
       pollex answer questions.jsonl --model my-model --profile english --out answers.parquet
       pollex answer questions.jsonl --model my-model --dry-run --price-in 1 --price-out 4
       pollex answer questions.jsonl --model my-model --resume            after a kill or Ctrl-C
-      pollex judge questions.jsonl --reference --answers answers.jsonl --model judge-model
+      pollex grade questions.jsonl --answers answers.jsonl --model judge-model
     """
-    from pollex.services.grade import answer_command
-    from pollex.services.options import AnswerOptions  # what asks is not needed for --help
+    from pollex.cli.grade_output import show_answers  # agents and prompts are not needed for --help
+    from pollex.cli.output import show_plan
+    from pollex.services.answer import AnswerOptions, answer, plan_answer
 
-    return answer_command(questions, out, reading, run, model, AnswerOptions(**given))
+    asked = AnswerOptions(**given)
+    if run.dry_run:
+        plan = partial(plan_answer, questions, asked, reading=reading, run=run, model=model)
+        return cli.run(plan, show_plan, as_json=run.as_json)
+    return cli.run(
+        partial(answer, questions, asked, out=out, reading=reading, run=run, model=model),
+        show_answers,
+        as_json=run.as_json,
+    )

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 import os
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich.console import Console
 
+from pollex.cli import session as cli
 from pollex.cli.options import out_option
-
-if TYPE_CHECKING:
-    from pollex.services.calibrate import FittedCalibrator, Predicted
-    from pollex.services.calibration_report import CalibrationReport
 
 ANSWERS = click.argument("answers", metavar="ANSWERS")
 JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
@@ -28,7 +25,6 @@ SEED = click.option(
     type=click.IntRange(0, 2**32 - 1),  # what all that draw take
     help="Random seed.",
 )
-DONE, PARTLY = 0, 3
 
 
 class QuestionOptions(click.ParamType[tuple[str, tuple[float, ...]]]):
@@ -125,14 +121,11 @@ def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, A
       pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
     """
     from pollex.cli.calibration_output import show_fitted  # NumPy is not needed for --help; likewise below
-    from pollex.cli.progress import Bars
     from pollex.services.calibrate import fit_calibrator
 
-    with Bars(Console(stderr=True)) as bars:
-        found = fit_calibrator(answers, judgments, options=dict(options), progress=bars, **given)
-    report = shlex.join(["pollex", "calibrate", "report", str(found.out), answers, judgments])
-    show_fitted(Console(stderr=as_json), found, report)
-    return ended(found, as_json)
+    report = shlex.join(["pollex", "calibrate", "report", str(given["out"]), answers, judgments])
+    use_case = partial(fit_calibrator, answers, judgments, options=dict(options), **given)
+    return cli.run(use_case, partial(show_fitted, next_command=report), as_json=as_json)
 
 
 @command.command("predict")
@@ -163,9 +156,7 @@ def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
     from pollex.cli.calibration_output import show_predicted
     from pollex.services.calibrate import predict_judgments
 
-    found = predict_judgments(folder, answers, **given)
-    show_predicted(Console(stderr=as_json), found)
-    return ended(found, as_json)
+    return cli.run(partial(predict_judgments, folder, answers, **given), show_predicted, as_json=as_json)
 
 
 @command.command("report")
@@ -189,19 +180,6 @@ def report(folder: Path, answers: str, judgments: str, as_json: bool, **given: A
       pollex calibrate report calibrator answers.csv judgments.csv --json | tail -n 1 | jq .figures.log_loss
     """
     from pollex.cli.calibration_output import show_report
-    from pollex.cli.progress import Bars
     from pollex.services.calibration_report import report_calibrator
 
-    with Bars(Console(stderr=True)) as bars:
-        found = report_calibrator(folder, answers, judgments, progress=bars, **given)
-    show_report(Console(stderr=as_json), found)
-    return ended(found, as_json)
-
-
-def ended(found: FittedCalibrator | Predicted | CalibrationReport, as_json: bool) -> int:
-    """Print the result as JSON if wanted, and return the exit code: 3 if something was left out."""
-    from pollex.cli.session import print_json
-
-    if as_json:
-        print_json(found.as_json())
-    return PARTLY if any(fault.left_out for fault in found.faults) else DONE
+    return cli.run(partial(report_calibrator, folder, answers, judgments, **given), show_report, as_json=as_json)

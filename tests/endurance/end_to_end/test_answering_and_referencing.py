@@ -1,4 +1,4 @@
-"""`pollex answer` and `pollex judge --reference` as commands, on a server whose counts are the truth."""
+"""`pollex answer` and `pollex grade` as commands, on a server whose counts are the truth."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Exam:
         return self.bench.command("answer", "q.jsonl", "--model", "sut", "--out", "a.jsonl", *options)
 
     def judging(self, *options: object, out: str = "g.jsonl") -> list[str]:
-        return self.bench.command("judge", "q.jsonl", "--reference", "--model", "judge", "--out", out, *options)
+        return self.bench.command("grade", "q.jsonl", "--model", "judge", "--out", out, *options)
 
     def answer(self, *options: object) -> Ended:
         return self.bench.run(self.answering(*options))

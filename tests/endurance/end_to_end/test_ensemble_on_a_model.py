@@ -65,8 +65,10 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
 def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}])
-    first = bench.run(judging(bench, "--variant", "v0", "--for-humans", "people.jsonl"))
+    first = bench.run(judging(bench, "--variant", "v0"))
     assert (first.code, first.json["waiting"]) == (0, COUNT), first.err
+    reviewing = ["review", first.json["run"], "--store", ".pollex", "--json"]
+    bench.run([*reviewing, "--out", "people.jsonl"])
     people = verdicts(bench, "people.jsonl")
     assert people[0]["words"] == {"yes": "It is done.", "no": "It is open."}
     assert people[0]["entropy"] == pytest.approx(0.59827, abs=1e-5)
@@ -74,8 +76,7 @@ def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_ag
         one["answer"] = "no"
     (bench.folder / "answered.jsonl").write_text("\n".join(map(json.dumps, people)))
     before = bench.server.counts()["received"]
-    taken_up = ["judge", "--resume", first.json["run"], "--answers", "answered.jsonl", "--store", ".pollex", "--json"]
-    ended = bench.run(taken_up)
+    ended = bench.run([*reviewing, "--answers", "answered.jsonl"])
     assert bench.server.counts()["received"] == before
     assert ended.json["outcomes"] == {"by a person": 2, "disagreement": COUNT - 2}
 

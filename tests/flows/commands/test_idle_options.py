@@ -13,7 +13,6 @@ from pollex.cli.options import ASKED, CALLED, EMBEDDING
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 
-ASK = ("--question", "Was the task completed?")
 PLACE = "https://api.openai.com/v1"
 
 
@@ -41,7 +40,6 @@ def test_every_option_of_a_model_is_known_to_be_refused_where_it_does_nothing() 
         (("learn", "log.jsonl", "--no-canary"), "--no-canary without a model"),
         (("learn", "log.jsonl", "--max-calls", "5", "--dry-run"), "--max-calls without a model"),
         (("learn", "log.jsonl", "--base-url", "http://localhost:1/v1"), "--base-url without a model"),
-        (("judge", "log.jsonl", *ASK, "--concurrency", "4"), "--concurrency without a model"),
     ],
 )
 def test_what_only_a_model_would_heed_is_refused_where_none_is_named(

@@ -1,10 +1,11 @@
-"""`pollex judge` without a model: files, people's answers, and what is refused."""
+"""`pollex judge` and `pollex review` without a model: files, people's answers, and what is refused."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -35,40 +36,34 @@ def judged(pollex: Pollex, store: Path, log: object, *options: object) -> Ended:
     return pollex("judge", log, *ASK, "--store", store, "--json", *options)
 
 
+def reviewed(pollex: Pollex, store: Path, *options: object) -> Ended:
+    return pollex("review", *options, "--store", store, "--json")
+
+
+def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ended:
+    """A run of `judge`, after which people.jsonl holds what people are to answer."""
+    ended = judged(pollex, store, log, *options)
+    assert reviewed(pollex, store, "last", "--out", "people.jsonl").code == ended.code
+    return ended
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no LOGS"),
-        (("log.jsonl",), "no question"),
+        ((), "Missing argument 'LOGS…'"),
+        (("log.jsonl",), "Missing option '--question'"),
         (("log.jsonl", *ASK, "--options", "yes"), "no answers to choose from"),
-        (("log.jsonl", *ASK, "--options", "yes,Yes"), "no answers to choose from"),
         (("log.jsonl", *ASK, "--options", "yes,ｙｅｓ"), "no answers to choose from"),
         (("log.jsonl", "--question", " \n"), "no question"),
         (("log.jsonl", *ASK, "--options", "a,b,c"), "two options"),
-        (("log.jsonl", *ASK, "--tau", "0.2", "--tau-agree"), "several rules"),
         (("log.jsonl", *ASK, "--tau", "-1"), "never negative"),
-        (("log.jsonl", *ASK, "--tau", "inf"), "never above"),
         (("log.jsonl", *ASK, "--tau-precision", "1.5"), "a precision of 1.5"),
-        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--stop-early"), "never asked"),
+        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--stop-early"), "the answers of all runs"),
+        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--tau", "0.4"), "the answers of all runs"),
         (("log.jsonl", *ASK, "--ensemble", "0"), "at least one run"),
         (("log.jsonl", *ASK, "--minimum", "9"), "no more answers than runs"),
-        (("log.jsonl", *ASK, "--panel", "m2"), "a panel without --model"),
         (("log.jsonl", *ASK, "--out", "v.xlsx"), "no format"),
         (("log.jsonl", *ASK, "--accepted", "."), "it is a folder"),
-        (("-", *ASK, "--ask"), "standard input"),
-        (("log.jsonl", *ASK, "--resume", "judge-1"), "leave one out"),
-        (("--resume", "judge-9"), "no run"),
-        (("--resume", "judge-1", "--dry-run"), "nothing to plan"),
-        (("--resume", "judge-1", "--tau", "0.2", "--ensemble", "9"), "--ensemble, --tau: a run that is taken up keeps"),
-        (("--resume", "judge-1", "--model", "m", "--max-calls", "3"), "--model, --max-calls: a run that is taken up"),
-        (("--resume", "judge-1", "--label-field", "zzz"), "--label-field: a run that is taken up"),
-        (("--resume", "judge-1", "--embedding-model", "e"), "--embedding-model: a run that is taken up"),
-        (("log.jsonl", *ASK, "--variant", "v4", "--instructions", "none.txt"), "--variant, --instructions without a"),
-        (("log.jsonl", *ASK, "--domain", "none.toml", "--seed", "3"), "--domain, --seed without a model"),
-        (("log.jsonl", *ASK, "--model", "m", "--embedding-model", "e"), "--embedding-model with a model"),
-        (("log.jsonl", *ASK, "--model", "m", "--variant", "v0", "--instructions", "none.txt"), "has no room for"),
-        (("log.jsonl", *ASK, "--model", "m", "--panel", "n", "--panel", "m"), "m in the panel more than once"),
-        (("log.jsonl", *ASK, "--plain", "--samples", "3"), "--plain, --samples without --reference"),
     ],
 )
 def test_what_cannot_be_carried_out_is_wrong_use(
@@ -79,17 +74,32 @@ def test_what_cannot_be_carried_out_is_wrong_use(
     assert (ended.code, said in ended.err) == (2, True), ended.err
 
 
+def test_a_run_that_is_none_of_judge_cannot_be_reviewed(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    assert "no run" in reviewed(pollex, tmp_path / "none", "judge-9").err
+    assert "no run of `pollex judge`" in reviewed(pollex, tmp_path / "none").err
+
+
+def test_help_shows_at_most_eighteen_options_in_groups_and_all_where_asked_to(pollex: Pollex) -> None:
+    few, every = (pollex("judge", option).out for option in ("--help", "--help-all"))
+    assert [line for line in few.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)] == [
+        *("Data:", "Question:", "Model:", "Limits:", "Output:", "Other:")
+    ]
+    shown = [line for line in few.splitlines() if re.match(r"  --[a-z-]+ ", line) and "--help" not in line]
+    assert len(shown) == 18
+    assert "--deadline" in every
+    assert "--deadline" not in few
+
+
 @pytest.mark.parametrize("line", ["not JSON", "[]", '{"id": "a"}', '{"id": "a", "answer": 1}'])
 def test_a_file_of_answers_that_cannot_be_read_is_refused_before_anything_is_asked(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, line: str
 ) -> None:
     (tmp_path / "answers.jsonl").write_text(f'\n{{"id": "b", "answer": ""}}\n{line}\n')
-    log = write_log(tmp_path / "log.jsonl", small_log()[:2])
-    ended = judged(pollex, tmp_path / "none", log, "--answers", "answers.jsonl")
+    ended = reviewed(pollex, tmp_path / "none", "last", "--answers", "answers.jsonl")
     assert ended.code == 1
     assert "answers.jsonl:3" in ended.err
     assert not (tmp_path / "none").exists()
-    assert judged(pollex, tmp_path / "none", log, "--answers", "missing.jsonl").code == 1
+    assert reviewed(pollex, tmp_path / "none", "last", "--answers", "missing.jsonl").code == 1
 
 
 def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
@@ -97,11 +107,11 @@ def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
 ) -> None:
     said = ["Is it\u2028done,\x85\x0b or not?", "Done.\u2029"]
     log = write_log(tmp_path / "log.jsonl", [*small_log()[:4], row("odd", said)])
-    first = judged(pollex, store, log, "--minimum", 7, "--tau", "0", "--for-humans", "people.jsonl")
+    first = doubtful(pollex, store, log, "--minimum", 7, "--tau", "0")
     assert first.code == 0, first.err
     one = {"id": "odd", "answer": "yes", "messages": [{"role": "user", "content": said[0]}]}
     (tmp_path / "people.jsonl").write_text(json.dumps(one, ensure_ascii=False) + "\r\n", encoding="utf-8")
-    ended = pollex("judge", "--resume", "last", "--answers", "people.jsonl", "--store", store, "--json")
+    ended = reviewed(pollex, store, "last", "--answers", "people.jsonl")
     assert ended.code == 0, ended.err
 
 
@@ -109,9 +119,9 @@ def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
 def test_a_file_for_people_that_was_spoilt_is_refused_with_its_line(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path, line: str
 ) -> None:
-    judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl")
+    doubtful(pollex, store, log, "--tau", "0")
     (tmp_path / "people.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
-    ended = pollex("judge", "--resume", "last", "--answers", "people.jsonl", "--store", store)
+    ended = reviewed(pollex, store, "last", "--answers", "people.jsonl")
     assert ended.code == 1
     assert "people.jsonl:2: no JSON: " in ended.err
     assert " → mend the line" in ended.err
@@ -120,7 +130,7 @@ def test_a_file_for_people_that_was_spoilt_is_refused_with_its_line(
 def test_every_conversation_ends_in_one_file_or_is_told_of(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:
-    ended = judged(pollex, store, log, "--accepted", "good.jsonl", "--for-humans", "people.jsonl")
+    ended = doubtful(pollex, store, log, "--accepted", "good.jsonl")
     assert ended.code == 3  # one can't be judged
     told, verdicts = ended.last, lines(tmp_path / "verdicts.jsonl")
     good, people = lines(tmp_path / "good.jsonl"), lines(tmp_path / "people.jsonl")
@@ -153,7 +163,7 @@ def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(
 def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:
-    first = judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl").last
+    first = doubtful(pollex, store, log, "--tau", "0").last
     people = lines(tmp_path / "people.jsonl")
     assert len(people) >= 3
     entropies = [one["entropy"] for one in people]
@@ -162,10 +172,8 @@ def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back
     people[0]["answer"], people[1]["answer"], people[2]["answer"] = " YES", "perhaps", ""
     unknown = {"id": "nobody", "answer": "no"}
     write_log(tmp_path / "answered.jsonl", [*people, unknown])
-    ended = pollex(
-        "judge", "--resume", first["run"], "--answers", "answered.jsonl", "--accepted", "good.jsonl",
-        "--for-humans", "left.jsonl", "--store", store, "--json",
-    )  # fmt: skip
+    files = ("--answers", "answered.jsonl", "--accepted", "good.jsonl", "--out", "left.jsonl")
+    ended = reviewed(pollex, store, first["run"], *files)
     assert ended.last["run"] == first["run"]
     assert ended.last["outcomes"]["by a person"] == 1
     assert ended.last["waiting"] == first["waiting"] - 1 == len(lines(tmp_path / "left.jsonl"))
@@ -181,11 +189,10 @@ def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back
 def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_they_are_not(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:
-    run = judged(pollex, store, log, "--accepted", "good.jsonl", "--for-humans", "people.jsonl").last["run"]
+    run = doubtful(pollex, store, log, "--accepted", "good.jsonl").last["run"]
     people, rated = lines(tmp_path / "people.jsonl"), lines(tmp_path / "good.jsonl")[0]
     write_log(tmp_path / "answered.jsonl", [{"id": one["id"], "answer": "yes"} for one in people])
-    resumed = ("judge", "--resume", run, "--answers", "answered.jsonl", "--store", store, "--json")
-    first, again = pollex(*resumed), pollex(*resumed)
+    first, again = (reviewed(pollex, store, run, "--answers", "answered.jsonl") for _ in range(2))
     assert first.last["waiting"] == again.last["waiting"] == 0
     assert first.last["outcomes"] == again.last["outcomes"]
     assert "not used" not in first.err + again.err
@@ -193,7 +200,7 @@ def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_the
     write_log(
         tmp_path / "answered.jsonl", [{"id": people[0]["id"], "answer": "no"}, known, {"id": "alone", "answer": "no"}]
     )
-    last = pollex(*resumed)
+    last = reviewed(pollex, store, run, "--answers", "answered.jsonl")
     assert last.last["outcomes"] == first.last["outcomes"]
     assert f"{people[0]['id']}: a person has answered yes before, and that stands" in last.err
     assert f"{known['id']}: the runs agree on {rated['rating']}" in last.err
@@ -203,10 +210,10 @@ def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_the
 def test_a_conversations_trace_shows_the_question_and_what_each_run_and_person_chose(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:
-    judged(pollex, store, log, "--options", "fine,poor", "--tau", "0", "--for-humans", "people.jsonl")
+    doubtful(pollex, store, log, "--options", "fine,poor", "--tau", "0")
     person = lines(tmp_path / "people.jsonl")[0]
     write_log(tmp_path / "answered.jsonl", [{"id": person["id"], "answer": "poor"}])
-    pollex("judge", "--resume", "--answers", "answered.jsonl", "--store", store)
+    reviewed(pollex, store, "--answers", "answered.jsonl")
     shown = pollex("trace", "last", "--conversation", person["id"], "--store", store).out
     answers = [line for line in shown.splitlines() if ASK[1] in line]
     runs = [line for line in answers if "embedded, resampled turns" in line]
@@ -220,10 +227,10 @@ def test_a_conversations_trace_shows_the_question_and_what_each_run_and_person_c
 def test_two_people_who_disagree_in_one_file_have_answered_nothing(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path
 ) -> None:
-    judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl")
+    doubtful(pollex, store, log, "--tau", "0")
     one = lines(tmp_path / "people.jsonl")[0]["id"]
     write_log(tmp_path / "answered.jsonl", [{"id": one, "answer": "yes"}, {"id": one, "answer": "no"}])
-    ended = pollex("judge", "--resume", "--answers", "answered.jsonl", "--store", store, "--json")
+    ended = reviewed(pollex, store, "--answers", "answered.jsonl")
     assert "by a person" not in ended.last["outcomes"]
     assert f"{one}: no option, or several: no, yes" in ended.err
 
@@ -231,16 +238,16 @@ def test_two_people_who_disagree_in_one_file_have_answered_nothing(
 def test_whoever_sits_at_the_terminal_is_asked_and_may_pass_one_over_or_end(
     pollex: Pollex, tmp_path: Path, store: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = judged(pollex, store, log, "--tau", "0", "--for-humans", "people.jsonl").last
+    first = doubtful(pollex, store, log, "--tau", "0").last
     monkeypatch.setattr(sys, "stdin", io.StringIO("maybe\nno\n\nyes\nq\n"))
-    ended = pollex("judge", "--resume", "--ask", "--store", store, "--json", "--out", "v.jsonl")
+    ended = reviewed(pollex, store, "--ask", "--verdicts", "v.jsonl")
     assert ended.last["outcomes"]["by a person"] == 2
     people = [one["id"] for one in lines(tmp_path / "people.jsonl")]
     rated = {one["id"]: one["rating"] for one in lines(tmp_path / "v.jsonl") if one["decided_by"] == "person"}
     assert rated == {people[0]: "no", people[2]: "yes"}
     assert "One of yes, no" in ended.err
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    again = pollex("judge", "--resume", "--ask", "--store", store, "--json")
+    again = reviewed(pollex, store, "--ask")
     assert again.last["waiting"] == first["waiting"] - 2
 
 
@@ -258,10 +265,10 @@ def test_ctrl_c_ends_an_interview_at_once_and_keeps_what_was_answered(
 ) -> None:
     judged(pollex, store, log, "--tau", "0")
     monkeypatch.setattr(sys, "stdin", Interrupting("no\n"))
-    ended = pollex("judge", "--resume", "--ask", "--store", store, "--json", "--out", "v.jsonl")
+    ended = reviewed(pollex, store, "--ask", "--verdicts", "v.jsonl")
     assert ended.code == 3, ended.err
     assert ended.last["outcomes"]["by a person"] == 1
-    going_on = f"pollex judge --resume {ended.last['run']} --answers FILE --store {store}"
+    going_on = f"pollex review {ended.last['run']} --out people.jsonl --store {store}"
     assert going_on in " ".join(ended.err.split())
     rated = [one["rating"] for one in lines(tmp_path / "v.jsonl") if one["decided_by"] == "person"]
     assert rated == ["no"]
@@ -270,7 +277,7 @@ def test_ctrl_c_ends_an_interview_at_once_and_keeps_what_was_answered(
 def test_all_formats_hold_the_same_verdicts(pollex: Pollex, tmp_path: Path, store: Path, log: Path) -> None:
     judged(pollex, store, log, "--out", "v.jsonl")
     for name in ("v.csv", "v.parquet"):
-        pollex("judge", "--resume", "--store", store, "--out", name)
+        reviewed(pollex, store, "--verdicts", name)
     plain = lines(tmp_path / "v.jsonl")
     with (tmp_path / "v.csv").open(newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""`pollex answer` and `pollex judge --reference` where nobody is asked: wrong use, help, and files of rows."""
+"""`pollex answer` and `pollex grade` where nobody is asked: wrong use, help, and files of rows."""
 
 from __future__ import annotations
 
@@ -34,30 +34,21 @@ def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, qu
     ended = pollex("answer", questions)
     assert ended.code == 2
     assert "no model to answer → name one: --model M" in ended.err
-    ended = pollex("judge", questions, "--reference")
+    ended = pollex("grade", questions)
     assert ended.code == 2
-    assert "needs a model: the embedded judge can't tell whether two texts say the same" in ended.err
+    assert "grading against references needs an LLM → name one: --model M" in ended.err
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["judge", "q.jsonl", "--question", "Good?"], "--question and --reference don't go together"),
-        (["judge", "q.jsonl", "--accepted", "a.jsonl"], "--accepted and --reference don't go together"),
-        (
-            ["judge", "q.jsonl", "--tau", "0.4", "--ensemble", "3"],
-            "--ensemble, --tau and --reference don't go together",
-        ),
-        (["judge", "q.jsonl", "--label-field", "x"], "--label-field and --reference don't go together"),
-        (["judge", "q.jsonl", "--embedding-model", "e"], "--embedding-model and --reference don't go together"),
-        (["judge", "--resume", "q.jsonl"], "a run is not resumed by its name (q.jsonl)"),
-        (["judge", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
-        (["judge", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
-        (["judge", "q.jsonl", "--human", "unanswered.jsonl"], "nothing in it could be used"),
-        (["judge", "q.jsonl", "--out", "g.xlsx"], "no format ends in '.xlsx'"),
-        (["judge", "q.jsonl", "--page", "."], "it is a folder"),
-        (["judge", "unanswered.jsonl"], "there are no answers to grade → fetch some: `pollex answer"),
-        (["judge"], "no questions were named"),
+        (["grade", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
+        (["grade", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
+        (["grade", "q.jsonl", "--human", "unanswered.jsonl"], "nothing in it could be used"),
+        (["grade", "q.jsonl", "--out", "g.xlsx"], "no format ends in '.xlsx'"),
+        (["grade", "q.jsonl", "--page", "."], "it is a folder"),
+        (["grade", "unanswered.jsonl"], "there are no answers to grade → fetch some: `pollex answer"),
+        (["grade"], "Missing argument 'QUESTIONS…'"),
         (["answer", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
         (["answer", "q.jsonl", "--out", "a.txt"], "no format ends in '.txt'"),
         (["answer", "nowhere.jsonl"], "no such file"),
@@ -66,15 +57,14 @@ def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, qu
 def test_what_cannot_be_carried_out_is_refused_before_anybody_is_asked(
     pollex: Pollex, questions: str, command: list[str], words: str
 ) -> None:
-    verb, *rest = command
-    ended = pollex(verb, *rest, *(["--reference"] if verb == "judge" else []), *NOWHERE)
+    ended = pollex(*command, *NOWHERE)
     assert ended.code in (1, 2)
     assert words in ended.err
 
 
 def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex: Pollex, questions: str) -> None:
     Path(questions).write_text(json.dumps(QUESTION | {"answer": "So.", "kind": "advice"}) + "\n")
-    planned = pollex("judge", questions, "--reference", "--category-field", "kind", "--dry-run", "--json", *NOWHERE)
+    planned = pollex("grade", questions, "--category-field", "kind", "--dry-run", "--json", *NOWHERE)
     assert "classify" not in json.loads(planned.out.splitlines()[-1])["plan"]
     ended = pollex("answer", questions, "--category-field", "kin", "--dry-run", *NOWHERE)
     assert ended.code == 1
@@ -82,7 +72,7 @@ def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex:
 
 
 def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:
-    ended = pollex("judge", questions, "--reference", "--plain", "--dry-run", "--json", *NOWHERE)
+    ended = pollex("grade", questions, "--plain", "--dry-run", "--json", *NOWHERE)
     plan = json.loads(ended.out.splitlines()[-1])["plan"]
     assert {stage: row["calls"] for stage, row in plan.items()} == {
         "classify": 1,
@@ -98,7 +88,7 @@ def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:
     ("verb", "example"),
     [
         ("answer", "pollex answer questions.jsonl --model my-model --base-url"),
-        ("judge", "pollex judge questions.jsonl --reference --answers answers.jsonl --model M2"),
+        ("grade", "pollex grade questions.jsonl --answers answers.jsonl --model M2"),
     ],
 )
 def test_help_teaches_by_example(pollex: Pollex, verb: str, example: str) -> None:
@@ -116,17 +106,17 @@ def test_what_does_nothing_for_an_answer_is_no_option_of_it(pollex: Pollex, ques
     ended = pollex("answer", questions, option, "--model", "m", "--dry-run", *NOWHERE)
     assert ended.code == 2
     assert "No such option" in ended.err
-    assert option.partition("=")[0] not in pollex("answer", "--help").out
+    assert option.partition("=")[0] not in pollex("answer", "--help-all").out
 
 
 @pytest.mark.parametrize(
-    "option", ["--canary", "--elicitation=batched", "--without=ds", "--straight-lining", "--no-canary"]
+    "option", ["--canary", "--elicitation=batched", "--without=ds", "--question=Good?", "--label-field=x", "--tau=0.4"]
 )
-def test_what_does_nothing_for_a_judge_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
-    ended = pollex("judge", questions, option, "--reference", "--model", "m", "--dry-run", *NOWHERE)
+def test_what_does_nothing_for_grading_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
+    ended = pollex("grade", questions, option, "--model", "m", "--dry-run", *NOWHERE)
     assert ended.code == 2
     assert "No such option" in ended.err
-    assert option.partition("=")[0] not in pollex("judge", "--help").out
+    assert option.partition("=")[0] not in pollex("grade", "--help-all").out
 
 
 def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:

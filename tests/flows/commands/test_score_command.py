@@ -157,7 +157,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_scoring(
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("verb", ["learn", "score", "judge"])
+@pytest.mark.parametrize("verb", ["learn", "score", "grade"])
 def test_no_samples_at_all_are_refused_before_anybody_is_asked(pollex: Pollex, learnt: Learnt, verb: str) -> None:
     ended = pollex(verb, learnt.log, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--samples", 0)
     assert (ended.code, "'--samples': 0 is not in the range x>=1" in ended.err) == (2, True), ended.err

@@ -36,13 +36,13 @@ MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
         (*ASKED, "--out", "log.csv"),
         (*ASKED, "--accepted", "log.csv"),
         (*ASKED, *MODEL, "--instructions", "other.csv", "--out", "other.csv"),
-        (*ASKED, *MODEL, "--domain", "d.toml", "--for-humans", "d.toml"),
-        (*ASKED, "--answers", "other.csv", "--for-humans", "other.csv"),
+        (*ASKED, *MODEL, "--domain", "d.toml", "--accepted", "d.toml"),
+        ("review", "last", "--answers", "other.csv", "--out", "other.csv"),
         ("answer", "log.csv", *MODEL, "--out", "log.csv"),
-        ("judge", "log.csv", "--reference", *MODEL, "--answers", "other.csv", "--out", "other.csv"),
-        ("judge", "log.csv", "--reference", *MODEL, "--page", "log.csv"),
-        ("judge", "log.csv", "--reference", *MODEL, "--human", "other.csv", "--out", "other.csv"),
-        ("judge", "log.csv", "--reference", *MODEL, "--profile", "d.toml", "--page", "d.toml"),
+        ("grade", "log.csv", *MODEL, "--answers", "other.csv", "--out", "other.csv"),
+        ("grade", "log.csv", *MODEL, "--page", "log.csv"),
+        ("grade", "log.csv", *MODEL, "--human", "other.csv", "--out", "other.csv"),
+        ("grade", "log.csv", *MODEL, "--profile", "d.toml", "--page", "d.toml"),
         ("answer", "log.csv", *MODEL, "--profile", "other.csv", "--out", "other.csv"),
     ],
 )
@@ -65,9 +65,9 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*ASKED, "--accepted", "a.jsonl", "--for-humans", "./a.jsonl"),
-        (*ASKED, "--out", "a.jsonl", "--for-humans", "a.jsonl"),
-        ("judge", "log.csv", "--reference", *MODEL, "--out", "a.jsonl", "--page", "a.jsonl"),
+        ("review", "--accepted", "a.jsonl", "--out", "./a.jsonl"),
+        (*ASKED, "--out", "a.jsonl", "--accepted", "a.jsonl"),
+        ("grade", "log.csv", *MODEL, "--out", "a.jsonl", "--page", "a.jsonl"),
         ("learn", "log.csv", "--out", "report.html"),
     ],
 )

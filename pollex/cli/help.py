@@ -1,0 +1,94 @@
+"""Help of verbs: options in groups, the rare ones only with `--help-all`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+ALL = "pollex.help_all"
+
+GROUPS = {
+    "Data": (
+        *("label_field", "id_field", "messages_field", "judge_field", "group_field", "category_field"),
+        *("answers", "human", "human_field", "positive", "negative", "max_bad", "encoding", "on_duplicate"),
+    ),
+    "Rubrics": (
+        "rubrics",
+        "budget",
+        "policy",
+        "method",
+        "alpha",
+        "test_fraction",
+        "resamples",
+        "batch",
+        "minimum_class",
+    ),
+    "Question": (
+        *("question", "options", "runs", "minimum", "panel", "tau", "tau_precision", "stop_early"),
+        *("profile", "plain", "system", "max_tokens", "variant", "domain", "instructions", "seed"),
+    ),
+    "Model": (
+        *("model", "base_url", "scale", "elicitation", "samples", "require", "value", "without", "canary"),
+        *("straight_lining", "closing", "embedding_model", "langsmith"),
+    ),
+    "Limits": (
+        *("max_calls", "max_cost", "price_in", "price_out", "concurrency", "deadline", "max_wait", "retry_refused"),
+        *("wait",),
+    ),
+    "Output": (
+        *("out", "verdicts", "accepted", "page", "report", "judges", "ask", "as_json", "resume", "dry_run", "store"),
+        *("verbose",),
+    ),
+}
+"""Names of options by the title that they stand under; others stand at the end."""
+
+RARE = frozenset(
+    {
+        *("id_field", "messages_field", "judge_field", "group_field", "positive", "negative"),
+        *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "domain", "instructions", "seed", "max_tokens"),
+        *("elicitation", "samples", "require", "value", "without", "canary", "straight_lining", "closing"),
+        *("embedding_model", "langsmith", "price_in", "price_out", "concurrency", "deadline", "max_wait"),
+        *("retry_refused", "alpha", "resamples", "batch"),
+    }
+)
+"""Options that few people need."""
+
+
+class Verb(click.Command):
+    """A command whose options stand in groups."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=show_all,
+                help="Show this message with all options, and exit.",
+            )
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups."""
+        everything = ctx.meta.get(ALL, False)
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        rows = {str(one.name): one.get_help_record(ctx) for one in options}
+        known = {name: row for name, row in rows.items() if row and (everything or name not in RARE)}
+        for title, names in GROUPS.items():
+            shown = [known.pop(name) for name in names if name in known]
+            if shown:
+                with formatter.section(title):
+                    formatter.write_dl(shown)
+        with formatter.section("Other"):
+            formatter.write_dl(list(known.values()))
+
+
+def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    """Print the whole help, and end."""
+    if wanted:
+        ctx.meta[ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()

@@ -1,0 +1,186 @@
+"""Put questions to the model under test, and write down what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.respondent import Respondent
+from pollex.conversations.logs import BadRow
+from pollex.conversations.references import Cases
+from pollex.formats.fields import ReadOptions
+from pollex.formats.references import read_cases
+from pollex.formats.write import require_format, write_rows
+from pollex.graphs.context import Progress
+from pollex.graphs.grade.run import Ended, Response, responses_of
+from pollex.graphs.grade.run import answer as run_graph
+from pollex.prompts.domain import DomainProfile
+from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.services.grade import PROFILE, asker_of, note_cases, require_model
+from pollex.services.logs import Sources
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.results import Usage, bad_rows_json, usage_json
+from pollex.services.roles import dismissed, hire
+from pollex.services.score import names_of
+from pollex.services.workspace import Workspace, workspace
+
+COLUMNS = {
+    "id": "VARCHAR",
+    "category": "VARCHAR",
+    "subcategory": "VARCHAR",
+    "question": "VARCHAR",
+    "answer": "VARCHAR",
+    "outcome": "VARCHAR",
+    "detail": "VARCHAR",
+    "model": "VARCHAR",
+    "temperature": "DOUBLE",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """How questions are put to the model under test.
+
+    Attributes:
+        profile: A bundled profile's name, or a file; its temperatures count.
+        system: What the model is told before each question.
+        max_tokens: Of an answer; twice as many where it was cut.
+        seed: Sent with every question.
+    """
+
+    profile: str = PROFILE
+    system: str = ""
+    max_tokens: int = 4096
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerResult:
+    """Answers of the model under test.
+
+    Attributes:
+        out: File of a row a question; None where none was written.
+    """
+
+    run: str
+    model: str
+    out: Path | None
+    responses: tuple[Response, ...] = field(repr=False)
+    outcomes: dict[str, int]
+    bad_rows: tuple[BadRow, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read and every question answered."""
+        return not self.bad_rows and not self.outcomes.keys() - {"answered"}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"run": self.run, "out": self.out and str(self.out), "model": self.model, "outcomes": self.outcomes}
+        read = {"n": len(self.responses), "bad_rows": bad_rows_json(self.bad_rows)}
+        return about | read | usage_json(self.usage)
+
+
+def answer(
+    questions: Sources,
+    options: AnswerOptions,
+    *,
+    out: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> AnswerResult:
+    """Put questions to the model under test, one call a question.
+
+    Args:
+        out: Where a row a question is written.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        WrongUse: No model is named.
+    """
+    name = require_model(model, "no model to answer")
+    if out is not None:
+        require_format(out, options.profile, *names_of(questions))
+    profile, cases = _read(questions, options, reading, progress)
+    with workspace(run, progress) as opened:
+        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": options.profile}
+        ended, usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
+        responses = tuple(responses_of(opened.store, ended.run, cases))
+    if out is not None:
+        write_rows(out, _rows(responses), COLUMNS)
+    return AnswerResult(
+        run=ended.run,
+        model=name,
+        out=out,
+        responses=responses,
+        outcomes=ended.counts,
+        bad_rows=tuple(cases.bad_rows),
+        usage=usage,
+    )
+
+
+def plan_answer(
+    questions: Sources,
+    options: AnswerOptions,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `answer` would ask."""
+    require_model(model, "no model to answer")
+    profile, cases = _read(questions, options, reading, progress)
+    plan = Plan.of(model, DomainProfile.neutral(), run, options.seed)
+    respondent = _respondent(plan.asker, options)
+
+    async def ask() -> None:
+        for case in cases:
+            await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
+
+    asyncio.run(ask())
+    return call_plan(model, plan.planner.table, probed=False)
+
+
+def _read(
+    questions: Sources, options: AnswerOptions, reading: ReadOptions, progress: Progress
+) -> tuple[ReferencingProfile, Cases]:
+    profile, cases = ReferencingProfile.load(options.profile), read_cases(names_of(questions), reading)
+    note_cases(cases, progress)
+    return profile, cases
+
+
+def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:
+    told = replace(asker.options, max_tokens=options.max_tokens)
+    return Respondent(replace(asker, options=told), options.system)
+
+
+async def _answer(
+    opened: Workspace,
+    cases: Cases,
+    profile: ReferencingProfile,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    options: AnswerOptions,
+) -> tuple[Ended, Usage | None]:
+    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
+        opened.announce(staff)
+        respondent = _respondent(asker_of(staff, model, opened.store, options.seed), options)
+        setting = opened.setting(arguments, staff)
+        return await run_graph(cases, respondent=respondent, profile=profile, setting=setting), Usage.of(staff)
+
+
+def _rows(responses: Sequence[Response]) -> Iterator[dict[str, Any]]:
+    for response in responses:
+        case = response.case
+        yield {name: getattr(case, name) for name in ("id", "category", "subcategory", "question")} | {
+            name: getattr(response, name) for name in ("answer", "outcome", "detail", "model", "temperature")
+        }

@@ -1,0 +1,148 @@
+"""What a run of `judge` came to, with its files: verdicts, what passes, and what people are to answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import BadRow
+from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row
+from pollex.formats.write import write_lines, write_rows
+from pollex.graphs.judge.run import Decided, Judged, verdicts_of
+from pollex.services.results import Usage, bad_rows_json, usage_json
+from pollex.store.store import Store
+
+
+@dataclass(frozen=True)
+class VerdictFiles:
+    """Files that verdicts are written to; None for those that are not.
+
+    Attributes:
+        verdicts: A row a conversation.
+        accepted: Conversations with a rating, ready for fine-tuning.
+        doubtful: Conversations without a rating, for people to answer.
+    """
+
+    verdicts: Path | None = None
+    accepted: Path | None = None
+    doubtful: Path | None = None
+
+    @property
+    def written(self) -> list[Path]:
+        """Those that are written."""
+        return [path for path in (self.verdicts, self.accepted, self.doubtful) if path is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeResult:
+    """What a run of `judge` came to, after `judge` or `review`.
+
+    Attributes:
+        verdicts: In the conversations' order.
+        calls_saved: Calls that stopping early saved; None where no model was called.
+        unused: People's answers that changed nothing, and why.
+        usages: Calls, tokens and cost by model; empty where none was called.
+    """
+
+    judged: Judged
+    verdicts: tuple[Decided, ...] = field(repr=False)
+    files: VerdictFiles
+    calls_saved: int | None = None
+    unused: tuple[str, ...] = ()
+    bad_rows: tuple[BadRow, ...] = ()
+    usages: tuple[tuple[str, Usage], ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read and every conversation asked about; runs that disagree are a result."""
+        return not self.bad_rows and not self.judged.counts.keys() & {"not_scorable", "too_few_runs"}
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Runs without an answer, by outcome, of conversations that can be judged."""
+        return dict(sum((Counter(one.verdict.failures) for one in self.verdicts if one.scorable), Counter()))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        judged, out = self.judged, self.files.verdicts
+        first, *others = self.usages or (("", None),)
+        panel = {"panel": {name: usage_json(usage) for name, usage in others}} if others else {}
+        return {
+            "run": judged.run,
+            "out": out and str(out),
+            "judge": judged.task.by,
+            "n": sum(judged.counts.values()),
+            "outcomes": judged.counts,
+            "waiting": judged.waiting,
+            "rule": judged.rule.in_words(),
+            "tau": judged.rule.tau,
+            "runs": {"asked": judged.asked, "planned": judged.planned, "failed": self.failures},
+            "calls_saved": self.calls_saved,
+            "fitted": self._fitted_json(),
+            "unseen": self._unseen_json(),
+            "bad_rows": bad_rows_json(self.bad_rows),
+            **usage_json(first[1]),
+            **panel,
+        }
+
+    def _fitted_json(self) -> dict[str, Any] | None:
+        """How τ does on the thumbs that it was fitted to."""
+        fitted = self.judged.fitted
+        if fitted is None:
+            return None
+        return {name: getattr(fitted, name) for name in ("n", "passed", "right", "precision", "interval", "best")}
+
+    def _unseen_json(self) -> dict[str, Any] | None:
+        """How a τ fitted in the same way does on thumbs that it was not fitted to."""
+        unseen = self.judged.unseen
+        if unseen is None:
+            return None
+        return {
+            "n": unseen.passed.n + unseen.left.n,
+            "passed": unseen.passed.n,
+            "right": unseen.passed.right,
+            "precision": unseen.passed.precision,
+            "interval": unseen.passed.precision_interval,
+            "coverage": unseen.coverage,
+            "coverage_interval": unseen.coverage_interval,
+        }
+
+
+def write_verdicts(
+    store: Store,
+    judged: Judged,
+    conversations: Sequence[Conversation],
+    files: VerdictFiles,
+    *,
+    people: AnswersFile | None = None,
+    calls: int | None = None,
+    bad_rows: tuple[BadRow, ...] = (),
+    usages: tuple[tuple[str, Usage], ...] = (),
+) -> JudgeResult:
+    """Read the verdicts of a run from the store, and write its files.
+
+    Args:
+        people: What people answered, to tell what of it was not used.
+        calls: Calls that a run takes of a conversation; None where no model is called.
+    """
+    decided = tuple(verdicts_of(store, judged, conversations))
+    pairs = list(zip(conversations, decided, strict=True))
+    if files.verdicts:
+        write_rows(files.verdicts, (verdict_row(one, judged.task) for one in decided), COLUMNS)
+    if files.accepted:
+        write_lines(files.accepted, accepted_rows(pairs, judged))
+    if files.doubtful:
+        write_lines(files.doubtful, human_rows(pairs, judged))
+    return JudgeResult(
+        judged=judged,
+        verdicts=decided,
+        files=files,
+        calls_saved=None if calls is None else calls * (judged.planned - judged.asked),
+        unused=tuple(people.unused(decided)) if people else (),
+        bad_rows=bad_rows,
+        usages=usages,
+    )
