@@ -23,7 +23,7 @@ from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.storage import load
 from pollex.formats.read_tables import read_answers, read_judgments
-from pollex.graphs.context import Silent
+from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibrate import choice_sentences, settings_for
 from pollex.services.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept
@@ -412,7 +412,7 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
 def test_intervals_of_smece_are_rougher_where_there_are_many_answers(tables: Path) -> None:
     table = read_answers(tables / "answers.csv")
     judged = read_judgments(tables / "judgments.csv", table)
-    few = bench_of(table, judged, 0, None, Effort(smece=100, smece_beside=20), Silent())
+    few = bench_of(table, judged, 0, None, Effort(smece=100, smece_beside=20), NullProgress())
     assert (few.smece_resamples(own=True), few.smece_resamples(own=False)) == (100, 20)
     scales = tuple(replace(scale, values=tuple(range(11))) for scale in few.questions.scales)
     many = replace(few, questions=replace(few.questions, scales=scales))
@@ -427,7 +427,7 @@ def test_texts_that_are_new_to_the_kept_calibrator_measure_it_as_it_is(
     table = read_answers(answers, scales=load(tables / "kept").questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=load(tables / "kept").questionnaire_)
     model = load(tables / "kept")
-    bench = bench_of(table, judged, 0, None, QUICK, Silent())
+    bench = bench_of(table, judged, 0, None, QUICK, NullProgress())
     given = bench.given
     own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
     (found,) = kept(bench, model, own, seen=0)

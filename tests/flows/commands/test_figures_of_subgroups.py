@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pollex.formats.read_tables import read_answers, read_judgments
-from pollex.graphs.context import Silent
+from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibration_figures import QUICK, bench_of, subgroups_of
 
@@ -22,7 +22,7 @@ def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> 
     (tmp_path / "j.csv").write_text("\n".join(["text_id,question,judge,answer", *judgments]))
     table = read_answers(tmp_path / "a.csv")
     judged = read_judgments(tmp_path / "j.csv", table)
-    bench = bench_of(table, judged, 0, None, QUICK, Silent())
+    bench = bench_of(table, judged, 0, None, QUICK, NullProgress())
     proba = np.full((len(bench.given), 2), 0.5)
     own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
     found = subgroups_of(bench, own, table, judged)

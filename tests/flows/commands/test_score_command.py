@@ -145,7 +145,7 @@ def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, sto
 
 
 @pytest.mark.parametrize(
-    ("out", "message"), [("s.xlsx", ".parquet, .jsonl, .csv"), ("s", "no format"), ("folder.csv", "it is a folder")]
+    ("out", "message"), [("s.xlsx", ".jsonl, .csv, .parquet"), ("s", "no format"), ("folder.csv", "it is a folder")]
 )
 def test_a_place_that_cannot_be_written_is_refused_before_scoring(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, out: str, message: str
