@@ -47,7 +47,7 @@ class AlphaChoice:
 def choose_alpha(
     values: Floats,
     positive: Bools,
-    sat: Bools,
+    sat: Bools | Ints,
     ids: Sequence[str],
     budget: Budget,
     folds: Ints,
@@ -60,9 +60,9 @@ def choose_alpha(
     Args:
         values: Signed evals `[conversation, rubric]`.
         positive: Labels `[conversation]`.
-        sat: Kinds `[rubric]`.
+        sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
         ids: Of the rubrics.
-        budget: SAT and DSAT.
+        budget: One number a kind.
         folds: Number of each conversation's fold `[conversation]`; a fold of one class has no AUC and is left out of
             the means.
         alphas: The grid; None for the policy's own.

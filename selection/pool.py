@@ -17,8 +17,8 @@ from pollex.selection.losses import (
     candidate_terms,
 )
 
-Budget = tuple[int, int]
-"""How many SAT and how many DSAT rubrics to choose at most."""
+Budget = tuple[int, ...]
+"""How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
 
 
 @dataclass(frozen=True)
@@ -77,45 +77,44 @@ class Pool:
 
     Attributes:
         evals: Signed evals of the positive and of the negative conversations, each `[rubric, conversation]`.
-        sat: Kind of each rubric `[rubric]`.
+        kinds: The number of each rubric's budget `[rubric]`: 0 for SAT, 1 for DSAT, 2 and 3 for those of a second list.
         rank: Place of each rubric by id `[rubric]`: the smaller one wins a tie.
     """
 
     evals: tuple[Floats, Floats]
-    sat: Bools
+    kinds: Ints
     rank: Ints
     budget: Budget
     _known: dict[frozenset[int], Terms] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, values: Floats, positive: Bools, sat: Bools, ids: Sequence[str], budget: Budget) -> Pool:
+    def of(cls, values: Floats, positive: Bools, sat: Bools | Ints, ids: Sequence[str], budget: Budget) -> Pool:
         """Check the problem and lay it out for the losses.
 
         Args:
             values: Signed evals `[conversation, rubric]`.
             positive: Labels `[conversation]`.
-            sat: Kinds `[rubric]`.
+            sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
             ids: Of the rubrics.
-            budget: SAT and DSAT; more than there are is fine.
+            budget: One number a kind; more than there are is fine.
 
         Raises:
             BadLabels: All labels are alike.
             BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
         """
-        values, positive, sat = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat, bool)
-        _require_evals(values, len(positive), len(sat), ids)
+        values, positive, given = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat)
+        kinds = np.where(given, 0, 1) if given.dtype == bool else given.astype(np.intp)
+        _require_evals(values, len(positive), len(kinds), ids)
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
-        return cls(by_class(values, positive), sat, rank, budget)
+        return cls(by_class(values, positive), kinds, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Columns that may still be added: not chosen, and of a kind with budget left."""
-        taken = np.zeros(len(self.sat), dtype=bool)
+        taken = np.zeros(len(self.kinds), dtype=bool)
         taken[list(chosen)] = True
-        has_room = [
-            np.sum(taken & kind) < limit for kind, limit in zip((self.sat, ~self.sat), self.budget, strict=True)
-        ]
-        return np.flatnonzero(~taken & np.where(self.sat, *has_room))
+        has_room = np.bincount(self.kinds[taken], minlength=len(self.budget)) < np.array(self.budget)
+        return np.flatnonzero(~taken & has_room[self.kinds])
 
     def terms(self, chosen: frozenset[int]) -> Terms:
         """LC and LS of `chosen` with each open rubric added; worked out once, whatever α asks for them."""
@@ -155,14 +154,14 @@ def ranked(pool: Pool, worth: Floats) -> Ints:
 def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
     """What is to be told of rubrics chosen in this order `[step]`: the losses at every step, and of those left out."""
     steps: list[Step] = []
-    last_loss, last_step = np.zeros(len(pool.sat)), np.full(len(pool.sat), -1)
+    last_loss, last_step = np.zeros(len(pool.kinds)), np.full(len(pool.kinds), -1)
     for number, index in enumerate(order.tolist()):
         chosen = frozenset(order[:number].tolist())
         candidates, terms, losses = pool.open(chosen), pool.terms(chosen), pool.losses(chosen, alpha)
         last_loss[candidates], last_step[candidates] = losses, number
         at = int(np.searchsorted(candidates, index))
         steps.append(Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at])))
-    dropped = (index for index in range(len(pool.sat)) if index not in set(order.tolist()))
+    dropped = (index for index in range(len(pool.kinds)) if index not in set(order.tolist()))
     return Selection(tuple(steps), tuple(_drop(index, last_loss[index], last_step[index], steps) for index in dropped))
 
 

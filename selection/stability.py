@@ -20,7 +20,7 @@ RESAMPLES = 200
 def stability(
     values: Floats,
     positive: Bools,
-    sat: Bools,
+    sat: Bools | Ints,
     ids: Sequence[str],
     budget: Budget,
     alpha: float,
@@ -34,9 +34,9 @@ def stability(
     Args:
         values: Signed evals `[conversation, rubric]`.
         positive: Labels `[conversation]`.
-        sat: Kinds `[rubric]`.
+        sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
         ids: Of the rubrics.
-        budget: SAT and DSAT.
+        budget: One number a kind.
         policy: Name of the policy.
         progress: Told resamples done and wanted, after each.
 

@@ -10,6 +10,7 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import folds, together
 from pollex.errors import BadLabels
+from pollex.graphs.learn.select import both_lists, kinds_of
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
 from pollex.selection.policies import select
@@ -50,7 +51,7 @@ def compared(
     parts = []
     for number in range(FOLDS):
         out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        chosen = select(values[~out], positive[~out], sat, ids, budget, alpha, rng, policy)
+        chosen = select(values[~out], positive[~out], kinds_of(rubrics), ids, both_lists(budget), alpha, rng, policy)
         places = [step.index for step in chosen.steps]
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
     return contest(parts, positive, judges_of(training), progress, together(training))

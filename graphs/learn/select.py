@@ -13,16 +13,26 @@ from pollex.conversations.logs import positives
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.learn.state import LearnContext
-from pollex.measures.arrays import Bools, Floats
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.policies import select
-from pollex.selection.pool import Selection
+from pollex.selection.pool import Budget, Selection
 from pollex.selection.stability import stability
 
 FOLDS = 5
 DEFAULT_ALPHA = 1.0
 LEAST_ANSWERED = 0.5
+
+
+def both_lists(budget: tuple[int, int]) -> Budget:
+    """The same budget for the headline list and for the second one."""
+    return (*budget, *budget)
+
+
+def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
+    """The number of each rubric's budget `[rubric]`: SAT and DSAT of the headline list, then of the second list."""
+    return np.array([(rubric.polarity == "dsat") + 2 * (not rubric.leads) for rubric in rubrics], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +59,9 @@ class Candidates:
         return positives(self.conversations)
 
     @property
-    def sat(self) -> Bools:
-        """Kinds `[rubric]`, true for SAT."""
-        return np.array([rubric.polarity == "sat" for rubric in self.rubrics])
+    def kinds(self) -> Ints:
+        """See `kinds_of`."""
+        return kinds_of(self.rubrics)
 
     @property
     def ids(self) -> list[str]:
@@ -103,7 +113,9 @@ def choose(context: LearnContext) -> dict[str, Any]:
     pool, settings = candidates(context), context.settings
     alpha, table, held_out_scores, notes = weigh(context, pool)
     rng = np.random.default_rng(settings.seed)
-    chosen = select(pool.values, pool.labels, pool.sat, pool.ids, settings.budget, alpha, rng, settings.policy)
+    chosen = select(
+        pool.values, pool.labels, pool.kinds, pool.ids, both_lists(settings.budget), alpha, rng, settings.policy
+    )
     shares = stable_shares(context, pool, alpha)
     if missing := int((~pool.answered).sum()):
         notes.append(
@@ -130,7 +142,15 @@ def weigh(context: LearnContext, pool: Candidates) -> tuple[float, list[dict[str
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
     grid = None if settings.alpha is None else (settings.alpha,)
     choice = choose_alpha(
-        pool.values, pool.labels, pool.sat, pool.ids, settings.budget, dealt, settings.policy, grid, settings.seed
+        pool.values,
+        pool.labels,
+        pool.kinds,
+        pool.ids,
+        both_lists(settings.budget),
+        dealt,
+        settings.policy,
+        grid,
+        settings.seed,
     )
     table = [
         {"alpha": row.alpha, "mean_auc": row.mean, "deviation": row.deviation, "folds": row.folds}
@@ -148,9 +168,9 @@ def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floa
     return stability(
         pool.values,
         pool.labels,
-        pool.sat,
+        pool.kinds,
         pool.ids,
-        settings.budget,
+        both_lists(settings.budget),
         alpha,
         np.random.default_rng([settings.seed, 1]),
         policy=settings.policy,

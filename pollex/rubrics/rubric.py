@@ -65,6 +65,14 @@ class Rubric(BaseModel):
     quotes: tuple[Quote, ...] = ()
     source: str = "person"
 
+    @property
+    def leads(self) -> bool:
+        """Whether it belongs to the headline list: an event, a model's or a person's rubric, not how users sound."""
+        return self.source.partition(":")[0] not in BESIDE
+
+
+BESIDE = ("signal", "phrase", "turns", "rate")
+"""Kinds of sources of the second list: signals of mood, phrases, and rates of what is only a success or a failure."""
 
 MAX_QUOTES = 12
 """A rubric carries so many quotes as examples; its reasons carry all of them."""

@@ -57,7 +57,7 @@ def policy_named(name: str) -> Policy:
 def select(
     values: Floats,
     positive: Bools,
-    sat: Bools,
+    sat: Bools | Ints,
     ids: Sequence[str],
     budget: Budget,
     alpha: float,
@@ -69,9 +69,9 @@ def select(
     Args:
         values: Signed evals `[conversation, rubric]`.
         positive: Labels `[conversation]`.
-        sat: Kinds `[rubric]`.
+        sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
         ids: Of the rubrics.
-        budget: SAT and DSAT; more than there are is fine.
+        budget: One number a kind; more than there are is fine.
         alpha: Weight of sharpness, for the policies that have one; losses are told with it, whatever the policy.
 
     Raises:

@@ -23,7 +23,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:
         if better is None:
             break
         chosen = better
-    inside = np.isin(np.arange(len(pool.sat)), list(chosen))
+    inside = np.isin(np.arange(len(pool.kinds)), list(chosen))
     return walk(pool, lambda taken: np.where(inside[pool.open(taken)], pool.losses(taken, alpha), np.inf))
 
 

@@ -31,12 +31,12 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
 
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
     """
-    everyone = np.arange(len(pool.sat))
+    everyone = np.arange(len(pool.kinds))
     pulls, total = np.ones(len(everyone)), _reward(pool, everyone, rng)
     for played in range(1, ROUNDS + 1):
         bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
-        kinds = zip((pool.sat, ~pool.sat), pool.budget, strict=True)
-        arms = np.concatenate([_highest(pool, bounds, kind, budget) for kind, budget in kinds])
+        limits = enumerate(pool.budget)
+        arms = np.concatenate([_highest(pool, bounds, pool.kinds == kind, limit) for kind, limit in limits])
         total[arms] += _reward(pool, arms, rng)
         pulls[arms] += 1
     return total / pulls

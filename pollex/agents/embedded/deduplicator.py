@@ -14,6 +14,9 @@ from pollex.rubrics.rubric import MAX_QUOTES, Rubric, content_id
 VERSION = "2"
 NEAR = 0.88
 
+BY_DESIGN = ("signal:", "event:", "rate:")
+"""Sources that differ by design, however alike their sentences are."""
+
 
 class EmbeddedDeduplicator:
     """Merges rubrics of one polarity whose texts are near by cosine; of each group the best supported stays.
@@ -58,14 +61,15 @@ def components(
 ) -> npt.NDArray[np.intp]:
     """The number of its component for each of the vectors [rubric, width].
 
-    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals are never
-    linked: what they measure differs by design, while their sentences differ in a word (“at length”, “briefly”).
+    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals and events
+    are never linked: what they measure differs by design, while their sentences differ in a word (“at length”,
+    “briefly”).
     """
     from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
 
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
-    signals = np.array([source if source.startswith("signal:") else "" for source in sources or [""] * len(kinds)])
+    signals = np.array([source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)])
     linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
     return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
 

@@ -1,7 +1,8 @@
 """From a rubric to the marks in the turns that speak for it.
 
-A rubric's `source` says where to look: `signal:NAME` at that signal, `phrase:PARTY:WORDS` for those words, anything
-else at the likeness of turns to the rubric's quotes, or to its own text when it has none.
+A rubric's `source` says where to look: `event:…` and `rate:…` for that event, `signal:NAME` at that signal,
+`phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's quotes, or to its own text
+when it has none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
@@ -27,6 +29,8 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
+    if found := event_signal(rubric.source, rubric.text):
+        return found
     party, _, phrase = rest.partition(":")
     if kind == "phrase" and phrase.strip():
         return phrase_signal("assistant" if party == "assistant" else "user", phrase)
@@ -75,6 +79,10 @@ def party_of(rubric: Rubric) -> Party:
 
 def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
     """What the turns with the strongest marks say where the signal is seen, word for word."""
+    if event := event_source(signal.name):
+        best = {quote.turn: quote for quote in reversed(event.quotes(view))}
+        chosen = sorted(best.values(), key=lambda quote: -quote.sure)[:most]
+        return tuple(Quote(conversation_id=q.conversation_id, turn=q.turn, text=q.text) for q in chosen)
     return tuple(
         Quote(conversation_id=view.conversation.id, turn=turn, text=excerpt(view.texts[turn], spot(view, signal, turn)))
         for turn in strongest(marks, view.of(signal.party), most)

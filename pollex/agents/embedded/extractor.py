@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from textwrap import shorten
 from typing import Any
 
@@ -13,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.checks import refusal
+from pollex.agents.embedded import events
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.evidence import SIGNALS, phrase_signal, quotes_from
 from pollex.agents.embedded.judge import Scale, separation
 from pollex.agents.embedded.signals.signal import Party, Signal, measured
@@ -24,8 +25,12 @@ from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, content_id
 
-VERSION = "2"
+VERSION = "3"
 MOST_REASONS = 3
+MOST_EVENTS = 2
+"""Of the reasons: so that what users sound like stays in the pool as well."""
+
+HAPPENED = ("event:", "rate:")
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class EmbeddedExtractor:
         self.embedder = embedder
         self.seed = seed
         self.clues: list[Clue] = []
+        self.left_out = ""
 
     @property
     def name(self) -> str:
@@ -74,7 +80,19 @@ class EmbeddedExtractor:
         views = views_of(labelled, self.embedder)
         sources = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         sources |= {signal.name: signal for signal in mined(views, positive, self.seed)}
-        self.clues = clues(sources, views, positive)
+        self.clues = [*clues(sources, views, positive), *self._events(labelled, views, positive)]
+
+    def _events(self, labelled: Sequence[Conversation], views: Sequence[View], positive: Flags) -> list[Clue]:
+        """Clues that are events of the domain; their side is the one that the whole log gives them."""
+        model = events.study(labelled, [c.label for c in labelled], np.random.default_rng(self.seed))
+        self.left_out = model.left_out
+        found = []
+        for rubric in model.rubrics:
+            source = source_of(rubric, model.topics)
+            signal = event_signal(source, rubric.text)
+            if signal and not refusal(rubric.text):
+                found.append(clue_of(source, signal, measures_of(signal, views), positive, rubric.polarity))
+        return found
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """The clues that are strongest here for what is usual in conversations of this label."""
@@ -86,7 +104,7 @@ class EmbeddedExtractor:
         telling = [(clue, odds) for clue, odds in found if odds > 0]
         telling.sort(key=lambda pair: (-unusual(*pair), pair[0].source))
         shown = (self._reason(clue, view) for clue, _ in telling)
-        reasons = tuple(islice((reason for reason in shown if reason), MOST_REASONS))
+        reasons = chosen_reasons(reason for reason in shown if reason)
         return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons)
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
@@ -103,19 +121,29 @@ class EmbeddedExtractor:
         )
 
 
+def chosen_reasons(shown: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The first reasons, events before all others, but not events alone."""
+    found = list(shown)
+    happened = [reason for reason in found if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
+    rest = [reason for reason in found if not reason.source.startswith(HAPPENED)]
+    return tuple([*happened, *rest][:MOST_REASONS])
+
+
+def measures_of(signal: Signal, views: Sequence[View]) -> Floats:
+    """Measures [conversation, measure] of a signal."""
+    return np.array([measured(signal.marks(view), view.of(signal.party)) for view in views])
+
+
 def clues(sources: dict[str, Signal], views: Sequence[View], positive: Flags) -> list[Clue]:
     """Each source in the direction in which it separates the classes more."""
-    return [
-        clue_of(source, signal, np.array([measured(signal.marks(v), v.of(signal.party)) for v in views]), positive)
-        for source, signal in sources.items()
-    ]
+    return [clue_of(source, signal, measures_of(signal, views), positive) for source, signal in sources.items()]
 
 
-def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags) -> Clue:
-    """Direction, scale and what is typical, from measures [conversation, measure]."""
+def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, known: Polarity | None = None) -> Clue:
+    """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = separation(measures, positive, signal.lean)
     good, bad = np.maximum(0, differences), np.maximum(0, -differences)
-    polarity: Polarity = "sat" if (good**2).sum() >= (bad**2).sum() else "dsat"
+    polarity: Polarity = known or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
     scale = Scale(middle, spread, good if polarity == "sat" else bad)
     own = scale.odds(measures[positive if polarity == "sat" else ~positive])
     return Clue(source, signal, polarity, scale, (float(own.mean()), float(own.std()) or 1.0))

@@ -20,7 +20,7 @@ from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 
-VERSION = "2"
+VERSION = "3"
 FOLDS = 5
 MOST_TURNS = 3
 """So many turns are named as what an answer rests on."""

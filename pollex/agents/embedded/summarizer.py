@@ -10,7 +10,7 @@ from pollex.agents.roles import Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
-VERSION = "1"
+VERSION = "2"
 LEAST_SHARE = 0.3
 MOST_WORDS = 2
 
@@ -51,7 +51,8 @@ class EmbeddedSummarizer:
         )
 
     def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
-        text = about(reasons[0].text, self._topic(reasons))
+        names_objects = source.startswith(("event:", "rate:"))
+        text = about(reasons[0].text, [] if names_objects else self._topic(reasons))
         return with_reasons(
             Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, source=source), reasons
         )

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.reading import Reading, read
+from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +35,13 @@ class View:
         self.texts = [shortened(turn.content.strip()) for turn in conversation.turns]
         self.roles = np.array([turn.role for turn in conversation.turns], dtype=object)
         self._embedder = embedder
+        self._readings: dict[str, Reading] = {}
+
+    def reading(self, lexicon: str, topics: Topics) -> Reading:
+        """What happened in it, by topics that `lexicon` names; read once for each lexicon."""
+        if lexicon not in self._readings:
+            self._readings[lexicon] = read(self.conversation, topics)
+        return self._readings[lexicon]
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:

@@ -108,7 +108,7 @@ def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
     pattern = PATTERNS[event.pattern]
     proven = all(ACTS.by_name[act].proven for act in pattern.acts)
     sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
-    telling = found.within_bound or (found.expected and pattern.side != 0)
+    telling = found.expected and (found.within_bound or pattern.side != 0)
     return proven and sure and telling and not pattern.rate and found.both_halves
 
 

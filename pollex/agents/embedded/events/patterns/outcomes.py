@@ -27,10 +27,11 @@ PATTERNS = (
     Pattern(
         "done_asked",
         "both",
-        -1,
-        "After the assistant managed to {deed}, the user has to ask for details that the report left out.",
+        +1,
+        "After the assistant managed to {deed}, the user asks for more about it.",
         ("done", "asks"),
         within="done",
+        rate=True,
     ),
     Pattern(
         "done_number",

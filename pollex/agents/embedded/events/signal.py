@@ -1,0 +1,101 @@
+"""Events as signals: how the embedded roles see, weigh and quote them.
+
+A rubric's `source` is all that is needed to find its event again: `event:PATTERN` whatever it is about, and JSON with
+the log's topics where it is about one of them. What counts for the score and is nothing to act on is `rate:…`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.embedded.events.evidence import Evidence, best_quote
+from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.reading import ANYWHERE, Event
+from pollex.agents.embedded.events.topics import Topic, Topics
+from pollex.agents.embedded.signals.signal import Signal
+from pollex.agents.embedded.view import Floats, View
+
+KINDS = ("event", "rate")
+
+
+@dataclass(frozen=True)
+class EventSource:
+    """What a rubric's source says: the event, and the topics that it is read by."""
+
+    event: Event
+    topics: Topics
+    lexicon: str
+
+    def quotes(self, view: View) -> list[Evidence]:
+        """All happenings in a conversation, the surest first."""
+        reading = view.reading(self.lexicon, self.topics)
+        named = () if self.event.topic == ANYWHERE else (self.event.topic,)
+        found = [best_quote(reading, firing, named, self.topics) for firing in reading.seen.get(self.event, ())]
+        return [quote for _, quote in sorted(found, key=lambda pair: -pair[0])]
+
+
+def source_of(rubric: EventRubric, topics: Topics) -> str:
+    """The source of an event's rubric."""
+    kind = "event" if rubric.headline else "rate"
+    event = rubric.event
+    stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
+    if event.topic != ANYWHERE:
+        lexicon = {
+            topic.name: {noun: round(weight, 2) for noun, weight in topic.nouns.items()} for topic in topics.topics
+        }
+        stored |= {"topic": topics.topics[event.topic].name, "topics": lexicon}
+    written = f"{event.pattern} {json.dumps(stored, ensure_ascii=False, separators=(',', ':'))}"
+    return f"{kind}:{written if stored else event.pattern}"
+
+
+@lru_cache(maxsize=1024)
+def event_source(source: str) -> EventSource | None:
+    """What a source says; None for one that names no event."""
+    kind, _, rest = source.partition(":")
+    pattern, _, written = rest.partition(" ")
+    if kind not in KINDS or pattern not in PATTERNS:
+        return None
+    try:
+        stored = json.loads(written or "{}")
+        lexicon = stored.get("topics", {})
+        written = json.dumps(lexicon)
+        topics = topics_of(written)
+        topic = list(lexicon).index(stored["topic"]) if "topic" in stored else ANYWHERE
+        event = Event(pattern, topic, str(stored.get("detail", "")))
+    except (ValueError, AttributeError, TypeError):
+        return None
+    return EventSource(event, topics, written)
+
+
+@lru_cache(maxsize=64)
+def topics_of(lexicon: str) -> Topics:
+    """Topics from their nouns as JSON."""
+    stored = json.loads(lexicon)
+    return Topics(
+        [Topic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0) for name, nouns in stored.items()]
+    )
+
+
+def event_signal(source: str, statement: str) -> Signal | None:
+    """The signal of an event; None where the source names none."""
+    found = event_source(source)
+    if found is None:
+        return None
+
+    def marks(view: View) -> Floats:
+        out = np.zeros(len(view.texts))
+        for quote in found.quotes(view):
+            out[quote.turn] = max(out[quote.turn], quote.sure)
+        return out
+
+    pattern = PATTERNS[found.event.pattern]
+    return Signal(source, "assistant" if pattern.who == "assistant" else "both", statement, marks, pattern.side)
+
+
+__all__ = ["EventSource", "event_signal", "event_source", "source_of"]
