@@ -42,7 +42,7 @@ def keep_conversations(
 
 def kept_ids(store: Store, run: str) -> set[str]:
     """Conversations of a run that are stored."""
-    return {row["id"] for row in store.rows("SELECT id FROM conversations WHERE run = ?", [run])}
+    return {row["id"] for row in store.ask(run, "SELECT id FROM conversations")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ async def running(
         run = taken_up(store, command, fingerprint)
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
-    store.finish(run.id, "unfinished", roles=roles)
+    store.take_up(run.id, roles=roles)
     try:
         yield run
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):

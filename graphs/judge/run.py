@@ -280,10 +280,11 @@ def _votes_of(
 
 
 def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
-    rows = store.rows(
-        "SELECT conversation, last(chosen ORDER BY rowid) AS chosen FROM answers WHERE run = ? AND question = ? "
+    rows = store.ask(
+        run,
+        "SELECT conversation, last(chosen ORDER BY seq) AS chosen FROM answers WHERE question = ? "
         "GROUP BY conversation",
-        [run, persons_question(task.question).id],
+        [persons_question(task.question).id],
     )
     return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
 

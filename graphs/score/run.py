@@ -102,11 +102,12 @@ def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) ->
     Args:
         again: Outcomes of an answer for which it does.
     """
-    rows = store.rows(
-        """SELECT conversation FROM scores WHERE run = $1 AND conversation NOT IN (
-            SELECT conversation FROM answers WHERE run = $1 GROUP BY conversation, question
-            HAVING list_contains($2, last(outcome ORDER BY rowid)))""",
-        [run, sorted(again)],
+    rows = store.ask(
+        run,
+        """SELECT conversation FROM scores WHERE conversation NOT IN (
+            SELECT conversation FROM answers GROUP BY conversation, question
+            HAVING list_contains(?, last(outcome ORDER BY seq)))""",
+        [sorted(again)],
     )
     return {row["conversation"] for row in rows}
 
@@ -117,21 +118,20 @@ def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, in
     Args:
         order: The rubrics' ids, as they stand in the set: where none is answered, the first one's outcome counts.
     """
-    return {row["outcome"]: row["n"] for row in store.rows(_OUTCOMES, [run, list(order)])}
+    return {row["outcome"]: row["n"] for row in store.ask(run, _OUTCOMES, [list(order)])}
 
 
 _OUTCOMES = """
-    WITH latest AS (
-        SELECT conversation, question, last(outcome ORDER BY rowid) AS outcome
-        FROM answers WHERE run = $1 GROUP BY conversation, question
-    ), ended AS (
+    SELECT outcome, count(*) AS n FROM (
         SELECT CASE
-            WHEN count(*) = len($2) AND bool_and(outcome = '') THEN 'scored'
-            WHEN count(*) = len($2) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($2, question))
+            WHEN count(*) = len($1) AND bool_and(outcome = '') THEN 'scored'
+            WHEN count(*) = len($1) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($1, question))
             ELSE 'incomplete' END AS outcome
-        FROM latest GROUP BY conversation
-    )
-    SELECT outcome, count(*) AS n FROM ended GROUP BY outcome ORDER BY outcome
+        FROM (
+            SELECT conversation, question, last(outcome ORDER BY seq) AS outcome
+            FROM answers GROUP BY conversation, question
+        ) GROUP BY conversation
+    ) GROUP BY outcome ORDER BY outcome
 """
 """The same as `NetSat.score` says of each; the last answer to a question stands, as it does in `answers_of`."""
 

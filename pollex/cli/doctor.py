@@ -16,8 +16,8 @@ from pollex.cli.session import print_json
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.store.glance import glance
 from pollex.store.resume import runs
+from pollex.store.store import Store
 from pollex.text import count
 
 if TYPE_CHECKING:
@@ -143,5 +143,5 @@ def store(options: RunOptions) -> str:
     """Opens the store, if there is one."""
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
-    with glance(options.store) as opened:
+    with Store.open(options.store, read_only=True) as opened:
         return "; ".join([f"{options.store}: {count(len(runs(opened)), 'run')}", *opened.notices])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import shlex
 import signal
@@ -15,6 +14,7 @@ from pkgutil import iter_modules
 
 import click
 
+from pollex.cli.streams import outlast
 from pollex.errors import Interrupted, LimitReached, Options, PollexError
 from pollex.gateway.langsmith import tracing_off
 
@@ -70,8 +70,7 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
     tracing_off()  # of every verb: one that knows no --langsmith sends nothing either
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal can't show is spelled out, as on standard error
-        sys.stdout.reconfigure(errors="backslashreplace")
+    outlast()
     try:
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:
@@ -81,9 +80,6 @@ def main() -> None:
         fail(error)
     except (click.Abort, KeyboardInterrupt):
         fail(Interrupted("interrupted"))
-    except BrokenPipeError:  # `pollex runs | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except OSError as error:
         fail(on_disk(error), error)
     except Exception as error:

@@ -19,7 +19,6 @@ from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import RunOptions
-from pollex.store.glance import glance
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -36,7 +35,7 @@ RUBRIC = 4000
 @contextmanager
 def looking(options: RunOptions) -> Iterator[tuple[Store, Console]]:
     """The store, opened for reading, and where to print for people."""
-    with glance(options.store) as store:
+    with Store.open(options.store, read_only=True) as store:
         for notice in store.notices:
             line(Console(stderr=True), f"Note: {notice}")
         yield store, Console(stderr=options.as_json)
@@ -246,7 +245,7 @@ def origin(
     """
     own = [] if isinstance(rubric, DroppedRubric) else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
     try:
-        with glance(options.store) as store:
+        with Store.open(options.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
                 found = provenance(store, rubrics.run, rubric.id)
                 return found.reasons, found.conversations

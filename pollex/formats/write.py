@@ -13,8 +13,7 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import guarded
-from pollex.store import journal, lock
-from pollex.store.secret import SALT
+from pollex.store import database, line_files, secret
 
 Source = str | Path | None
 
@@ -43,11 +42,9 @@ def require_writable(path: Path, *read: Source) -> None:
 
 def _of_a_store(folder: Path) -> frozenset[str]:
     """What a store can't do without: what is paid for, and the secret by which it is found again."""
-    if not (folder / journal.FILE).exists():
+    if not (folder / database.FILE).exists():
         return frozenset()
-    from pollex.store import database  # brings DuckDB, which other folders don't need
-
-    return frozenset({database.FILE, journal.FILE, lock.NAME, SALT})
+    return frozenset({database.FILE, line_files.REPLIES.name, line_files.LABELS.name, secret.FILE})
 
 
 def require_apart(*written: Path | None) -> None:

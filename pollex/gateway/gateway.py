@@ -249,7 +249,8 @@ class Gateway:
         call = request.call
         try:
             self._budget.take()
-            await self._ledger.intend(request.key, number, {"stage": call.stage, "item": call.item})
+            about = {"stage": call.stage, "item": call.item, "request": request.body.decode()}
+            await self._ledger.intend(request.key, number, about)
             self.used.send(call.stage)
             reply = await session.wire.send(request, self.limits.deadline)
             await self._ledger.record(request.key, number, reply.facts(number), reply.body)

@@ -39,7 +39,6 @@ from pollex.services.results import Usage, bad_rows_json, usage_json
 from pollex.services.roles import Workers, dismissed, hire, llm_options
 from pollex.services.score import names_of
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.secret import salt_of
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -191,7 +190,7 @@ def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> As
     """Return what judges and the model under test ask with."""
     assert staff.gateway is not None
     assert staff.capabilities is not None
-    options = llm_options(model, salt_of(store), seed)
+    options = llm_options(model, store.secret, seed)
     return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), options)
 
 

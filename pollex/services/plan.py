@@ -39,8 +39,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
 from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
-from pollex.store.glance import glance
-from pollex.store.secret import kept_salt
+from pollex.store.secret import kept_secret
+from pollex.store.store import Store
 
 EXACT, AT_MOST = "planned", "at most"
 
@@ -146,7 +146,7 @@ class Plan:
     ) -> Plan:
         """A plan for the endpoint that the options name; the store is looked into, not made."""
         endpoint = model.endpoint()
-        options = llm_options(model, kept_salt(run.store) or secrets.token_bytes(32), seed)
+        options = llm_options(model, kept_secret(run.store) or secrets.token_bytes(32), seed)
         planner = Planner(endpoint, paid(run).__contains__)
         return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, options))
 
@@ -230,8 +230,8 @@ class Plan:
 def paid(run: RunOptions) -> set[str]:
     """Keys of the replies that the store's ledger has; none where it can't be looked into now."""
     try:
-        with glance(run.store) as store:
-            return {row["key"] for row in store.rows("SELECT DISTINCT key FROM ledger WHERE kind = 'result'")}
+        with Store.open(run.store, read_only=True) as store:
+            return {row["key"] for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL")}
     except PollexError:
         return set()
 

@@ -27,7 +27,6 @@ from pollex.rubrics.answers import MENDABLE, Outcome
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
-from pollex.store.secret import salt_of
 
 if TYPE_CHECKING:
     from pollex.agents.llm.asker import LlmOptions
@@ -181,9 +180,7 @@ def llm_workers(
     """All four roles on a model."""
     from pollex.agents.llm.roles import build_llm_roles  # the client behind it takes a second to import
 
-    roles = Roles(
-        *build_llm_roles(gateway, capabilities, profile, llm_options(options, salt_of(store), seed), embedder)
-    )
+    roles = Roles(*build_llm_roles(gateway, capabilities, profile, llm_options(options, store.secret, seed), embedder))
     record = JudgeRecord(
         kind=LLM,
         name=capabilities.model,

@@ -101,7 +101,7 @@ class Workspace:
             self.progress.advance(stage)
 
     async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
-        task, loop, asked = asyncio.ensure_future(work), asyncio.get_running_loop(), 0
+        task, loop, stopping = asyncio.ensure_future(work), asyncio.get_running_loop(), False
 
         def stop() -> None:
             for each in self.on_stop:
@@ -109,12 +109,14 @@ class Workspace:
             if not self.on_stop:
                 task.cancel()
 
-        def heard(_number: int, _frame: FrameType | None) -> None:
+        def heard(number: int, _frame: FrameType | None) -> None:
             """Stop; a handler of Python's, since one of the loop's would wait until a long computation is over."""
-            nonlocal asked
-            asked += 1
-            if asked > 1:
-                os._exit(Interrupted.exit_code)
+            nonlocal stopping
+            if stopping:
+                if number != signal.SIGHUP:  # a closed window sends it twice, by the kernel and by the shell
+                    os._exit(Interrupted.exit_code)
+                return
+            stopping = True
             self.progress.stopped = not self.on_stop
             loop.call_soon_threadsafe(stop)
             told()
@@ -128,7 +130,7 @@ class Workspace:
             raise Interrupted("interrupted; what was done is kept") from None
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if stopping and number == signal.SIGHUP else handler)
 
 
 @contextmanager

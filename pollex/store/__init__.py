@@ -1,1 +1,1 @@
-"""What is kept: DuckDB schema, runs, answers, LLM call ledger, traces."""
+"""What is kept: SQLite for runs, paid calls and labels, Parquet for conversations and answers."""

@@ -1,237 +1,140 @@
-"""The DuckDB file: opening it locked down, telling damage from other trouble, and writing batches of rows."""
+"""The SQLite file: opening it, short transactions, and what its errors mean for people."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
+from pollex.errors import PollexError, StoreBusy, StoreFull, WrongUse
+from pollex.store.schema import STEPS, step_forward
+from pollex.store.tables import damaged
 
-from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
-from pollex.store.journal import Entry, Mark
-from pollex.store.lock import busy
-from pollex.store.tables import JOURNALED
+FILE = "store.sqlite"
+PATIENCE = 60.0
+"""Seconds to wait for other processes, whose transactions are short."""
 
-FILE = "store.duckdb"
-CHUNK = 8 << 20
+FULLY_CHECKED = 32 << 20
+"""A database up to this size is read whole when it is opened for writing."""
 
-# Nothing that reaches the database may make it read or write another file, or load code.
-LOCKED_DOWN = {
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-    "lock_configuration": "true",
-    "memory_limit": "512MB",
-    "wal_autocheckpoint": "64MB",
-}
+NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP")
+"""Errors of a disk, or a quota, that takes no more."""
 
-
-# A text is kept once, whoever brings it again.
-_ONCE = ("DISTINCT ON (r.text_hash) ", " WHERE r.text_hash NOT IN (SELECT text_hash FROM texts)")
-
-
-class Damaged(StoreDamaged):
-    """The database file, or its write-ahead log, can't be read; recovery mends it."""
+REMAINS = ("", "-wal", "-shm")
+"""Endings of the files that are one database."""
 
 
 class Database:
-    """An open database file.
+    """An open database. Any thread may use it: one reads or writes at a time.
 
-    Raises:
-        Damaged: The file is there but can't be read.
-        StoreBusy: Another program holds it.
-        StoreDamaged: A newer DuckDB wrote it.
+    Args:
+        read_only: Change nothing; the database must be there.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        require_duckdb()
-        self.path = path
+        self.path, self._turn = path, threading.RLock()
+        with self.trouble():
+            self._connection = _connect(path, read_only=read_only)
+
+    @contextmanager
+    def trouble(self) -> Iterator[None]:
+        """Turn errors of SQLite into ours."""
         try:
-            self._connection = duckdb.connect(str(path), read_only=read_only, config=dict(LOCKED_DOWN))
-        except duckdb.Error as failure:
-            raise _refusal(path, failure) from failure
-        self._inserts: dict[str, tuple[str, str]] = {}
-
-    def close(self) -> None:
-        """Closes the file; an instance that has broken down is closed, too."""
-        with suppress(duckdb.Error):  # the instance may be gone already; what was committed is in the file
-            self._connection.close()
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of its own, for one thread."""
-        return self._connection.cursor()
+            yield
+        except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
+            raise  # the statement is wrong, not the store
+        except sqlite3.Error as failure:
+            raise _error(self.path, failure) from failure
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """What a query gives, a dict a row."""
-        with self.cursor() as cursor:
-            cursor.execute(sql, list(parameters))
-            names = [column[0] for column in cursor.description]
+        """Return what a query gives, a dict a row."""
+        with self._turn, self.trouble():
+            cursor = self._connection.execute(sql, parameters)
+            names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """The first column of the first row."""
-        with self.cursor() as cursor:
-            row = cursor.execute(sql, list(parameters)).fetchone()
+        """Return the first column of the first row; None when there is no row."""
+        with self._turn, self.trouble():
+            row = self._connection.execute(sql, parameters).fetchone()
         return row[0] if row else None
 
-    def execute(self, sql: str) -> None:
-        """Runs a statement that gives nothing."""
-        with self.cursor() as cursor:
-            cursor.execute(sql)
-
-    def in_transaction(self, work: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
-        """Runs `work` on a cursor: all of it happens, or nothing."""
-        with self.cursor() as cursor:
-            cursor.execute("BEGIN")
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Open a write transaction: all of it happens, or nothing. Other processes wait meanwhile."""
+        with self._turn, self.trouble():
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
-                work(cursor)
-                cursor.execute("COMMIT")
+                yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                _roll_back(cursor)
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
 
-    def insert(self, entries: Iterable[Entry], mark: Mark | None = None) -> None:
-        """Adds all `entries` and moves the mark, in one transaction."""
-        tables: dict[str, list[str]] = defaultdict(list)
-        for entry in entries:
-            tables[entry.table].append(entry.row)
-
-        def work(cursor: duckdb.DuckDBPyConnection) -> None:
-            for table, rows in tables.items():
-                sql, shape = self._insert_of(table)
-                for chunk in _chunks(rows):
-                    cursor.execute(sql, ["[" + ",".join(chunk) + "]", shape])
-            if mark is not None:
-                cursor.execute('UPDATE mark SET "offset" = ?, crc = ?', list(mark))
-
-        self.in_transaction(work)
-
-    @property
-    def mark(self) -> Mark:
-        """How much of the journal the database holds."""
-        (row,) = self.rows("SELECT * FROM mark")
-        return Mark(row["offset"], row["crc"])
-
-    def journaled(self) -> list[Entry]:
-        """All rows that the journal should hold, too."""
-        return [
-            Entry(table, row["line"])
-            for table in JOURNALED
-            for row in self.rows(f'SELECT to_json(t) AS line FROM "{table}" AS t ORDER BY rowid')  # noqa: S608 - our names
-        ]
-
-    def counts(self) -> Counter[str]:
-        """Rows of the tables that the journal holds, too."""
-        return Counter({table: self.value(f'SELECT count(*) FROM "{table}"') for table in JOURNALED})  # noqa: S608
-
-    def check(self) -> None:
-        """Reads every block, so that damage shows now.
-
-        Raises:
-            Damaged: A block can't be read.
-        """
-        try:
-            for table in self.rows("SELECT table_name AS name FROM duckdb_tables()"):
-                self.value(f'SELECT bit_xor(hash(t)) FROM "{table["name"]}" AS t')  # noqa: S608 - our names
-        except duckdb.Error as failure:
-            raise Damaged(str(failure)) from failure
-
-    def _insert_of(self, table: str) -> tuple[str, str]:
-        """The statement that adds rows given as one JSON array, and the shape of the array's items."""
-        if table not in self._inserts:
-            columns = self.rows(
-                "SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = ?", [table]
-            )
-            names = ", ".join(f'"{column["name"]}"' for column in columns)
-            values = ", ".join(f'r."{column["name"]}"' for column in columns)
-            shape = ", ".join(f'"{column["name"]}": "{column["type"]}"' for column in columns)
-            once, only_new = _ONCE if table == "texts" else ("", "")
-            self._inserts[table] = (
-                f'INSERT INTO "{table}" ({names}) SELECT {once}{values} FROM '  # noqa: S608 - our own names, values are parameters
-                f"(SELECT unnest(from_json(?, ?)) AS r){only_new}",
-                f"[{{{shape}}}]",
-            )
-        return self._inserts[table]
+    def close(self) -> None:
+        """Close it; the last process that does so folds the write-ahead log into the file."""
+        with self._turn:
+            self._connection.close()
 
 
-def require_duckdb() -> None:
-    """Refuses a DuckDB that is known to show empty tables after a failed checkpoint (all before 2.0).
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if not read_only:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log takes over the rights
+    fresh = not path.stat().st_size
+    connection = sqlite3.connect(
+        _address(path, read_only=read_only), uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no query reaches another file
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = WAL", "synchronous = NORMAL"):
+            if not (read_only and pragma.startswith("journal")):
+                connection.execute(f"PRAGMA {pragma}")
+        if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
+            _check(connection, path)
+        if connection.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
+            step_forward(connection, str(path))
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
-    Raises:
-        WrongUse: An older or a newer, unknown major version is installed.
-    """
-    if duckdb.__version__.split(".")[0] != "2":
-        raise WrongUse(
-            f"DuckDB {duckdb.__version__} is installed, and the store needs 2.x",
-            remedy="pip install 'duckdb>=2.0,<3'",
+
+def _address(path: Path, *, read_only: bool) -> str:
+    """Return the file's URI; one that can't be written and that nobody writes is read as it lies there."""
+    address = path.absolute().as_uri()
+    if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+        return f"{address}?immutable=1"
+    return address
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise damaged(str(path), found.splitlines()[-1])
+
+
+def _error(path: Path, failure: sqlite3.Error) -> PollexError:
+    """Return the error that says what happened."""
+    name = getattr(failure, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreBusy(
+            f"another process has kept the store from being written for {PATIENCE:.0f} s",
+            where=str(path.parent),
+            remedy="wait until it ends, or give another folder with --store",
         )
-
-
-def write_error(path: Path, failure: duckdb.Error) -> PollexError:
-    """The error that says why a commit failed."""
-    if _NO_ROOM.search(str(failure)):
+    if name in NO_ROOM:
         return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
-    return StoreDamaged(
-        f"the database stopped: {_first_line(failure)}",
-        where=str(path),
-        remedy="resume the run: opening the store again repairs it, and what was acknowledged is safe",
-    )
-
-
-def read_error(path: Path, failure: duckdb.Error) -> PollexError:
-    """The error that says why a query failed."""
-    return StoreDamaged(
-        f"the database can't be read: {_first_line(failure)}",
-        where=str(path),
-        remedy="start the command again: opening the store repairs it",
-    )
-
-
-_NO_ROOM = re.compile(r"No space left|File too large|quota exceeded|not enough space|max_temp_directory", re.IGNORECASE)
-
-
-def _refusal(path: Path, failure: duckdb.Error) -> Exception:
-    text = str(failure)
-    if "Conflicting lock" in text or "Could not set lock" in text:
-        holder = re.search(r"PID (\d+)", text)
-        return busy(path, holder[1] if holder else "")
-    if "version number" in text:
-        return StoreDamaged(
-            f"a DuckDB that {duckdb.__version__} can't read wrote the store: {_first_line(failure)}",
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return WrongUse(
+            "the store can't be written: Permission denied",
             where=str(path),
-            remedy="install the newer DuckDB; the store was left as it is",
+            remedy="give a folder that can be written with --store",
         )
-    if "Permission denied" in text or "Read-only file system" in text:
-        return WrongUse("the store can't be opened for writing", where=str(path), remedy="check its permissions")
-    if _NO_ROOM.search(text):
-        return write_error(path, failure)
-    return Damaged(_first_line(failure))
-
-
-def _first_line(failure: Exception) -> str:
-    return (str(failure).splitlines() or [type(failure).__name__])[0][:300]
-
-
-def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    with suppress(duckdb.Error):  # a transaction that failed by itself has ended, and one of a dead instance never will
-        cursor.execute("ROLLBACK")
-
-
-def _chunks(rows: Sequence[str]) -> Iterable[list[str]]:
-    """Rows in groups of about `CHUNK` bytes: one parameter holds a whole group."""
-    chunk: list[str] = []
-    size = 0
-    for row in rows:
-        chunk.append(row)
-        size += len(row)
-        if size > CHUNK:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+    return damaged(str(path), str(failure).splitlines()[0])

@@ -1,22 +1,25 @@
-"""The ledger that the gateway asks for, on the store's journal."""
+"""The ledger that the gateway asks, in the store."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from pollex.gateway.ledger import StoredCall
+from pollex.store.line_files import REPLIES, line_of, read_line
 from pollex.store.spans import Tracer
-from pollex.store.store import Store
-from pollex.store.tables import LedgerRow, now, packed
+from pollex.store.store import Change, Store
+from pollex.store.tables import damaged, now
+
+_SENT = "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent) VALUES (?, ?, ?, ?, ?, ?)"
+_ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 
 class StoreLedger:
-    """Fulfils `gateway.ledger.Ledger`: intents and records return when the journal holds them.
+    """Fulfils `gateway.ledger.Ledger`: a call without a reply was possibly billed.
 
-    The database gets them a little later. Lookups read the journal at a place that is known, so answers take no memory.
+    Replies of other processes on the same store are found, too.
 
     Args:
         tracer: Gets a span of kind `call` for every call, inside the span in which it was made.
@@ -27,27 +30,51 @@ class StoreLedger:
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
     def trace(self, tracer: Tracer) -> None:
-        """Writes the spans of calls from now on: for a run that begins after its ledger was made."""
+        """Write the spans of calls from now on: for a run that begins after its ledger was made."""
         self._tracer = tracer
 
     async def lookup(self, key: str) -> StoredCall | None:
-        """The last record of `key`, None when there is none."""
-        place = self._store.calls.get(key)
-        if place is None:
+        """Return the last reply to `key`; None when there is none.
+
+        Raises:
+            StoreDamaged: It isn't what came.
+        """
+        line = self._store.value(
+            "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY attempt DESC LIMIT 1", [key]
+        )
+        if line is None:
             return None
-        payload = json.loads(json.loads(self._store.journal.read(place).row)["payload"])
-        return StoredCall(key, payload["outcome"], payload["raw"])
+        values = read_line(line)
+        if values is None or values["key"] != key:
+            raise damaged(str(self._store.folder), f"the reply to call {key[:12]}… was changed")
+        return StoredCall(key, values["outcome"], values["raw"])
 
     async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Notes, durably before it returns, that a call is about to be sent."""
-        if self._tracer is not None:
-            self._begun[key, attempt] = (now(), time.perf_counter(), about)
-        await self._store.writer.record(LedgerRow(key, "intent", attempt, now(), packed(dict(about))))
+        """Note, before it returns, that a call is about to be sent; `request` is what goes out."""
+        begun = now()
+        run = self._tracer.run if self._tracer else None
+        self._begun[key, attempt] = begun, time.perf_counter(), about
+        changes = [Change(_SENT, [key, attempt, run, about.get("stage"), about.get("item"), begun])]
+        if self._store.prompts and (request := about.get("request")) is not None:
+            changes.append(Change(_ASKED, [key, request]))
+        await self._store.change(*changes)
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
-        """Notes, durably before it returns, what came back."""
-        payload = packed({"outcome": dict(outcome), "raw": raw})
-        await self._store.writer.record(LedgerRow(key, "result", attempt, now(), payload))
-        if self._tracer is not None and (begun := self._begun.pop((key, attempt), None)):
-            started, clock, about = begun
-            self._tracer.call(key, about, started=started, ms=1000 * (time.perf_counter() - clock))
+        """Note, on the disk before it returns, what came back."""
+        begun, clock, about = self._begun.pop((key, attempt), ("", time.perf_counter(), {}))
+        ended = now()
+        values = {
+            "key": key,
+            "attempt": attempt,
+            "run": self._tracer.run if self._tracer else None,
+            "stage": about.get("stage"),
+            "item": about.get("item"),
+            "sent": begun or ended,
+            "ended": ended,
+            "outcome": dict(outcome),
+            "raw": raw,
+        }
+        line = line_of(values)
+        await self._store.change(Change(REPLIES.kept, REPLIES.values(values, line), line, REPLIES))
+        if self._tracer is not None and begun:
+            self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,11 +15,12 @@ from pollex.rubrics.rubric import Reason
 from pollex.store.rows import read_answer, read_conversation, read_reason
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, fingerprint_diff, read_runs
 from pollex.store.store import Store
+from pollex.store.tables import damaged, unpacked
 
 
 def runs(store: Store) -> list[Run]:
     """All runs, the first one first."""
-    return read_runs(store.rows(ALL_RUNS))
+    return read_runs(store.rows(f"{ALL_RUNS} ORDER BY number"))
 
 
 def find_run(store: Store, name: str) -> Run:
@@ -77,41 +78,51 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
 
 
 def step(store: Store, run: str, name: str) -> Any:
-    """What a step came to; None when it was not done yet."""
-    payload = store.value("SELECT last(payload ORDER BY rowid) FROM steps WHERE run = ? AND name = ?", [run, name])
-    return None if payload is None else json.loads(payload)
+    """What a step came to; None when it was not done yet.
+
+    Raises:
+        StoreDamaged: It isn't what was written.
+    """
+    found = store.rows(
+        "SELECT payload, crc FROM steps WHERE run = ? AND name = ? ORDER BY rowid DESC LIMIT 1", [run, name]
+    )
+    if not found:
+        return None
+    if zlib.crc32(found[0]["payload"].encode()) != found[0]["crc"]:
+        raise damaged(str(store.folder), f"the step {name!r} of {run} was changed")
+    return unpacked(found[0]["payload"])
 
 
 def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
     """The conversations that a run used, or those of them in `ids`, as they first came; read in portions."""
     if ids is None:
-        places = store.rows("SELECT id FROM conversations WHERE run = ? GROUP BY id ORDER BY min(rowid)", [run])
+        places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
         ids = [row["id"] for row in places]
     for start in range(0, len(ids), PORTION):
         portion = list(ids[start : start + PORTION])
-        found = {row["id"]: row for row in store.rows(_CONVERSATIONS, [run, portion])}
+        found = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [portion])}
         yield from (read_conversation(found[one]) for one in portion if one in found)
 
 
 PORTION = 500
 _CONVERSATIONS = """
-    SELECT c.*, texts.turns FROM conversations AS c JOIN texts USING (text_hash)
-    WHERE c.run = ? AND list_contains(?, c.id) ORDER BY c.rowid
+    SELECT c.* EXCLUDE (seq), t.turns FROM conversations AS c JOIN texts AS t USING (text_hash)
+    WHERE list_contains(?, c.id) ORDER BY c.seq
 """
 
 
 def extractions_of(store: Store, run: str, *, conversation: str | None = None) -> dict[str, Extraction | Unanswered]:
     """What the extractor found so far, by conversation; of one conversation only where one is given."""
-    only, parameters = "WHERE run = $1 AND ($2 IS NULL OR conversation = $2) ORDER BY rowid", [run, conversation]
+    only, parameters = "WHERE run = ?1 AND (?2 IS NULL OR conversation = ?2) ORDER BY rowid", [run, conversation]
     reasons: dict[str, dict[str, Reason]] = defaultdict(dict)
-    for row in store.rows(f"SELECT * FROM reasons {only}", parameters):  # noqa: S608 - a constant
+    for row in store.rows(f"SELECT * FROM reasons {only}", parameters):
         reasons[row["conversation"]][row["id"]] = read_reason(row)
-    rows = store.rows(f"SELECT * FROM extractions {only}", parameters)  # noqa: S608 - a constant
+    rows = store.rows(f"SELECT * FROM extractions {only}", parameters)
     return {row["conversation"]: _extraction(row, reasons[row["conversation"]]) for row in rows}
 
 
 def answers_of(
-    store: Store, run: str, *, fingerprint: str | None = None, ids: list[str] | None = None
+    store: Store, run: str, *, fingerprint: str | None = None, ids: Sequence[str] | None = None
 ) -> dict[str, dict[str, Answer | Unanswered]]:
     """What was answered so far, by conversation and question; the last answer stands.
 
@@ -120,10 +131,11 @@ def answers_of(
         ids: Only answers about these conversations.
     """
     answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
-    for row in store.rows(
-        """SELECT * FROM answers WHERE run = $1 AND ($2 IS NULL OR fingerprint = $2)
-        AND ($3 IS NULL OR list_contains($3, conversation)) ORDER BY rowid""",
-        [run, fingerprint, ids],
+    for row in store.ask(
+        run,
+        """SELECT * FROM answers WHERE ($1 IS NULL OR fingerprint = $1)
+        AND ($2 IS NULL OR list_contains($2, conversation)) ORDER BY seq""",
+        [fingerprint, None if ids is None else list(ids)],
     ):
         answers[row["conversation"]][row["question"]] = read_answer(row)
     return dict(answers)

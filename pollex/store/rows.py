@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from pollex.store.tables import (
     ScoreRow,
     TextRow,
     packed,
+    unpacked,
 )
 
 __all__ = [
@@ -39,10 +39,14 @@ __all__ = [
 ]
 
 
+OPENING = 200
+"""Characters that a list shows of a conversation."""
+
+
 def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: str = "") -> Iterator[Row]:
     """The conversations that a run uses; `side` is the part of the split that they are on: `train`, `test` or empty."""
     for one in conversations:
-        yield TextRow(one.text_hash, packed([[turn.role, turn.content] for turn in one.turns]))
+        yield TextRow(run, one.text_hash, packed([[turn.role, turn.content] for turn in one.turns]))
         yield ConversationRow(
             run=run,
             id=one.id,
@@ -52,6 +56,8 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             group=one.group,
             metadata=packed(one.metadata),
             side=side,
+            opening=one.opening[:OPENING],
+            turn_count=len(one.turns),
         )
 
 
@@ -118,10 +124,10 @@ def question_hash(question: Question) -> str:
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """A row of conversations, with the turns of its text, as a conversation."""
-    turns = [{"role": role, "content": content} for role, content in json.loads(row["turns"])]
+    turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"])]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
-        | {"metadata": json.loads(row["metadata"])}
+        | {"metadata": unpacked(row["metadata"])}
     )
 
 
@@ -143,7 +149,7 @@ def read_rubric(row: Mapping[str, Any]) -> Rubric:
         id=row["id"],
         text=row["text"],
         polarity=row["polarity"],
-        reason_ids=tuple(row["reason_ids"]),
+        reason_ids=tuple(unpacked(row["reason_ids"])),
         quotes=_read_quotes(row["quotes"]),
         source=row["source"],
     )
@@ -172,4 +178,4 @@ def _packed_quotes(quotes: Sequence[Quote]) -> str:
 
 
 def _read_quotes(text: str) -> tuple[Quote, ...]:
-    return tuple(Quote(conversation_id=of, turn=turn, text=said) for of, turn, said in json.loads(text))
+    return tuple(Quote(conversation_id=of, turn=turn, text=said) for of, turn, said in unpacked(text))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from pollex.store.tables import RunRow, packed
+from pollex.errors import StoreBusy
+from pollex.store.columns import make_private
+from pollex.store.tables import damaged, packed
 
 Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
 """`unfinished`: running now, or killed. `partial`: done, but some conversations could not be processed."""
@@ -43,6 +49,18 @@ class Run(BaseModel):
     roles: tuple[str, ...] = ()
     result: Any = None
 
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Self:
+        """Return the run of a row.
+
+        Raises:
+            StoreDamaged: It is none.
+        """
+        try:
+            return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS})
+        except (ValueError, TypeError) as damage:
+            raise damaged("", f"run {row['id']} can't be read") from damage
+
 
 class Difference(BaseModel):
     """A part in which two fingerprints differ; None where one of them lacks it."""
@@ -66,47 +84,82 @@ def fingerprint_diff(before: Mapping[str, str], now: Mapping[str, str]) -> list[
     ]
 
 
-ALL_RUNS = """
-    SELECT runs.*, last.status, last."time", last.roles, last.result
-    FROM runs LEFT JOIN (
-        SELECT run, last(status ORDER BY rowid) AS status, last("time" ORDER BY rowid) AS "time",
-            last(roles ORDER BY rowid) AS roles, last(result ORDER BY rowid) AS result
-        FROM run_events GROUP BY run
-    ) AS last ON last.run = runs.id
-    ORDER BY runs.number
-"""
+JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")
+ALL_RUNS = (
+    "SELECT id, number, command, arguments, fingerprint, versions, started, finished, status, roles, result FROM runs"
+)
+COPY = "run.json"
+"""In a run's folder: what the database says of it, for people and for a database that is made anew."""
 
 
-def run_row(run: Run) -> RunRow:
-    """A run as it is started."""
-    return RunRow(
-        id=run.id,
-        number=run.number,
-        command=run.command,
-        arguments=packed(run.arguments),
-        fingerprint=packed(run.fingerprint),
-        versions=packed(run.versions),
-        started=run.started,
-    )
+def changed(run: Run) -> tuple[str, list[Any]]:
+    """Return the statement that keeps a run as it is now, and its values."""
+    values = {name: packed(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()}
+    columns, places = ", ".join(values), ", ".join("?" * len(values))
+    return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
 
 
 def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
-    """What `ALL_RUNS` gave, as runs."""
-    return [_read_run(row) for row in rows]
+    """Return the runs of rows that `ALL_RUNS` gave."""
+    return [Run.read(row) for row in rows]
 
 
-def _read_run(row: Mapping[str, Any]) -> Run:
-    status = row["status"] or "unfinished"
-    return Run(
-        id=row["id"],
-        number=row["number"],
-        command=row["command"],
-        arguments=json.loads(row["arguments"]),
-        fingerprint=json.loads(row["fingerprint"]),
-        versions=json.loads(row["versions"]),
-        started=row["started"],
-        finished=None if status == "unfinished" else row["time"],
-        status=status,
-        roles=tuple(row["roles"] or ()),
-        result=json.loads(row["result"]) if row["result"] else None,
-    )
+def keep_copy(folder: Path, run: Run) -> None:
+    """Write what is known of a run into its folder, whole or not at all."""
+    make_private(folder / run.id)
+    draft = folder / run.id / f".{COPY}.draft"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(packed(run.model_dump(mode="json")) + "\n")
+    draft.replace(folder / run.id / COPY)
+
+
+def kept_copies(folder: Path) -> Iterator[Run]:
+    """Yield the runs that have a folder, those whose copy can be read."""
+    for path in sorted(folder.glob(f"*/{COPY}")):
+        with suppress(ValueError):
+            yield Run.model_validate_json(path.read_bytes())
+
+
+class Claim:
+    """A run that this process works on, held until `release`; the kernel releases it when the process dies.
+
+    The lock is on the open file, not on the number written into it, so what a killed process left behind locks nothing.
+
+    Raises:
+        StoreBusy: Another process, or another part of this one, works on it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        make_private(folder)
+        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
+            self.release()
+            raise StoreBusy(
+                f"process {holder} works on {folder.name}",
+                where=str(folder.parent.parent),
+                remedy="wait until it ends, or start a run of its own without --resume",
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let others work on it."""
+        os.close(self._file)
+
+
+def is_worked_on(folder: Path, run: str) -> bool:
+    """Tell whether a process works on a run now; `folder` is that of all runs."""
+    try:
+        file = os.open(folder / run / "lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -38,7 +38,7 @@ class Tracer:
     """
 
     def __init__(self, store: Store, run: str, secrets_known: Collection[str] = ()) -> None:
-        self._store, self._run, self._secrets = store, run, tuple(secrets_known)
+        self._store, self.run, self._secrets = store, run, tuple(secrets_known)
         # A run that is resumed has a second tracer, whose ids must be others.
         self._prefix, self._numbers = secrets.token_hex(4), itertools.count(1)
 
@@ -60,7 +60,7 @@ class Tracer:
         """
         name, item = str(about.get("stage") or "call"), str(about.get("item") or "")
         self._store.put(
-            [SpanRow(self._run, self._next_id(), _open.get(), name, "call", item, (key,), (), started, ms, "")]
+            [SpanRow(self.run, self._next_id(), _open.get(), name, "call", item, (key,), (), started, ms, "")]
         )
 
     def _next_id(self) -> str:
@@ -70,7 +70,7 @@ class Tracer:
         self._store.put(
             [
                 SpanRow(
-                    run=self._run,
+                    run=self.run,
                     id=span.id,
                     parent=parent,
                     name=span.name,

@@ -1,43 +1,71 @@
-"""The store: one folder, one writing process, all that pollex keeps.
+"""The store: one folder that people can look into, all that pollex keeps.
+
+    store.sqlite                runs and how far they are, paid calls, prompts, spans, reasons, rubrics, labels
+    replies.jsonl, labels.jsonl what was paid for and what people said: the database can be made anew from them
+    runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their turns
+    secret                      see `secret`
 
     with Store.open(Path(".pollex")) as store:
         run = store.begin("learn", arguments={…}, fingerprint={…}, versions={…})
         store.put(conversation_rows(run.id, conversations, side="train"))        # returns at once
-        await store.write(answer_rows(run.id, one, questions, answers, judge.fingerprint))  # returns when durable
+        await store.write(answer_rows(run.id, one, questions, answers, judge.fingerprint))  # returns when it is kept
         store.finish(run.id, "done", roles=["embedded"], result={…})
 
-What is kept is built by the functions in `rows`; how a fact reaches the disk is in `writer`, what happens after a crash
-in `recovery`, reading back in `resume` and `traces`. Reading sees what is durable: after a `put`, `flush` or `settle`
-first.
+Any number of processes may have it open; each run is worked on by one. Rows are built by the functions in `rows` and
+read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or `settle` first.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import secrets
-import threading
+import sqlite3
+import time
+import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-import duckdb
-
-from pollex.errors import PollexError, WrongUse
-from pollex.store import database as files
-from pollex.store import journal as lines
-from pollex.store.calls import CallIndex
-from pollex.store.database import Database, read_error, write_error
-from pollex.store.journal import Journal, write_failed
-from pollex.store.lock import FolderLock
+from pollex.errors import PollexError, StoreFull, WrongUse
+from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, make_private
+from pollex.store.database import FILE, REMAINS, Database
+from pollex.store.group_commit import GroupCommit
+from pollex.store.line_files import LABELS, REPLIES, LineFile, aside, line_of, write_failed
 from pollex.store.place import STORE
-from pollex.store.recovery import Recovery, open_read_only, suspicion
-from pollex.store.runs import Run, Status, run_row
-from pollex.store.tables import Row, RunEventRow, StepRow, now, packed
-from pollex.store.writer import Writer
+from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
+from pollex.store.secret import keep_secret
+from pollex.store.tables import ColumnRow, LabelRow, Row, insert_of, now, packed
 from pollex.text import is_text
 
 DEFAULT = Path(STORE)
+OLDER = ("store.duckdb", "journal.jsonl")
+"""Files of stores that no version after 0.1.0's first months reads."""
+
+BATCH = 8 << 20
+"""Bytes of rows in memory that make a part."""
+LATEST = 10.0
+"""Seconds after which rows in memory become a part."""
+
+
+class Change(NamedTuple):
+    """A change of the database, and the line that is to stand in a file, too."""
+
+    sql: str
+    values: Sequence[Any]
+    line: str = ""
+    file: LineFile | None = None
+
+
+class Line(NamedTuple):
+    """A row for a Parquet file, as JSON."""
+
+    kind: type[ColumnRow]
+    run: str
+    text: str
 
 
 class Store:
@@ -45,138 +73,161 @@ class Store:
 
     Attributes:
         folder: Where it is; what can be made again, embeddings for example, has folders of its own in there.
-        notices: What the user should know of how it was found: repairs and migrations.
-        calls: Index of the paid calls' answers; empty in a store that was opened for reading.
+        notices: What the user should know of how it was found.
+        prompts: Whether prompts are kept.
     """
 
-    def __init__(self, folder: Path, *, read_only: bool) -> None:
-        self.folder, self.notices, self.calls = folder, list[str](), CallIndex()
-        self._closed, self._numbering = False, threading.Lock()
+    def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None) -> None:
+        self.folder, self.notices, self.prompts = folder, list[str](), True
+        self._given, self._claims, self._closed = secret, dict[str, Claim](), False
+        _refuse_older(folder)
         if not read_only:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = FolderLock(folder, shared=read_only)
-        try:
-            self._journal, self._database = self._open_files(read_only=read_only)
-        except BaseException:
-            self._lock.release()
-            raise
-        self._writer = (
-            Writer(self._database, self._journal, self.calls.note, self.calls.__len__) if self._journal else None
-        )
-        # A program that ends without closing would lose what is queued, and DuckDB aborts it when a thread is in there.
-        atexit.register(self.close)
+            _make_private(folder)
+        elif not (folder / FILE).exists():
+            raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
+        self._database, self._columns = Database(folder / FILE, read_only=read_only), Columns(folder)
+        self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
+        self._size, self._since = 0, time.monotonic()
+        self._writing: Database | None = None
+        self._commits: GroupCommit[Change | Line] | None = None
+        if not read_only:
+            self._begin_writing()
+        atexit.register(self.close)  # a program that ends without closing would lose what is queued
 
     @classmethod
-    def open(cls, folder: Path = DEFAULT, *, read_only: bool = False) -> Self:
-        """Opens the store, for writing unless `read_only`; makes, migrates or repairs it where that is needed.
+    def open(cls, folder: Path = DEFAULT, *, read_only: bool = False, secret: bytes | None = None) -> Self:
+        """Open the store, for writing unless `read_only`; make it where there is none.
+
+        Args:
+            secret: That of another store whose replies are to be found here; see `secret.keep_secret`.
 
         Raises:
-            StoreBusy: Another process has it open; the message names the process.
-            StoreDamaged: It can't be read, and there is nothing to repair it from.
+            StoreDamaged: It can't be read.
             StoreFull: There is no room on the disk.
-            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer pollex.
+            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or a much older pollex.
         """
         if not is_text(folder):
             raise WrongUse("its name is no UTF-8 text", where=str(folder), remedy="name another folder: --store")
         try:
-            return cls(folder, read_only=read_only)
+            return cls(folder, read_only=read_only, secret=secret)
         except OSError as failure:
             raise write_failed(folder, failure) from failure
 
     @property
-    def journal(self) -> Journal:
-        """The open journal."""
-        if self._journal is None:
-            raise WrongUse("the store was opened for reading only", where=str(self.folder))
-        return self._journal
+    def secret(self) -> bytes:
+        """The store's secret, made when it is first needed. Raises as `secret.keep_secret` does."""
+        return keep_secret(self.folder, self._given, self.paid)
 
     @property
-    def writer(self) -> Writer:
-        """The way of facts to the disk."""
-        if self._writer is None:
-            raise WrongUse("the store was opened for reading only", where=str(self.folder))
-        return self._writer
+    def paid(self) -> int:
+        """How many paid answers it has."""
+        return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Queues facts and returns.
+        """Queue facts and return.
 
         Raises:
             PollexError: An earlier write failed, so the store takes no more.
+            ValueError: A row can't be kept: nothing of the call is.
         """
-        self.writer.put(rows)
+        self._writer.put(*_queued(rows))
 
     async def write(self, rows: Iterable[Row]) -> None:
-        """Returns when the facts, and all that was put before, are durable and can be read.
+        """Return when the facts, and all that was put before, are kept and can be read.
 
         Raises:
             StoreFull: There is no room on the disk.
-            StoreDamaged: The database stopped; opening the store again repairs it.
+            StoreDamaged: The store can't be written as it lies there.
         """
-        await self.writer.write(rows)
+        await self._writer.write(*_queued(rows), settle=True)
 
     async def settle(self) -> None:
-        """Returns when all that was put is durable and can be read. Raises as `write` does."""
-        await self.writer.settle()
+        """Return when all that was put is kept and can be read. Raises as `write` does."""
+        await self._writer.write((), settle=True)
 
     def flush(self) -> None:
         """`settle`, for code that isn't async."""
-        self.writer.flush()
+        self._writer.flush()
+
+    async def change(self, *changes: Change) -> None:
+        """Return when changes of the database are committed. Raises as `write` does."""
+        await self._writer.write(changes, sum(len(change.line) for change in changes))
 
     def begin(
         self, command: str, *, arguments: Mapping[str, Any], fingerprint: Mapping[str, str], versions: Mapping[str, str]
     ) -> Run:
-        """Starts a run; durable when it returns.
+        """Start a run; it is kept when it returns.
 
         Args:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
-        with self._numbering:
-            number = 1 + (self.value("SELECT max(number) FROM runs") or 0)
+        with self._database.transaction() as connection:
+            (last,) = connection.execute("SELECT max(number) FROM runs").fetchone()
             run = Run(
-                id=f"{command}-{number}-{secrets.token_hex(2)}",
-                number=number,
+                id=f"{command}-{1 + (last or 0)}-{secrets.token_hex(2)}",
+                number=1 + (last or 0),
                 command=command,
                 arguments=dict(arguments),
                 fingerprint=dict(fingerprint),
                 versions=dict(versions),
                 started=now(),
             )
-            self.put([run_row(run)])
-            self.flush()
+            connection.execute(*changed(run))
+        self._claim(run.id)
+        keep_copy(self.folder / RUNS, run)
         return run
 
-    def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
-        """Notes what became of a run; durable, with all that was put before, when it returns.
+    def take_up(self, run: str, *, roles: Sequence[str] = ()) -> None:
+        """Go on with a run; no other process may work on it until it is finished or the store is closed.
 
-        A resumed run is `finish`ed again, and the last status stands; `unfinished` says that it was taken up again.
+        Raises:
+            StoreBusy: Another process works on it.
         """
-        self.put([RunEventRow(run, status, now(), tuple(roles), packed(result))])
+        self._claim(run)
+        self._note(run, status="unfinished", roles=tuple(roles), finished=None)
+
+    def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
+        """Note what became of a run, after all that was put, and put its parts together.
+
+        A resumed run is `finish`ed again, and the last status stands.
+        """
         self.flush()
+        self._columns.put_together(run)
+        self._note(run, status=status, roles=tuple(roles), result=result, finished=now())
+        if claim := self._claims.pop(run, None):
+            claim.release()
 
     async def write_step(self, run: str, name: str, payload: Any) -> None:
-        """Keeps what a step that is done once in a run came to, JSON values; durable when it returns."""
-        await self.write([StepRow(run, name, packed(payload))])
+        """Keep what a step that is done once in a run came to, JSON values."""
+        text = packed(payload)
+        self._writer.put(
+            [Change("INSERT INTO steps VALUES (?, ?, ?, ?)", [run, name, text, zlib.crc32(text.encode())])]
+        )
+        await self.settle()
+
+    def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
+        """Note how far a run is; see `progress`."""
+        values = [run, os.getpid(), now(), packed(payload)]
+        self._writer.put([Change("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """What a query gives, a dict a row. Text goes into `parameters`, never into `sql`.
+        """Return what a query of the database gives, a dict a row. Text goes into `parameters`, never into `sql`.
 
         Raises:
             StoreDamaged: The database can't be read.
         """
-        try:
-            return self._database.rows(sql, parameters)
-        except (duckdb.ProgrammingError, duckdb.PermissionException):
-            raise  # the query is wrong, not the store
-        except duckdb.Error as failure:
-            raise self._suspected(failure) from failure
+        return self._database.rows(sql, parameters)
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """The first column of the first row, None when there is none. Raises as `rows` does."""
-        rows = self.rows(sql, parameters)
-        return next(iter(rows[0].values())) if rows else None
+        """Return the first column of the first row; None when there is none. Raises as `rows` does."""
+        return self._database.value(sql, parameters)
+
+    def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Return what a query over a run's columns gives; see `Columns.ask`."""
+        return self._columns.ask(run, sql, parameters)
 
     def close(self) -> None:
-        """Writes what is queued, and lets other processes in; harmless when repeated.
+        """Write what is queued; harmless when repeated.
 
         Raises:
             PollexError: Something that was put could not be written.
@@ -186,13 +237,17 @@ class Store:
         self._closed = True
         atexit.unregister(self.close)
         failure: Exception | None = None
-        if self._writer is not None:
-            self._writer.close()
-            failure = self._writer.failure or self._checkpoint()
-        self._database.close()
-        if self._journal is not None:
-            self._journal.close()
-        self._lock.release()
+        if self._commits is not None:
+            with suppress(Exception):  # what failed is told below
+                self._commits.flush()
+            self._commits.close()
+            failure = self._commits.failure
+        for claim in self._claims.values():
+            claim.release()
+        self._columns.close()
+        for database in (self._database, self._writing):
+            if database is not None:
+                database.close()
         if failure is not None:
             raise failure
 
@@ -208,29 +263,136 @@ class Store:
             if error is None:  # else the first error is the one to tell
                 raise
 
-    def _open_files(self, *, read_only: bool) -> tuple[Journal | None, Database]:
-        path = self.folder / files.FILE
-        if read_only:
-            return None, open_read_only(path)
-        journal = Journal(self.folder / lines.FILE, writable=True)
+    @property
+    def _writer(self) -> GroupCommit[Change | Line]:
+        if self._commits is None:
+            raise WrongUse("the store was opened for reading only", where=str(self.folder))
+        return self._commits
+
+    def _begin_writing(self) -> None:
         try:
-            return journal, Recovery(path, journal, self.calls.note, self.notices).open()
-        except BaseException as failure:
-            journal.close()
-            if isinstance(failure, duckdb.Error):
-                raise write_error(path, failure) from failure
+            self._writing = Database(self.folder / FILE)
+            with self._writing.transaction() as connection:
+                self.notices += filter(None, (file.catch_up(self.folder, connection) for file in (REPLIES, LABELS)))
+                self._take_in_runs(connection)
+        except BaseException:
+            self._database.close()
             raise
+        self._commits = GroupCommit(self._commit)
 
-    def _checkpoint(self) -> PollexError | None:
-        """Folds the write-ahead log into the file, so that a store at rest is one file and its journal."""
-        try:
-            self._database.execute("CHECKPOINT")
-        except duckdb.Error as failure:
-            return write_error(self._database.path, failure)
-        return None
+    def _take_in_runs(self, connection: sqlite3.Connection) -> None:
+        """Note the runs that have a folder, in a database that was made anew."""
+        if connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 0:
+            for run in kept_copies(self.folder / RUNS):
+                connection.execute(*changed(run))
 
-    def _suspected(self, failure: duckdb.Error) -> PollexError:
-        """Leaves word for the next opening that the file must be read whole."""
-        if self._writer is not None:
-            suspicion(self._database.path).touch()
-        return read_error(self._database.path, failure)
+    def _commit(self, items: Sequence[Change | Line], settle: bool) -> None:
+        """Write a batch: the database first, then columns where they are many, old or wanted."""
+        changes = [item for item in items if isinstance(item, Change)]
+        if changes:
+            try:
+                self._apply(changes)
+            except StoreFull as full:
+                raise StoreFull(
+                    f"{full.what}, {self.paid} answers safe", where=full.where, remedy=full.remedy
+                ) from full
+        for item in items:
+            if isinstance(item, Line):
+                self._rows[item.kind, item.run].append(item.text)
+                self._size += len(item.text)
+        if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
+            self._write_columns()
+
+    def _apply(self, changes: Sequence[Change]) -> None:
+        assert self._writing is not None
+        lines: dict[LineFile, list[str]] = defaultdict(list)
+        for change in changes:
+            if change.file is not None:
+                lines[change.file].append(change.line)
+        with self._writing.transaction() as connection:
+            for file in lines:
+                file.catch_up(self.folder, connection)
+            for change in changes:
+                connection.execute(change.sql, change.values)
+            for file, new in lines.items():
+                file.append(self.folder, connection, new)
+
+    def _write_columns(self) -> None:
+        for kind in KINDS:
+            for (_, run), rows in [(key, rows) for key, rows in self._rows.items() if key[0] is kind]:
+                self._columns.write(kind, run, rows)
+        self._rows.clear()
+        self._size, self._since = 0, time.monotonic()
+
+    def _claim(self, run: str) -> None:
+        if run not in self._claims:
+            self._claims[run] = Claim(self.folder / RUNS / run)
+
+    def _note(self, run: str, **changes: Any) -> None:
+        """Change what is known of a run; a run that the database doesn't know is none of the store's."""
+        with self._database.transaction() as connection:
+            cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
+            names = [column[0] for column in cursor.description]
+            row = cursor.fetchone()
+            if row is None:
+                return
+            noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
+            connection.execute(*changed(noted))
+        keep_copy(self.folder / RUNS, noted)
+
+
+def rebuild(folder: Path) -> list[str]:
+    """Set the database aside and make it anew from what was paid for and what people said; say what was done.
+
+    Raises:
+        WrongUse: There is no store.
+    """
+    path = folder / FILE
+    if not path.exists() and not (folder / REPLIES.name).exists():
+        raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
+    done = []
+    if path.exists():
+        kept = aside(path)
+        for ending in reversed(REMAINS):
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
+        done.append(f"the database was set aside as {kept.name}")
+    with Store.open(folder) as store:
+        told = f"{store.paid} paid answers, {store.value('SELECT count(*) FROM labels')} labels"
+        runs = store.value("SELECT count(*) FROM runs")
+        return [*done, *store.notices, f"the new one has {told} and {runs} runs; their spans and prompts are gone"]
+
+
+def _queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:
+    """Return facts as they are queued, and about how many bytes they take."""
+    queued = [_queueable(row) for row in rows]
+    return queued, sum(len(item.text) if isinstance(item, Line) else 256 for item in queued)
+
+
+def _queueable(row: Row) -> Change | Line:
+    if isinstance(row, ColumnRow):
+        return Line(type(row), row.run, row.json)
+    if isinstance(row, LabelRow):
+        values = dict(zip(vars(row), row.values, strict=True))
+        line = line_of(values)
+        return Change(LABELS.kept, LABELS.values(values, line), line, LABELS)
+    return Change(insert_of(row), row.values)
+
+
+def _refuse_older(folder: Path) -> None:
+    for name in OLDER:
+        if (folder / name).exists() and not (folder / FILE).exists():
+            raise WrongUse(
+                f"an earlier pollex made this store ({name}), and this one can't read it",
+                where=str(folder),
+                remedy="name a new folder with --store, or move the old one away; it was left as it is",
+            )
+
+
+def _make_private(folder: Path) -> None:
+    """Make folder and files unreadable to others, also where they were there before."""
+    for each in (folder, folder / RUNS, folder / TEXTS):
+        make_private(each)
+    for file in folder.iterdir():
+        if file.is_file() and file.stat().st_mode & 0o077:
+            file.chmod(0o600)

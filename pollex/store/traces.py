@@ -15,6 +15,7 @@ from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import conversations_of, extractions_of
 from pollex.store.rows import read_answer, read_reason, read_rubric
 from pollex.store.store import Store
+from pollex.store.tables import packed, unpacked
 
 
 @dataclass
@@ -116,17 +117,18 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     found = list(conversations_of(store, run, ids=[conversation_id]))
     if not found:
         raise WrongUse(f"run {run} used no conversation {conversation_id!r}", remedy="check the id against the log")
-    about = [run, conversation_id]
-    answers = store.rows("SELECT * FROM answers WHERE run = ? AND conversation = ? ORDER BY rowid", about)
+    answers = store.ask(run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id])
     rubrics = store.rows("SELECT id, text FROM rubrics WHERE run = ? ORDER BY rowid", [run])
-    scores = store.rows(
-        "SELECT netsat, label, confident, probability FROM scores WHERE run = ? AND conversation = ? ORDER BY rowid",
-        about,
+    scores = store.ask(
+        run,
+        "SELECT netsat, label, confident, probability FROM scores WHERE conversation = ? ORDER BY seq",
+        [conversation_id],
     )
+    sides = store.ask(run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id])
     asked = {row["question"] for row in answers}
     return ConversationTrace(
         conversation=found[0],
-        side=store.value("SELECT last(side ORDER BY rowid) FROM conversations WHERE run = ? AND id = ?", about),
+        side=sides[-1]["side"],
         steps=_steps(store, run, conversation_id),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
@@ -153,7 +155,10 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
 
 def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
     """The reasons with these ids, in the ids' order; one that the run doesn't have is left out."""
-    rows = store.rows("SELECT * FROM reasons WHERE run = ? AND list_contains(?, id) ORDER BY rowid", [run, list(ids)])
+    wanted = "SELECT value FROM json_each(?)"
+    rows = store.rows(
+        f"SELECT * FROM reasons WHERE run = ? AND id IN ({wanted}) ORDER BY rowid", [run, packed(list(ids))]
+    )
     found = {row["id"]: read_reason(row) for row in rows}
     return tuple(found[one] for one in ids if one in found)
 
@@ -180,4 +185,4 @@ def _steps(store: Store, run: str, item: str) -> tuple[Step, ...]:
         "WHERE run = ? AND item = ? ORDER BY started, rowid",
         [run, item],
     )
-    return tuple(Step(**row | {"inputs": tuple(row["inputs"]), "outputs": tuple(row["outputs"])}) for row in rows)
+    return tuple(Step(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in rows)

@@ -163,9 +163,9 @@ class Bench:
         return [json.loads(line) for line in (self.folder / name).read_text(encoding="utf-8").splitlines()]
 
     def recorded(self) -> int:
-        """Replies in the journal."""
-        journal = self.folder / ".pollex" / "journal.jsonl"
-        return journal.read_bytes().count(b'"kind":"result"') if journal.exists() else 0
+        """Replies that are kept."""
+        replies = self.folder / ".pollex" / "replies.jsonl"
+        return replies.read_bytes().count(b"\n") if replies.exists() else 0
 
 
 def until(true: Callable[[], bool], patience: float = PATIENCE) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
+import subprocess
+import termios
 import time
+from pathlib import Path
 
 import pytest
-from benches import ATTENTIVE, PROBE, Bench, until
+from benches import ATTENTIVE, KEY, PROBE, Bench
+from small_log import command
 
 SLOW = [ATTENTIVE | {"match": "Problem", "latency": 1.5}, ATTENTIVE]
-SLOWER = [ATTENTIVE | {"match": "Problem", "latency": 12}, ATTENTIVE]
-"""A second command starts and asks for the store well before the first one has its answers."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -112,30 +116,90 @@ def test_resume_with_no_run_to_resume_is_wrong_use(bench: Bench) -> None:
     assert bench.judged == 0
 
 
-def test_two_runs_at_once_on_one_store_are_one_too_many(bench: Bench) -> None:
-    bench.log(10)
-    bench.server.script(SLOWER)
-    first = bench.start(bench.scoring())
-    until(lambda: bench.judged >= 10)
-    second = bench.run(bench.scoring())
-    assert second.code == 75
-    assert first.end().code == 0
-    assert bench.server.counts()["received"] == PROBE + 20
+def test_two_runs_at_once_on_one_store_both_finish(bench: Bench) -> None:
+    bench.log(40)
+    bench.server.script([ATTENTIVE | {"latency": 0.05}])
+    both = [bench.start(bench.scoring("--concurrency", 4, out=f"{name}.jsonl")) for name in ("one", "two")]
+    ended = [process.end() for process in both]
+    assert [one.code for one in ended] == [0, 0], ended
+    assert bench.scores("one.jsonl") == bench.scores("two.jsonl")
+    assert bench.recorded() == bench.judged <= 2 * 80
 
 
 def test_answers_whose_secret_is_lost_or_changed_are_not_paid_again(bench: Bench) -> None:
     bench.log(6)
     assert bench.run(bench.scoring()).code == 0
-    salt = bench.folder / ".pollex" / "salt"
-    kept = salt.read_bytes()
-    assert salt.stat().st_mode & 0o777 == 0o600
+    secret = bench.folder / ".pollex" / "secret"
+    kept = secret.read_bytes()
+    assert secret.stat().st_mode & 0o777 == 0o600
     for damaged in (None, kept[:20]):
-        salt.unlink() if damaged is None else salt.write_bytes(damaged)
+        secret.unlink() if damaged is None else secret.write_bytes(damaged)
         for more in ([], ["--dry-run"][: damaged is not None]):
             ended = bench.run(bench.scoring(*more))
             assert ended.code == 1
             assert "the store's secret " in ended.err
             assert "paid answers → put back the file that belongs there" in ended.err
-    salt.write_bytes(kept)
+    secret.write_bytes(kept)
     usage = bench.run(bench.scoring()).json["usage"]["judge"]
     assert (usage["sent"], usage["known"]) == (0, 12)
+
+
+def in_a_window(arguments: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """A command in a terminal window of its own; closing the descriptor closes the window."""
+    window, inside = os.openpty()
+
+    def take_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen(
+        command(*arguments),
+        cwd=folder,
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=take_terminal,
+        env={**os.environ, "OPENAI_API_KEY": KEY},
+    )
+    os.close(inside)
+    return process, window
+
+
+def test_a_closed_terminal_window_costs_no_call(bench: Bench) -> None:
+    bench.log(40)
+    bench.server.script(SLOW)
+    bench.started += 1
+    process, window = in_a_window(bench.scoring("--concurrency", 16), bench.folder)
+    bench.wait_for_calls(16)
+    os.close(window)
+    process.send_signal(signal.SIGHUP)  # a shell says it once more
+    assert process.wait(60) == 130
+    assert bench.judged == bench.recorded() == 16
+    bench.server.script([ATTENTIVE])
+    assert bench.run(bench.scoring("--resume")).code == 0
+    assert bench.judged == 80
+
+
+@pytest.mark.parametrize("interrupted", [True, False], ids=["Ctrl-C ends both", "the reader went alone"])
+def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool) -> None:
+    """As `pollex … 2>&1 | tee`: what was to be read goes nowhere, and the run goes on or ends in good order."""
+    bench.log(40)
+    bench.server.script(SLOW)
+    bench.started += 1
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        command(*bench.scoring("--concurrency", 16)),
+        cwd=bench.folder,
+        stdout=writing,
+        stderr=writing,
+        env={**os.environ, "OPENAI_API_KEY": KEY},
+    )
+    os.close(writing)
+    bench.wait_for_calls(16)
+    os.close(reading)
+    if interrupted:
+        process.send_signal(signal.SIGINT)
+    assert process.wait(60) == (130 if interrupted else 0)
+    assert bench.judged == bench.recorded() == (16 if interrupted else 80)
+    assert bench.run(bench.scoring("--resume")).code == 0
+    assert bench.judged == 80

@@ -12,7 +12,7 @@ from benches import ATTENTIVE, Bench, until
 from protocol_server import SubprocessServer
 
 CALLS = 500
-KILLS = 5
+KILLS = 2
 """Of one run; with two concurrencies that makes ten moments."""
 
 
@@ -21,7 +21,7 @@ def unbroken(bench: Bench, folder: Path) -> str:
     calm = Bench(folder, bench.server)
     calm.log(CALLS // 2)
     (folder / ".pollex").mkdir()
-    shutil.copy(bench.folder / ".pollex" / "salt", folder / ".pollex" / "salt")
+    shutil.copy(bench.folder / ".pollex" / "secret", folder / ".pollex" / "secret")
     assert calm.run(calm.scoring()).code == 0
     return (folder / "scores.jsonl").read_text()
 

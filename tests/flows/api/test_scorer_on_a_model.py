@@ -15,8 +15,11 @@ from small_log import small_log
 from small_runs import same_environment
 
 import pollex
-from pollex.errors import ModelUnavailable, StoreBusy, WrongUse
+from pollex.errors import ModelUnavailable, WrongUse
 from pollex.store.store import Store
+
+PROBE = 4
+"""Calls of a probe."""
 
 MESSAGES = small_log()[3]["messages"]
 
@@ -63,14 +66,15 @@ def test_a_scorer_that_nobody_holds_any_more_leaves_its_store_to_others(
     assert pollex.Scorer(rubrics, base_url=server.url, store=store).score(MESSAGES) == first
 
 
-def test_who_has_the_store_open_in_this_process_is_told_to_close_it(
+def test_two_scorers_on_one_store_share_what_is_paid_for(
     rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
 ) -> None:
-    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer:
-        scorer.score(MESSAGES)
-        with pytest.raises(StoreBusy, match=r"process \d+, which is this one → close .*scorer.close\(\)"):
-            Store.open(store)
-    Store.open(store).close()
+    with pollex.Scorer(rubrics, base_url=server.url, store=store) as one:
+        first = one.score(MESSAGES)
+        judged = server.counts()["received"]
+        with pollex.Scorer(rubrics, base_url=server.url, store=store) as other:
+            assert other.score(MESSAGES) == first
+    assert server.counts()["received"] == judged + PROBE
 
 
 def test_threads_that_ask_first_share_one_store_and_one_probe(

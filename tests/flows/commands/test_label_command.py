@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from small_log import Ended, row, small_log, write_log
@@ -20,6 +19,7 @@ from pollex.cli.main import resume_command
 from pollex.conversations.conversation import Label
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
+from pollex.store.store import Store
 
 
 @pytest.fixture
@@ -207,8 +207,9 @@ def test_what_was_scored_is_kept_as_a_run_and_the_list_is_the_same_again(
     assert again["next"] == first["next"]
     kept = json.loads(pollex("runs", "--store", store, "--json").out.splitlines()[-1])["runs"]
     assert [(one["command"], one["id"]) for one in kept] == [("label", first["run"])]
-    with duckdb.connect(str(store / "store.duckdb"), read_only=True) as database:
-        assert database.execute("SELECT count(DISTINCT conversation) FROM scores").fetchall() == [(25,)]
+    with Store.open(store, read_only=True) as opened:
+        scores = opened.ask(first["run"], "SELECT count(DISTINCT conversation) AS n FROM scores")
+    assert scores == [{"n": 25}]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from pollex.formats.csv_rows import guarded, unguarded
 from pollex.formats.scores import write_scores
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import find_run
+from pollex.store.store import Store
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 
@@ -193,8 +195,9 @@ def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
 def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    with duckdb.connect(str(learnt.store / "store.duckdb"), read_only=True) as database:
-        held_out = {id_ for (id_,) in database.execute("SELECT id FROM conversations WHERE side = 'test'").fetchall()}
+    with Store.open(learnt.store, read_only=True) as kept:
+        rows = kept.ask(find_run(kept, "last").id, "SELECT id FROM conversations WHERE side = 'test'")
+    held_out = {row["id"] for row in rows}
     log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if one["id"] in held_out])
     ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert ended.code == 0

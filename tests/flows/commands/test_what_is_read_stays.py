@@ -80,13 +80,13 @@ def test_two_files_are_not_written_to_one_place(
     assert (ended.code, "give each a name of its own" in ended.err) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["journal.jsonl", "salt", "store.duckdb", "lock"])
+@pytest.mark.parametrize("name", ["replies.jsonl", "labels.jsonl", "secret", "store.sqlite"])
 def test_no_file_of_a_store_is_written_over(
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("id,question\n", encoding="utf-8")
-    for file in (name, "journal.jsonl"):
+    for file in (name, "store.sqlite"):
         (tmp_path / file).write_text("what was paid for\n", encoding="utf-8")
     ended = pollex(*ASKED, "--accepted", name)
     assert (ended.code, "a file of the store" in ended.err) == (2, True)

@@ -130,9 +130,8 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
         "judge_dsat": f"{len([r for r in rubrics.rubrics if r.polarity == 'dsat'])} unanswered, the first",
     }
     assert find_run(kept, broken.run).status == "partial"
-    assert SECRET not in kept.folder.joinpath("journal.jsonl").read_text()
-    for table in ("answers", "spans"):
-        assert not kept.value(f"SELECT count(*) FROM {table} AS t WHERE t::VARCHAR LIKE '%' || ? || '%'", [SECRET])
+    assert SECRET not in str(kept.rows("SELECT * FROM spans"))
+    assert SECRET not in str(kept.ask(broken.run, "SELECT * FROM answers"))
 
 
 async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_noted_and_learning_goes_on(

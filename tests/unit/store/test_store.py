@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -26,9 +26,9 @@ from pollex.store.resume import (
     step,
 )
 from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
-from pollex.store.runs import Run, fingerprint_diff
-from pollex.store.store import Store
-from pollex.store.tables import ScoreRow
+from pollex.store.runs import Run, fingerprint_diff, is_worked_on
+from pollex.store.store import OLDER, Store, rebuild
+from pollex.store.tables import LabelRow, ScoreRow
 from pollex.store.traces import provenance
 
 
@@ -37,71 +37,38 @@ def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
 
 
 class TestRefusals:
-    def test_a_second_opening_is_refused_and_names_the_process(self, folder: Path) -> None:
-        with Store.open(folder), pytest.raises(StoreBusy, match=f"process {os.getpid()}") as refused:
-            Store.open(folder)
-        assert refused.value.exit_code == 75
-
-    def test_a_reader_is_refused_while_a_writer_is_there_and_lets_no_writer_in(self, folder: Path) -> None:
-        with Store.open(folder), pytest.raises(StoreBusy):
-            Store.open(folder, read_only=True)
-        with (
-            Store.open(folder, read_only=True),
-            Store.open(folder, read_only=True),
-            pytest.raises(StoreBusy),
-        ):
-            Store.open(folder)
-
-    def test_who_finds_readers_there_is_named_no_earlier_writer(self, folder: Path) -> None:
-        Store.open(folder).close()
-        with Store.open(folder, read_only=True), pytest.raises(StoreBusy, match="in use by another process → wait"):
-            Store.open(folder)
-
-    def test_a_lock_that_a_dead_process_left_is_taken_over(self, folder: Path) -> None:
-        folder.mkdir()
-        (folder / "lock").write_text("1")  # the number of a process that lives, but holds nothing
-        with Store.open(folder):
-            assert (folder / "lock").read_text() == str(os.getpid())
-
     def test_a_file_in_the_folders_place_is_refused(self, folder: Path) -> None:
         folder.write_text("")
         with pytest.raises(WrongUse, match="--store"):
             Store.open(folder)
-
-    @pytest.mark.parametrize("made", [False, True])
-    def test_a_folder_that_can_not_be_written_is_refused_before_any_work(self, child, made: bool) -> None:
-        with tempfile.TemporaryDirectory() as name:
-            Path(name).chmod(0o755)
-            kept = Path(name) / "kept"
-            if made:
-                Store.open(kept).close()
-                for file in (kept, *kept.iterdir()):
-                    file.chmod(0o555)
-            Path(name).chmod(0o555)
-            ended = child(
-                "folder = Path(sys.argv[2])\n"
-                "if os.getuid() == 0:\n    os.setuid(65534)\n"  # root may write anywhere
-                "try:\n    Store.open(folder)\nexcept WrongUse as refused:\n    print(refused)",
-                str(kept),
-            )
-            assert "the store can't be written: Permission denied → give a folder" in ended.stdout, ended.stderr
-            Path(name).chmod(0o755)
 
     def test_a_missing_store_is_not_made_by_a_reader(self, folder: Path) -> None:
         with pytest.raises(WrongUse, match="there is no store here"):
             Store.open(folder, read_only=True)
         assert not folder.exists()
 
-    @pytest.mark.parametrize("content", [b"", b"garbage" * 3000])
-    def test_an_empty_or_foreign_file_without_a_journal_is_refused_and_left_alone(
-        self, folder: Path, content: bytes
-    ) -> None:
+    def test_a_file_that_is_no_store_is_refused_and_left_alone(self, folder: Path) -> None:
         folder.mkdir()
-        (folder / "store.duckdb").write_bytes(content)
-        with pytest.raises(StoreDamaged, match="no journal to rebuild it from"):
+        (folder / "store.sqlite").write_bytes(b"garbage" * 3000)
+        with pytest.raises(StoreDamaged, match=r"not a database.* → `pollex doctor --rebuild`"):
             Store.open(folder)
-        assert (folder / "store.duckdb").read_bytes() == content
-        assert not list(folder.glob("*.corrupt.*"))
+        assert (folder / "store.sqlite").read_bytes() == b"garbage" * 3000
+
+    @pytest.mark.parametrize("name", OLDER)
+    @pytest.mark.parametrize("read_only", [False, True])
+    def test_a_store_of_before_is_refused_in_words(self, folder: Path, name: str, read_only: bool) -> None:
+        folder.mkdir()
+        (folder / name).touch()
+        with pytest.raises(WrongUse, match=r"an earlier pollex made this store .* → name a new folder"):
+            Store.open(folder, read_only=read_only)
+        assert [file.name for file in folder.iterdir()] == [name]
+
+    def test_a_store_of_a_newer_pollex_is_refused_in_words(self, folder: Path) -> None:
+        Store.open(folder).close()
+        with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(WrongUse, match=r"the store has schema 99, and pollex .* → install the newer"):
+            Store.open(folder)
 
     def test_a_reader_can_not_write(self, folder: Path, conversation: Conversation) -> None:
         Store.open(folder).close()
@@ -117,17 +84,42 @@ class TestRefusals:
                 store.put(answer_rows("run", conversation, [question], [odd], "f"))
             begin(store)
 
-    def test_nothing_in_a_query_reaches_other_files(self, folder: Path) -> None:
+    def test_nothing_in_a_query_reaches_other_files(self, folder: Path, conversation: Conversation) -> None:
         with Store.open(folder) as store:
+            store.put(conversation_rows("run", [conversation]))
+            store.flush()
+            with pytest.raises(StoreDamaged, match="attached"):
+                store.rows(f"ATTACH '{folder}/other.sqlite' AS other")
             for sql in (
-                "SELECT * FROM read_text('/etc/hostname')",
-                f"COPY runs TO '{folder}/out.csv'",
-                f"ATTACH '{folder}/other.duckdb'",
-                "SET enable_external_access = true",
+                "SELECT * FROM read_text('/etc/hostname'), conversations",
+                "SELECT * FROM read_csv('/etc/*'), conversations",
             ):
-                with pytest.raises(duckdb.Error, match=r"disabled|locked"):
-                    store.rows(sql)
-        assert {file.name for file in folder.iterdir()} == {"lock", "store.duckdb", "journal.jsonl"}
+                with pytest.raises(duckdb.Error, match=r"disabled|Cannot access"):
+                    store.ask("run", sql)
+        assert not (folder / "other.sqlite").exists()
+
+
+class TestRights:
+    def test_files_and_folders_are_their_owners_alone_wherever_they_were_before(
+        self, folder: Path, conversation: Conversation
+    ) -> None:
+        folder.mkdir(mode=0o755)
+        (folder / "replies.jsonl").touch(0o644)
+        with Store.open(folder) as store:
+            assert store.secret
+            run = begin(store).id
+            store.put(conversation_rows(run, [conversation]))
+            store.put([LabelRow("ann", "h", "c", run, "q", '"yes"')])
+            store.finish(run, "done")
+            assert_private(folder)
+        rebuild(folder)
+        assert_private(folder)
+
+
+def assert_private(folder: Path) -> None:
+    """Nobody but the owner reads anything of it."""
+    rights = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
+    assert {path.name: oct(mode) for path, mode in rights.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
 
 
 class TestReadingBack:
@@ -141,7 +133,7 @@ class TestReadingBack:
             assert list(conversations_of(store, "run")) == [*others, conversation]
             assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [others[3], conversation]
             assert list(conversations_of(store, "another")) == []
-            assert store.value("SELECT count(*) FROM texts") == 1
+            assert store.ask("run", "SELECT count(*) AS n FROM texts") == [{"n": 1}]
 
     async def test_extractions_come_back_also_the_failed_ones(
         self, folder: Path, conversation: Conversation, extraction: Extraction
@@ -189,21 +181,12 @@ class TestReadingBack:
         with Store.open(folder, read_only=True) as store:
             assert list(conversations_of(store, "run")) == [conversation]
 
-    def test_a_program_that_forgets_to_close_loses_nothing(self, folder: Path, child) -> None:
-        ended = child(
-            "store = Store.open(folder); store.begin('learn', arguments={}, fingerprint={}, versions={})\n"
-            "from pollex.store.tables import ScoreRow\nstore.put([ScoreRow('r', 'c', 1.0, None, None, None)])"
-        )
-        assert (ended.returncode, ended.stderr) == (0, "")
-        with Store.open(folder) as store:
-            assert store.value("SELECT netsat FROM scores") == 1.0
-
     def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
         def work(thread: int) -> list[str]:
             for number in range(30):
                 store.put([ScoreRow(str(thread), str(number), None, None, None, None)])
                 store.flush()
-                rows = store.rows("SELECT run, conversation FROM scores WHERE run = ? ORDER BY rowid", [str(thread)])
+                rows = store.ask(str(thread), "SELECT run, conversation FROM scores ORDER BY seq")
                 assert [row["conversation"] for row in rows] == [str(one) for one in range(number + 1)]
             return [row["run"] for row in rows]
 
@@ -216,6 +199,9 @@ class TestRuns:
         with Store.open(folder) as store:
             begun = [begin(store) for _ in range(3)]
             assert runs(store) == begun
+            assert [
+                Run.model_validate_json((folder / "runs" / run.id / "run.json").read_bytes()) for run in begun
+            ] == begun
             assert len({run.id for run in begun}) == 3
             assert find_run(store, "last") == begun[2]
 
@@ -261,3 +247,16 @@ class TestRuns:
 
     def test_equal_fingerprints_have_no_difference(self) -> None:
         assert fingerprint_diff({"a": "1"}, {"a": "1"}) == []
+
+    def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:
+        with Store.open(folder) as store, Store.open(folder) as other:
+            run = begin(store)
+            with pytest.raises(StoreBusy, match=rf"process \d+ works on {run.id} → wait"):
+                other.take_up(run.id)
+            assert begin(other).number == 2
+            assert is_worked_on(folder / "runs", run.id)
+            store.finish(run.id, "interrupted")
+            assert not is_worked_on(folder / "runs", run.id)
+            other.take_up(run.id, roles=["embedded"])
+            found = find_run(store, run.id)
+            assert (found.status, found.roles, found.finished) == ("unfinished", ("embedded",), None)

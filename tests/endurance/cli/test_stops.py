@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 import shlex
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from small_runs import Learnt, Pollex
 
 from pollex.agents.embedded.embedder import PORTION
 from pollex.graphs.context import WAVE
+from pollex.store.resume import find_run
 from pollex.store.store import Store
 
 Begun = subprocess.Popen[str]
@@ -54,16 +55,22 @@ def when(process: Begun, reached: Callable[[], bool]) -> bool:
     return True
 
 
-def in_journal(store: Path, text: str, times: int = 1) -> Callable[[], bool]:
-    """Whether the store's journal holds a text so many times: the journal tells how far a run is."""
-    journal = store / "journal.jsonl"
-    return lambda: journal.exists() and journal.read_text(encoding="utf-8").count(text) >= times
+def holds(store: Path, sql: str) -> Callable[[], bool]:
+    """Whether a query of the store's database finds something: it tells how far a run is."""
+
+    def look() -> bool:
+        if not (store / "store.sqlite").exists():
+            return False
+        with closing(sqlite3.connect(store / "store.sqlite")) as database, suppress(sqlite3.OperationalError):
+            return database.execute(sql).fetchone() is not None
+        return False  # it has no tables yet
+
+    return look
 
 
-def written(store: Path, size: int) -> Callable[[], bool]:
-    """Whether so many bytes wait for the store's database: where a run puts what it has worked out."""
-    waiting = store / "store.duckdb.wal"
-    return lambda: waiting.exists() and waiting.stat().st_size >= size
+def begun_run(store: Path, number: int = 1) -> Callable[[], bool]:
+    """Whether the last of so many runs, or their resumes, is at work."""
+    return holds(store, f"SELECT 1 FROM runs WHERE status = 'unfinished' AND number = {number} AND roles <> '[]'")
 
 
 def kill(process: Begun) -> None:
@@ -73,22 +80,26 @@ def kill(process: Begun) -> None:
 
 
 def rows_of(store: Path, sql: str) -> list[dict[str, Any]]:
-    """What a store at rest holds."""
+    """What the database of a store at rest holds."""
     with Store.open(store) as kept:
         return kept.rows(sql)
 
 
-def test_a_learning_run_killed_at_every_stage_ends_as_an_unbroken_one_and_does_nothing_twice(
+def asked_of(store: Path, sql: str) -> list[dict[str, Any]]:
+    """What the columns of a store's last run hold."""
+    with Store.open(store, read_only=True) as kept:
+        return kept.ask(find_run(kept, "last").id, sql)
+
+
+def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_nothing_twice(
     tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     embeddings = {path: path.stat().st_size for path in (store / "embeddings").iterdir()}
-    stages = [f'"name":"{name}"' for name in ("summarize_sat", "deduplicate", "select")]
-    moments = [in_journal(store, '"runs"'), *(in_journal(store, stage) for stage in stages)]
+    moments = [begun_run(store), holds(store, "SELECT 1 FROM steps WHERE name = 'deduplicate'")]
     arguments, kills = ["learn", learnt.log, "--store", store], 0
     for number, moment in enumerate(moments):
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
             assert when(process, moment), process.communicate()
-            time.sleep(random.uniform(0, 0.05))
             kill(process)
             kills += 1
     assert not (tmp_path / "rubrics.json").exists()
@@ -96,12 +107,12 @@ def test_a_learning_run_killed_at_every_stage_ends_as_an_unbroken_one_and_does_n
     assert finished.code == 0, finished.err
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
     assert {path: path.stat().st_size for path in (store / "embeddings").iterdir()} == embeddings
-    spans = rows_of(store, "SELECT name, item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY ALL")
+    spans = rows_of(store, "SELECT name, item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY name, item")
     extractions = [span["n"] for span in spans if span["name"] == "extract"]
     assert (len(extractions), max(extractions)) == (24, 1)
     assert all(span["n"] <= 2 + kills for span in spans if span["name"].startswith("judge"))
     assert [run["n"] for run in rows_of(store, "SELECT count(*) AS n FROM runs")] == [1]
-    assert [c["n"] for c in rows_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")] == [1] * 48
+    assert [c["n"] for c in asked_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")] == [1] * 48
 
 
 def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
@@ -109,7 +120,7 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
 ) -> None:
     arguments = ["learn", learnt.log, "--store", store]
     with begun(*arguments, cwd=tmp_path) as process:
-        assert when(process, in_journal(store, '"status":"done"'))
+        assert when(process, holds(store, "SELECT 1 FROM runs WHERE status = 'done'"))
         kill(process)
     (tmp_path / "rubrics.json").unlink(missing_ok=True)
     before = rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'")
@@ -118,26 +129,22 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
 
 
-MANY = 3 * WAVE + 1
+MANY = 2 * WAVE + 1
 
 
 @pytest.mark.timeout(300)
-def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes(
+def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     texts = [one["messages"] for one in small_log()]
     rows = [{"id": f"s{n}", "messages": texts[n % len(texts)]} for n in range(MANY)]
     log = write_log(tmp_path / "many.jsonl", rows)
     arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
-    done: set[str] = set()
-    number, size = 0, 1_000_000
-    while not done:  # later and later, until a kill comes after the first of four waves
-        with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
-            number, size = number + 1, size * 2
-            assert when(process, in_journal(store, '"status":"unfinished"', number))
-            assert when(process, written(store, size))
-            kill(process)
-        done = {one["conversation"] for one in rows_of(store, "SELECT conversation FROM scores")}
+    with begun(*arguments, cwd=tmp_path) as process:
+        assert when(process, lambda: any(store.glob("runs/score-*/scores-*.parquet")))
+        kill(process)
+    done = {one["conversation"] for one in asked_of(store, "SELECT conversation FROM scores")}
+    assert done
     assert len(done) < MANY
     assert not (tmp_path / "scores.jsonl").exists()
     counted = "SELECT item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY item"
@@ -145,7 +152,7 @@ def test_a_scoring_run_killed_again_and_again_writes_what_an_unbroken_one_writes
     assert run_apart(*arguments, "--resume", cwd=tmp_path).code == 0
     after = {span["item"]: span["n"] for span in rows_of(store, counted)}
     assert {id_: after[id_] for id_ in done} == {id_: before[id_] for id_ in done}
-    assert [one["n"] for one in rows_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * MANY
+    assert [one["n"] for one in asked_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * MANY
     other = with_embeddings(tmp_path / "other", learnt.store / "embeddings")
     assert pollex(*arguments[:-1], other, "--out", "unbroken.jsonl").code == 0
     assert (tmp_path / "scores.jsonl").read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
@@ -155,9 +162,9 @@ def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_wi
     tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     arguments = ["learn", str(learnt.log), "--store", str(store)]
-    for number, stop in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), start=1):
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with begun(*arguments, cwd=tmp_path) as process:
-            assert when(process, in_journal(store, '"status":"unfinished"', number))
+            assert when(process, begun_run(store))
             process.send_signal(stop)
             found = ended(process)
         assert found.code == 130, found
@@ -165,7 +172,7 @@ def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_wi
         printed = found.err.splitlines()[-1].removeprefix("Go on with: ")
         arguments = shlex.split(printed)[1:]
         assert arguments == ["learn", str(learnt.log), "--store", str(store), "--resume"]
-        (run,) = rows_of(store, "SELECT last(status ORDER BY rowid) AS status FROM run_events")
+        (run,) = rows_of(store, "SELECT status FROM runs")
         assert run["status"] == "interrupted"
     assert run_apart(*arguments, cwd=tmp_path).code == 0
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
@@ -178,7 +185,7 @@ def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Lear
         with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
             signal.signal(signal.SIGHUP, before)
             process.send_signal(signal.SIGHUP)
-            assert when(process, in_journal(store, '"status":"unfinished"'))
+            assert when(process, begun_run(store))
             process.send_signal(signal.SIGHUP)
             found = ended(process)
     finally:
@@ -195,7 +202,7 @@ def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Pat
             turn["content"] += f" My number is {one['id']}."  # a thousand texts to embed, and no two alike
     log, store = write_log(tmp_path / "log.jsonl", rows), tmp_path / "kept"
     with begun("learn", log, "--test-fraction", 0, "--store", store, cwd=tmp_path) as process:
-        assert when(process, in_journal(store, '"status":"unfinished"'))
+        assert when(process, begun_run(store))
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
@@ -211,24 +218,24 @@ def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Pat
     else:
         assert PORTION <= vectors < 2 * PORTION  # what was begun is kept, and no more is begun
         assert "Go on with: pollex learn" in found.err
-        (run,) = rows_of(store, "SELECT last(status ORDER BY rowid) AS status FROM run_events")
+        (run,) = rows_of(store, "SELECT status FROM runs")
         assert run["status"] == "interrupted"
 
 
-def test_a_store_in_use_is_refused_to_a_second_run_and_shown_to_who_looks_and_a_resume_needs_the_same_data_and_settings(
+def test_a_running_run_is_shown_and_left_alone_beside_others_and_a_resume_needs_the_same_data_and_settings(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
-        assert when(process, in_journal(store, '"status":"unfinished"'))
+        assert when(process, begun_run(store))
         process.send_signal(signal.SIGSTOP)
-        refused = pollex("learn", learnt.log, "--store", store)
+        refused = pollex("learn", learnt.log, "--store", store, "--resume")
         assert refused.code == 75
-        assert f"process {process.pid}" in refused.err
+        assert f"process {process.pid} works on learn-1-" in refused.err
         for arguments in (["runs"], ["trace", "last"]):
             shown = pollex(*arguments, "--store", store)
-            assert shown.code == 0
-            assert "unfinished" in shown.out
-            assert f"process {process.pid}" in shown.err
+            assert (shown.code, "unfinished" in shown.out) == (0, True)
+        beside = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", "beside.jsonl")
+        assert beside.code == 0, beside.err
         kill(process)
     rows = small_log()
     rows[0]["thumbs"], rows[1]["thumbs"] = "down", "up"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pollex.errors import StoreDamaged
 from pollex.gateway.ledger import Ledger, StoredCall
 from pollex.store.ledger import StoreLedger
 from pollex.store.spans import Tracer
@@ -34,30 +35,57 @@ async def test_the_last_record_of_a_key_stands_word_for_word(store: Store) -> No
     assert await ledger.lookup("k") == StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
 
 
-async def test_an_intent_without_a_record_was_possibly_billed_also_after_reopening(store: Store) -> None:
+async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopening(store: Store) -> None:
     ledger = StoreLedger(store)
     for attempt in (1, 2):
-        await ledger.intend("k", attempt, {})
+        await ledger.intend("k", attempt, {"stage": "judge", "item": "c1"})
     await ledger.record("k", 2, {}, "")
-    assert store.calls.unresolved == {("k", 1)}
     store.close()
     with Store.open(store.folder) as again:
-        assert again.calls.unresolved == {("k", 1)}
+        unresolved = again.rows("SELECT key, attempt, stage, item FROM calls WHERE reply IS NULL")
+    assert unresolved == [{"key": "k", "attempt": 1, "stage": "judge", "item": "c1"}]
 
 
-async def test_a_record_is_in_the_journal_when_it_returns_and_in_the_database_after_settling(store: Store) -> None:
+async def test_a_reply_is_in_its_file_and_in_the_database_when_it_is_recorded(store: Store) -> None:
     await StoreLedger(store).record("k", 1, {"kind": "completed"}, "raw")
-    last = json.loads((store.folder / "journal.jsonl").read_bytes().splitlines()[-1])
-    assert json.loads(last["row"]["payload"]) == {"outcome": {"kind": "completed"}, "raw": "raw"}
-    await store.settle()
-    assert store.rows("SELECT key, kind, attempt FROM ledger") == [{"key": "k", "kind": "result", "attempt": 1}]
+    (line,) = (store.folder / "replies.jsonl").read_text().splitlines()
+    assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(line).items()
+    assert store.rows("SELECT key, attempt, outcome, reply FROM calls") == [
+        {"key": "k", "attempt": 1, "outcome": "completed", "reply": line}
+    ]
 
 
-async def test_many_records_at_once_share_their_commits(store: Store) -> None:
+async def test_a_reply_of_another_process_is_found(store: Store) -> None:
+    with Store.open(store.folder) as other:
+        await StoreLedger(other).record("k", 1, {}, "paid there")
+        stored = await StoreLedger(store).lookup("k")
+    assert stored is not None
+    assert stored.raw == "paid there"
+
+
+async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
+    ledger = StoreLedger(store)
+    await ledger.record("k", 1, {}, "yes")
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE calls SET reply = replace(reply, 'yes', 'no')")
+    with pytest.raises(StoreDamaged, match="was changed"):
+        await ledger.lookup("k")
+
+
+async def test_prompts_are_kept_once_unless_nobody_wants_them(store: Store) -> None:
+    ledger = StoreLedger(store)
+    for attempt in (1, 2):
+        await ledger.intend("k", attempt, {"request": '{"messages": []}'})
+    store.prompts = False
+    await ledger.intend("other", 1, {"request": "{}"})
+    assert store.rows("SELECT * FROM requests") == [{"key": "k", "body": '{"messages": []}'}]
+
+
+async def test_many_replies_at_once_share_their_commits(store: Store) -> None:
     ledger = StoreLedger(store)
     batches: list[int] = []
-    append = store.journal.append
-    store.writer._journal.append = lambda entries: batches.append(len(entries)) or append(entries)  # type: ignore[method-assign]
+    apply = store._apply
+    store._apply = lambda changes: batches.append(len(changes)) or apply(changes)  # type: ignore[method-assign, assignment]
     await asyncio.gather(*(ledger.record(f"k{n}", 1, {}, "raw") for n in range(200)))
     assert sum(batches) == 200
     assert len(batches) < 100
@@ -72,7 +100,7 @@ async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: 
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [n for n, result in enumerate(results) if result is not None] == [3]
     await store.settle()
-    assert len(store.calls) == 20
+    assert store.paid == 20
 
 
 def test_two_event_loops_of_one_process_use_one_store(store: Store) -> None:
@@ -91,5 +119,5 @@ async def test_a_call_is_a_span_inside_the_span_that_made_it(store: Store) -> No
         await ledger.record("k", 1, {}, "raw")
     await store.settle()
     call = store.rows("SELECT * FROM spans WHERE kind = 'call'")[0]
-    assert (call["parent"], call["name"], call["item"], call["inputs"]) == (span.id, "judge sat", "c1", ["k"])
+    assert (call["parent"], call["name"], call["item"], call["inputs"]) == (span.id, "judge sat", "c1", '["k"]')
     assert call["ms"] >= 9

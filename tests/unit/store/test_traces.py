@@ -73,8 +73,8 @@ async def test_tasks_stand_inside_the_span_of_who_made_them_and_not_inside_each_
         await asyncio.gather(*(one(number) for number in range(3)))
     rows = spans(store)
     assert [row["parent"] for row in rows] == [node.id] * 3 + [None]
-    assert rows[0]["inputs"] == ["r1", "r2"]
-    assert rows[0]["outputs"] == ["r1"]
+    assert rows[0]["inputs"] == '["r1","r2"]'
+    assert rows[0]["outputs"] == '["r1"]'
     assert len({row["id"] for row in rows}) == 4
 
 

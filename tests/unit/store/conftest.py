@@ -1,10 +1,7 @@
-"""Children that die on purpose, and the domain objects that the tests of this room share."""
+"""The domain objects that the tests of this room share."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,41 +11,10 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Quote, Reason, Rubric
 
-Child = Callable[..., "subprocess.CompletedProcess[str]"]
-
-PREAMBLE = """
-import asyncio, os, resource, signal, sys
-from pathlib import Path
-from pollex.errors import *
-from pollex.store.ledger import StoreLedger
-from pollex.store.store import Store
-from pollex.store import resume
-folder = Path(sys.argv[1])
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.fixture
-def child(tmp_path: Path) -> Child:
-    """Runs code in a process of its own, with `folder`, a store's place, and `die()` at hand."""
-
-    def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", PREAMBLE + code, str(tmp_path / "kept"), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the store of a test is, also for its children."""
+    """Where the store of a test is."""
     return tmp_path / "kept"
 
 

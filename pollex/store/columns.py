@@ -1,0 +1,229 @@
+"""Conversations, texts, answers and scores as Parquet, and DuckDB to ask them.
+
+A run has a folder, `runs/<run>`, with parts called `<table>-<first>-<last>.parquet`: one a batch while the run goes
+on, put together when there are many and when it ends. A part whose numbers lie within another's was put together into
+that one and counts no more, so a reader sees the same rows before, while and after that happens. Texts lie in `texts`,
+one pile a run, and are kept once: by the first run that brings them. Rows are in the order in which they were written,
+`seq` counts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from pollex.errors import PollexError, StoreFull, WrongUse
+from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
+
+RUNS, TEXTS = "runs", "texts"
+KINDS: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, ScoreRow)
+"""In the order in which a batch is written: whoever finds a score finds the answers, too."""
+
+FAN_IN = 16
+"""Parts of like size that are put together while a run goes on."""
+
+LOCKED_DOWN = {
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "memory_limit": "512MB",
+}
+
+_NAME = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
+_NO_ROOM = re.compile(r"No space left|File too large|quota exceeded|not enough space|max_temp_directory", re.IGNORECASE)
+
+
+class Part(NamedTuple):
+    """One Parquet file: the batches from `first` to `last` of a pile."""
+
+    pile: Path
+    first: int
+    last: int
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.pile.with_name(f"{self.pile.name}-{self.first:06}-{self.last:06}.parquet")
+
+
+class Columns:
+    """The Parquet files of a store's folder. Any thread may use them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self._opened: duckdb.DuckDBPyConnection | None = None
+
+    def write(self, kind: type[ColumnRow], run: str, rows: Sequence[str]) -> None:
+        """Write a batch of a run, rows as JSON, as a new part; readable when it returns."""
+        pile = self._pile(kind.table, run)
+        parts = parts_of(pile)
+        number = parts[-1].last + 1 if parts else 1
+        only_new = ""
+        if kind is TextRow and (known := self._sources(TEXTS, run)):
+            only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
+        once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
+        shape = json.dumps([kind.types])
+        self._copy(
+            f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM (SELECT {once} r.* FROM "
+            f"(SELECT unnest(from_json(?, ?)) AS r)) {only_new}",
+            ["[" + ",".join(rows) + "]", shape],
+            Part(pile, number, number),
+        )
+        self._put_alike_together(pile)
+
+    def put_together(self, run: str) -> None:
+        """Make one part of all that a run has of each kind."""
+        for kind in KINDS:
+            if len(parts := parts_of(self._pile(kind.table, run))) > 1:
+                self._merge(parts)
+
+    def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Return what a query over a run's tables gives, a dict a row.
+
+        Args:
+            sql: Names the tables `conversations`, `texts`, `answers`, `scores`; text goes into `parameters`.
+
+        Raises:
+            StoreDamaged: A part can't be read.
+        """
+        for tried in range(5):
+            tables = [
+                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _nothing(kind)})"
+                for kind in KINDS
+                if re.search(rf"\b{kind.table}\b", sql)
+            ]
+            try:
+                with self._connection().cursor() as cursor:
+                    cursor.execute(f"WITH {', '.join(tables)} {sql}", list(parameters))
+                    names = [column[0] for column in cursor.description]
+                    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            except duckdb.IOException as failure:  # a part was put together with others meanwhile
+                if tried == 4 or ("No files found" not in str(failure) and "No such file" not in str(failure)):
+                    raise _unreadable(self._folder, failure) from failure
+            except (duckdb.ProgrammingError, duckdb.PermissionException):
+                raise  # the query is wrong, not the store
+            except duckdb.Error as failure:
+                raise _unreadable(self._folder, failure) from failure
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Let go of DuckDB."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _pile(self, table: str, run: str) -> Path:
+        return self._folder / TEXTS / run if table == TEXTS else self._folder / RUNS / run / table
+
+    def _sources(self, table: str, run: str) -> str:
+        """Return the parts of a run's table as SQL; of texts those of all runs. Empty where there are none."""
+        pile = self._pile(table, run)
+        parts = all_parts(pile.parent) if table == TEXTS else parts_of(pile)
+        return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}])" if parts else ""
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        if self._opened is None:
+            connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN))
+            # Nothing that reaches it may make it read or write files elsewhere.
+            connection.execute(f"SET allowed_directories = [{_quoted(str(self._folder))}]")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            self._opened = connection
+        return self._opened
+
+    def _put_alike_together(self, pile: Path) -> None:
+        parts, width = parts_of(pile), 1
+        while len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN:
+            self._merge(alike)
+            parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
+
+    def _merge(self, parts: Sequence[Part]) -> None:
+        files = ", ".join(_quoted(str(part.path)) for part in parts)
+        whole = Part(parts[0].pile, parts[0].first, parts[-1].last)
+        self._copy(f"SELECT * FROM read_parquet([{files}])", [], whole)
+        for part in parts:
+            part.path.unlink(missing_ok=True)
+
+    def _copy(self, sql: str, parameters: Sequence[Any], part: Part) -> None:
+        """Write the rows of a query as a part, which is there whole or not at all."""
+        make_private(part.path.parent)
+        draft = part.path.with_name(f".{part.path.name}.draft")
+        try:
+            with self._connection().cursor() as cursor:
+                cursor.execute(f"COPY ({sql}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd)", parameters)
+            draft.chmod(0o600)
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            draft.replace(part.path)
+        except duckdb.Error as failure:
+            draft.unlink(missing_ok=True)
+            raise _unwritable(part.path, failure) from failure
+
+
+def parts_of(pile: Path) -> list[Part]:
+    """Return the parts of a pile that count, in order."""
+    return [part for part in all_parts(pile.parent) if part.pile == pile]
+
+
+def all_parts(folder: Path) -> list[Part]:
+    """Return the parts in a folder that count, by pile, in order."""
+    names, before = sorted(_names(folder)), None
+    while names != before:  # a part that takes others' place while they are listed must not be missed
+        names, before = sorted(_names(folder)), names
+    found: list[Part] = []
+    for part in sorted((_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)):
+        if not found or found[-1].pile != part.pile or part.last > found[-1].last:
+            found.append(part)
+    return found
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else may look into."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(PermissionError):  # somebody else's: whether it can be written shows when it is
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+
+
+def _names(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (path.name for path in folder.iterdir() if path.name[0] != "." and _NAME.fullmatch(path.name))
+
+
+def _part(folder: Path, name: str) -> Part:
+    match = _NAME.fullmatch(name)
+    assert match is not None, "only such names are listed"
+    return Part(folder / match[1], int(match[2]), int(match[3]))
+
+
+def _nothing(kind: type[ColumnRow]) -> str:
+    columns = (f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types.items(), ("seq", "BIGINT")])
+    return f"(SELECT {', '.join(columns)} WHERE false)"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _unreadable(folder: Path, failure: duckdb.Error) -> PollexError:
+    return damaged(str(folder), str(failure).splitlines()[0][:300])
+
+
+def _unwritable(path: Path, failure: duckdb.Error) -> PollexError:
+    if _NO_ROOM.search(str(failure)):
+        return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
+    if "Permission denied" in str(failure):
+        return WrongUse(
+            "the store can't be written: Permission denied",
+            where=str(path.parent),
+            remedy="give a folder that can be written with --store",
+        )
+    return damaged(str(path), str(failure).splitlines()[0][:300])
