@@ -1,0 +1,236 @@
+"""Scores in the forms in which other tools take them back, each as a file of requests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.rubric_set import RubricSet, digest_of
+
+DIGEST = 12
+
+
+class Aim(NamedTuple):
+    """What a conversation is called in the tool.
+
+    Attributes:
+        session: Its id; empty where only a trace is known.
+        trace: The last trace, or root run; empty where none is known.
+        span: The last span.
+    """
+
+    session: str
+    trace: str = ""
+    span: str = ""
+
+
+class Figure(NamedTuple):
+    """One thing to write back about a conversation.
+
+    Attributes:
+        name: After `pollex_`.
+        value: A number, a truth value or a word.
+        number: The value as a number.
+        kind: NUMERIC, BOOLEAN or CATEGORICAL.
+        judged: Whether an LLM said so; else code did.
+    """
+
+    name: str
+    value: float | bool | str
+    number: float
+    kind: str
+    comment: str
+    judged: bool
+    metadata: Mapping[str, Any]
+
+
+def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
+    """NetSAT, the label and every rubric's answer; nothing where there is no score."""
+    if score.netsat is None:
+        return []
+    digest = digest_of(rubrics.rubrics)[:DIGEST]
+    about = {
+        "probability": score.probability,
+        "entropy": score.entropy,
+        "confident": score.confident,
+        "guaranteed": score.guaranteed,
+        "rubrics": digest,
+        "pollex": rubrics.pollex,
+    }
+    sure = "confident" if score.confident else "not confident"
+    told = f"NetSAT {score.netsat:.2f}, θ {rubrics.theta:.4g}: {score.label}, {sure}"
+    found = [Figure("netsat", score.netsat, score.netsat, "NUMERIC", told, False, about)]
+    if score.label is not None:
+        up = score.label == "positive"
+        found.append(Figure("label", up, float(up), "BOOLEAN", told, False, about))
+    texts = {rubric.id: rubric for rubric in rubrics.rubrics}
+    llm = rubrics.judge.kind == "llm"
+    for answer in score.answers:
+        if isinstance(answer, Answer) and answer.question_id in texts:
+            rubric = texts[answer.question_id]
+            turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
+            said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
+            word, value = answer.scale[answer.chosen].text, value_of(answer, rubrics.judge.value)
+            name = f"{rubric.polarity}_{rubric.id}"
+            found.append(Figure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
+    return found
+
+
+def _langfuse(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    target = {"sessionId": aim.session} if aim.session else {"traceId": aim.trace}
+    value = int(figure.value) if figure.kind == "BOOLEAN" else figure.value
+    name, said = f"pollex_{figure.name}", {"comment": figure.comment, "metadata": dict(figure.metadata)}
+    return {"id": id_, **target, "name": name, "value": value, "dataType": figure.kind, **said}
+
+
+def _phoenix(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    target = {"session_id": aim.session} if aim.session else {"trace_id": aim.trace}
+    return {
+        **target,
+        "name": f"pollex_{figure.name}",
+        "annotator_kind": "LLM" if figure.judged else "CODE",
+        "identifier": str(figure.metadata["rubrics"]),
+        "result": {"label": _word(figure), "score": figure.number, "explanation": figure.comment},
+        "metadata": {"id": id_, **figure.metadata},
+    }
+
+
+def _word(figure: Figure) -> str | None:
+    if figure.kind == "BOOLEAN":
+        return "positive" if figure.value else "negative"
+    return figure.value if isinstance(figure.value, str) else None
+
+
+def _mlflow(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    """An assessment; values of metadata are text."""
+    said = {name: json.dumps(value) for name, value in figure.metadata.items() if value is not None}
+    session = {"mlflow.trace.session": aim.session} if aim.session else {}
+    source = {"source_type": "LLM_JUDGE" if figure.judged else "CODE", "source_id": "pollex"}
+    return {
+        "assessment_name": f"pollex_{figure.name}",
+        "trace_id": aim.trace,
+        "source": source,
+        "feedback": {"value": figure.value},
+        "rationale": figure.comment,
+        "metadata": {**session, "id": id_, **said},
+    }
+
+
+def _langsmith(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    source = {"type": "model", "metadata": dict(figure.metadata)}
+    return {
+        "id": _uuid(id_),
+        "run_id": aim.trace,
+        "trace_id": aim.trace,
+        "key": f"pollex_{figure.name}",
+        "score": figure.number,
+        "value": _word(figure),
+        "comment": figure.comment,
+        "feedback_source": source,
+    }
+
+
+def _uuid(id_: str) -> str:
+    raw = hashlib.sha256(id_.encode()).hexdigest()
+    return f"{raw[:8]}-{raw[8:12]}-5{raw[13:16]}-a{raw[17:20]}-{raw[20:32]}"
+
+
+def _opik(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    target = {"thread_id": aim.session} if aim.session else {"id": aim.trace}
+    word = _word(figure)
+    return {
+        **target,
+        "name": f"pollex_{figure.name}",
+        "value": figure.number,
+        "reason": figure.comment,
+        "source": "sdk",
+        **({"category_name": word} if word else {}),
+        "request": id_,
+    }
+
+
+def _otel(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+    """One log record; ids of the trace and the span where they are known."""
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
+        ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
+        ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
+        ("gen_ai.conversation.id", {"stringValue": aim.session}),
+        ("pollex.rubrics", {"stringValue": str(figure.metadata["rubrics"])}),
+        ("pollex.id", {"stringValue": id_}),
+    ]
+    if word := _word(figure):
+        told.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
+    ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
+    attributes = [{"key": key, "value": value} for key, value in told if value != {"stringValue": ""}]
+    return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
+
+
+Make = Callable[[Aim, Figure, str], dict[str, Any]]
+FORMS: dict[str, Make] = {
+    "langfuse": _langfuse,
+    "phoenix": _phoenix,
+    "openinference": _phoenix,
+    "mlflow": _mlflow,
+    "langsmith": _langsmith,
+    "opik": _opik,
+    "otel": _otel,
+}
+"""How tools take scores back, by the name that users give."""
+NEEDS_TRACE = frozenset({"mlflow", "langsmith"})
+"""Tools whose scores lie on a trace or a run, and not on a session."""
+
+
+class Written(NamedTuple):
+    """What was made of scores.
+
+    Attributes:
+        requests: One a figure and conversation.
+        left_out: Conversations for which nothing is written, with the reason.
+    """
+
+    requests: list[dict[str, Any]]
+    left_out: list[tuple[str, str]]
+
+
+def requests_of(
+    form: str, scores: Iterable[Score], rubrics: RubricSet, aims: Mapping[str, Aim] | None = None
+) -> Written:
+    """Scores as a tool's requests; those without figures are left out with their reason.
+
+    Args:
+        form: One of `FORMS`.
+        aims: What conversations are called in the tool; without one the conversation's id is its session's.
+    """
+    requests: list[dict[str, Any]] = []
+    left_out: list[tuple[str, str]] = []
+    digest = digest_of(rubrics.rubrics)[:DIGEST]
+    for score in scores:
+        aim = (aims or {}).get(score.conversation_id, Aim(score.conversation_id))
+        figures = figures_of(score, rubrics)
+        if not figures:
+            left_out.append((score.conversation_id, score.outcome))
+        elif form in NEEDS_TRACE and not aim.trace:
+            left_out.append((score.conversation_id, "no trace of it is known"))
+        else:
+            ids = (f"pollex-{digest}-{score.conversation_id}-{figure.name}" for figure in figures)
+            requests += [FORMS[form](aim, figure, id_) for figure, id_ in zip(figures, ids, strict=True)]
+    return Written(requests, left_out)
+
+
+def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The text of a file of requests: one JSON list or object where the tool takes one, else a request a line."""
+    if form in ("langfuse", "langsmith", "mlflow"):
+        yield json.dumps(list(requests), ensure_ascii=False, indent=1) + "\n"
+    elif form == "phoenix":
+        yield json.dumps({"data": list(requests)}, ensure_ascii=False, indent=1) + "\n"
+    elif form == "otel":
+        resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "pollex"}}]}
+        logs = [{"scope": {"name": "pollex"}, "logRecords": list(requests)}]
+        yield json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": logs}]}, ensure_ascii=False) + "\n"
+    else:
+        yield from (json.dumps(request, ensure_ascii=False) + "\n" for request in requests)
