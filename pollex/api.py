@@ -11,6 +11,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import logs_of
 from pollex.formats.read_logs import read_logs as read_log_files
 from pollex.gateway.langsmith import tracing_off
@@ -18,7 +19,6 @@ from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.python_words import python_words
-from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
@@ -128,4 +128,4 @@ def _given(rubrics: str | Path | None, method: str) -> tuple[Rubric, ...]:
         return ()
     if method == "spur":
         raise WrongUse("rubrics that are given are not learnt", remedy="leave out method, or rubrics")
-    return read_rubrics(rubrics)
+    return rubrics_of(rubrics)

@@ -46,6 +46,14 @@ READING = [
         show_default=True,
         help="Different conversations under one id.",
     ),
+    click.option(
+        "--thumbs",
+        type=click.Choice(["last", "worst", "each"]),
+        help="Several thumbs on a conversation that differ: which counts, or each its own conversation.",
+    ),
+    click.option(
+        "--pairs", is_flag=True, help="Chosen and rejected answers of preference data are thumbs up and down."
+    ),
 ]
 """Fields of `ReadOptions`, under their names."""
 

@@ -20,12 +20,14 @@ class Aim(NamedTuple):
     Attributes:
         session: Its id; empty where only a trace is known.
         trace: The last trace, or root run; empty where none is known.
-        span: The last span.
+        span: The last trace's root span.
+        first: The first trace.
     """
 
     session: str
     trace: str = ""
     span: str = ""
+    first: str = ""
 
 
 class Figure(NamedTuple):
@@ -112,7 +114,7 @@ def _mlflow(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
     source = {"source_type": "LLM_JUDGE" if figure.judged else "CODE", "source_id": "pollex"}
     return {
         "assessment_name": f"pollex_{figure.name}",
-        "trace_id": aim.trace,
+        "trace_id": aim.first or aim.trace,
         "source": source,
         "feedback": {"value": figure.value},
         "rationale": figure.comment,

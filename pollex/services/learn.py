@@ -26,6 +26,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.write import Source, draft_of, require_apart, require_writable
 from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import learn, refit
@@ -35,7 +36,6 @@ from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.page import file_of
 from pollex.rubrics.guarantee import in_words
-from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
@@ -141,7 +141,7 @@ def given_rubrics(source: str | None, method: str, model: ModelOptions) -> tuple
         raise WrongUse("rubrics that are given are not learnt", remedy="drop --method, or --rubrics-from")
     if method == "spur" and model.model is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
-    return read_rubrics(source) if source else ()
+    return rubrics_of(source) if source else ()
 
 
 def refit_command(

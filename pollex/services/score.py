@@ -15,7 +15,7 @@ from pollex.conversations.splits import together
 from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import write_scores
-from pollex.formats.write import require_format
+from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
@@ -27,6 +27,7 @@ from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.selection.threshold import Window
+from pollex.services.exchange import require_form, write_requests
 from pollex.services.logs import Sources, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
@@ -123,6 +124,7 @@ def score(
     rubrics: Path | RubricSet,
     *,
     out: Path | None = None,
+    form: str | None = None,
     judges: Sequence[str] = (),
     reading: ReadOptions,
     run: RunOptions,
@@ -133,6 +135,7 @@ def score(
 
     Args:
         out: Where a row a conversation is written; its ending says how. None: the result holds the scores.
+        form: The tool whose requests are written to `out`, in place of rows.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all` for all.
 
     Raises:
@@ -142,14 +145,21 @@ def score(
     """
     rubric_set = unedited(rubrics)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
-    if out is not None:
+    if form is not None and out is not None:
+        require_form(form)
+        require_writable(out, *files_of(rubrics, logs))
+    elif out is not None:
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(_score(opened, read, rubric_set, model, arguments, "score"))
         scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked)
-        if out is not None:
+        if form is not None and out is not None:
+            written = write_requests(out, form, scores, rubric_set, read.conversations)
+            for id_, why in written.left_out:
+                progress.note(f"Note: nothing is written for {id_:.60}: {why}")
+        elif out is not None:
             write_scores(out, opened.over("write", scores, len(read)), rubric_set, asked)
         return ScoreResult(
             run=scored.run,

@@ -200,6 +200,7 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     """
     if isinstance(given, Conversation):
         return given
+    given = _in_dicts(given)
     if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
         raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
     fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
@@ -211,6 +212,22 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     if draft is None:
         raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
+
+
+def _in_dicts(given: Any) -> Any:
+    """LangChain's messages and LangGraph's states as dicts; anything else as it is."""
+    values = given.get("values") if isinstance(given, Mapping) else getattr(given, "values", None)
+    if isinstance(values, Mapping) and "messages" in values:
+        return {"messages": [_in_dict(one) for one in values["messages"]]}
+    if isinstance(given, Mapping) and isinstance(given.get("messages"), list):
+        return {**given, "messages": [_in_dict(one) for one in given["messages"]]}
+    return [_in_dict(one) for one in given] if isinstance(given, list) else given
+
+
+def _in_dict(message: Any) -> Any:
+    if isinstance(message, Mapping) or not (hasattr(message, "type") and hasattr(message, "content")):
+        return message
+    return {"type": message.type, "content": message.content, "tool_calls": getattr(message, "tool_calls", [])}
 
 
 def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="How a model is asked rubrics: in five words, told of the domain or not, or in grades from 1 to 10.",
 )
-@click.option("--rubrics-from", metavar="FILE", help="Learn none: fit those of a TOML file, or a bundled set's name.")
+@click.option(
+    "--rubrics-from",
+    metavar="FILE",
+    help="Learn none: fit those of a TOML file, of autorubric or promptfoo, or a bundled set's name.",
+)
 @click.option(
     "--policy",
     default="separation",

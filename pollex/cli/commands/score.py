@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="A probability of this judge's thumb, too; repeatable, and `all` for all that were learnt from.",
 )
+@click.option(
+    "--as",
+    "form",
+    metavar="TOOL",
+    help="Write requests that give the scores to langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
+)
 @with_reading
 @with_model
 @with_run
@@ -36,6 +42,7 @@ def command(
     rubrics: Path,
     out: Path,
     judges: tuple[str, ...],
+    form: str | None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -51,6 +58,7 @@ def command(
       pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
       pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
       pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
+      pollex score traces.jsonl --rubrics rubrics.json --as langfuse --out scores.json
     """
     from pollex.cli.output import show_plan, show_scores
     from pollex.services.score import plan_score, score
@@ -58,5 +66,5 @@ def command(
     if run.dry_run:
         plan = partial(plan_score, logs, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
-    use_case = partial(score, logs, rubrics, out=out, judges=judges, reading=reading, run=run, model=model)
+    use_case = partial(score, logs, rubrics, out=out, form=form, judges=judges, reading=reading, run=run, model=model)
     return cli.run(use_case, show_scores, as_json=run.as_json)

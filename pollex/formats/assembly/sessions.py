@@ -62,7 +62,7 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
     for index, choice in enumerate(candidates):
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(said)
-    facts = gathered([call.facts for call in calls])
+    facts = gathered([call.facts for call in calls]) | _origin(calls, candidates)
     errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
     places: dict[str, int | None] = {span: None for call in calls for span in (call.trace, call.span)}
     return Built(tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates)))
@@ -72,6 +72,14 @@ WITHOUT_WORDS = (
     "turn the capture of messages on where the traces are recorded (OpenTelemetry: "
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true), and export again"
 )
+
+
+def _origin(calls: Sequence[Call], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
+    """What the conversation is called in its tool: its first and last trace, the last one's root, and its session."""
+    first, last = candidates[0][0].trace, candidates[-1][-1].trace
+    root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
+    session = next((call.session for call in calls if call.session), None)
+    return {"traces": [first, last, root]} | ({"session": session} if session else {})
 
 
 def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:

@@ -1,0 +1,84 @@
+"""Rubrics that stand in other tools' files: autorubric's criteria, promptfoo's assertions, LLM-Rubric's questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pollex.errors import UNREADABLE, BadRubrics
+from pollex.rubrics.handwritten import bundled, read_rubrics
+from pollex.rubrics.rubric import Polarity, Rubric, content_id
+
+ENDINGS = (".yaml", ".yml", ".json")
+QUESTION = re.compile(r"Q\d+")
+RAW = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}", re.DOTALL)
+JUDGED = ("llm-rubric", "g-eval", "model-graded-closedqa")
+Found = Iterator[tuple[str, Polarity]]
+
+
+def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
+    """The rubrics of a file of ours, of another tool's file, or of a bundled set, in their order.
+
+    Raises:
+        BadRubrics: It can't be read, or holds no rubric that is known.
+    """
+    if str(source) in bundled() or Path(source).suffix.lower() not in ENDINGS:
+        return read_rubrics(source)
+    try:
+        stored = yaml.safe_load(Path(source).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise BadRubrics("there is no such file", where=str(source), remedy="check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
+        raise BadRubrics(what, where=str(source), remedy="mend it") from error
+    found = [pair for read in (_criteria, _assertions, _questions) for pair in read(stored)]
+    unique = dict.fromkeys((text.strip(), polarity) for text, polarity in found if text.strip())
+    if not unique:
+        remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
+        raise BadRubrics("no rubric was found in it", where=str(source), remedy=remedy)
+    return tuple(Rubric(id=content_id(polarity, text), text=text, polarity=polarity) for text, polarity in unique)
+
+
+def _criteria(stored: Any) -> Found:
+    """autorubric's: the sign of the weight says which way a criterion speaks."""
+    listed = stored.get("criteria") if isinstance(stored, Mapping) else stored
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, Mapping) and isinstance(one.get("requirement"), str):
+            weight = one.get("weight", 1)
+            yield one["requirement"], "dsat" if isinstance(weight, int | float) and weight < 0 else "sat"
+
+
+def _assertions(stored: Any) -> Found:
+    """promptfoo's: those that a model judges; negated ones and those named `dsat_` speak of dissatisfaction."""
+    if not isinstance(stored, Mapping):
+        return
+    tests = stored.get("tests")
+    holders = [stored.get("defaultTest"), *(tests if isinstance(tests, list) else [])]
+    for holder in holders:
+        listed = holder.get("assert") if isinstance(holder, Mapping) else None
+        for one in listed if isinstance(listed, list) else []:
+            if isinstance(one, Mapping) and isinstance(value := one.get("value"), str):
+                kind = str(one.get("type"))
+                down = kind.startswith("not-") or str(one.get("metric")).startswith("dsat_")
+                if kind.removeprefix("not-") in JUDGED:
+                    yield RAW.sub(r"\1", value), "dsat" if down else "sat"
+
+
+def _questions(stored: Any) -> Found:
+    """LLM-Rubric's: by their names, Q1 and so on; a higher answer is the better one."""
+    inner = stored.get("questions", stored) if isinstance(stored, Mapping) else stored
+    if isinstance(inner, Mapping):
+        pairs = [(str(name), value) for name, value in inner.items()]
+    else:
+        rows = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
+        pairs = [(str(one.get("id") or one.get("name")), one) for one in rows]
+    for name, value in pairs:
+        text = (value.get("question") or value.get("text")) if isinstance(value, Mapping) else value
+        if QUESTION.fullmatch(name) and isinstance(text, str):
+            yield text, "sat"

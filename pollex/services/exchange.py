@@ -1,0 +1,160 @@
+"""Look at logs, and exchange rubric sets and scores with other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Account, Logs
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
+from pollex.formats.peers import TARGETS
+from pollex.formats.peers.target import EMBEDDED, Target, sheet_of
+from pollex.formats.write import draft_of, require_writable
+from pollex.graphs.context import Progress
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import Sources, logs_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """What files hold.
+
+    Attributes:
+        account: Their formats, how conversations were put together, and which scores there are.
+        turns: The number of turns of the shortest, the middle and the longest conversation.
+    """
+
+    logs: Logs
+    account: Account
+    turns: tuple[int, int, int]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.logs.bad_rows
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        scores = [kind._asdict() for kind in self.account.scores]
+        return {
+            "conversations": len(self.logs),
+            "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
+            "formats": dict(self.account.formats),
+            "put_together": dict(self.account.ways),
+            "scores": scores,
+            "turns": list(self.turns),
+            "bad_rows": len(self.logs.bad_rows),
+            "notes": list(self.logs.notes),
+        }
+
+
+def inspect_logs(sources: Sources, *, reading: ReadOptions, progress: Progress) -> Inspection:
+    """Read files, and tell what they hold.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        WrongUse: The options contradict each other or the log.
+    """
+    logs = logs_from(sources, reading, progress)
+    lengths = sorted(len(conversation.turns) for conversation in logs)
+    middle = lengths[len(lengths) // 2] if lengths else 0
+    turns = (lengths[0], middle, lengths[-1]) if lengths else (0, 0, 0)
+    return Inspection(logs=logs, account=logs.account, turns=turns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """A rubric set in another tool's form.
+
+    Attributes:
+        notes: What can't be said there, or differs.
+    """
+
+    target: Target
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+    complete = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        files = [str(path) for path in self.files]
+        return {"to": self.target.name, "netsat": self.target.netsat, "files": files, "notes": list(self.notes)}
+
+
+def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:
+    """The files of a rubric set in another tool's form, as texts by name.
+
+    Raises:
+        BadRubrics: The rubrics were edited after θ was fitted.
+        WrongUse: No such tool is known, or it can't hold the set.
+    """
+    rubrics.require_unedited()
+    return target_of(to).files(sheet_of(rubrics))
+
+
+def target_of(to: str) -> Target:
+    """The tool of a name; `WrongUse` for one that isn't known."""
+    if to not in TARGETS:
+        raise WrongUse(f"no tool is called {to!r:.40}", remedy=f"one of: {', '.join(TARGETS)}")
+    return TARGETS[to]
+
+
+def export_rubrics(rubrics: Path | RubricSet, *, to: str, out: Path, progress: Progress) -> Exported:
+    """Write a rubric set in another tool's form.
+
+    Args:
+        out: A folder, which is made.
+
+    Raises:
+        BadRubrics: It can't be read, or was edited after θ was fitted.
+        WrongUse: No such tool is known, or the folder can't be written.
+    """
+    del progress  # it takes no time
+    loaded = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    texts = export_texts(loaded, to)
+    if out.exists() and not out.is_dir():
+        raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = out / name
+        require_writable(path, *([] if isinstance(rubrics, RubricSet) else [rubrics]))
+        with draft_of(path) as draft:
+            draft.write_text(text, encoding="utf-8")
+    notes = (EMBEDDED,) if loaded.judge.kind == "embedded" else ()
+    return Exported(target=target_of(to), files=tuple(out / name for name in texts), notes=notes)
+
+
+def require_form(form: str) -> None:
+    """Raise `WrongUse` where no tool takes scores back under a name."""
+    if form not in FORMS:
+        raise WrongUse(f"no form of scores is called {form!r:.40}", remedy=f"one of: {', '.join(FORMS)}")
+
+
+def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
+    """What conversations are called in the tool that they came from."""
+    found = {}
+    for conversation in conversations:
+        traces = conversation.metadata.get("traces")
+        first, last, span = traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
+        session = str(conversation.metadata.get("session") or "") if last else conversation.id
+        found[conversation.id] = Aim(session, last, span, first)
+    return found
+
+
+def write_requests(
+    path: Path, form: str, scores: Iterable[Score], rubrics: RubricSet, conversations: Sequence[Conversation]
+) -> Written:
+    """Write scores as a file of another tool's requests."""
+    written = requests_of(form, scores, rubrics, aims_of(conversations))
+    if not written.requests and written.left_out:
+        raise BadRubrics(f"nothing to write: {written.left_out[0][1]}", remedy="score conversations of that tool")
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
+        out.writelines(lines_of(form, written.requests))
+    return written

@@ -1,0 +1,200 @@
+"""Rubric sets and scores in the forms of other tools."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
+from rubric_set_by_hand import rubric, rubric_set
+
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
+from pollex.formats.peers import TARGETS
+from pollex.formats.peers.rubrics_in import rubrics_of
+from pollex.formats.peers.target import Target, sheet_of
+from pollex.formats.read_logs import read_logs
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.services.exchange import export_rubrics, export_texts, target_of
+
+ODD = 'He said "{x}", {{y}} {% z %} \\ and: it\'s # 100 %\nover two lines «é» 🔑'
+each_target = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+SAVED = Path(__file__).parent / "peers"
+
+
+def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
+    rubrics = tuple(
+        rubric(n, side).model_copy(update={"id": f"{n}0e878080f41", "text": text})
+        for n, (side, text) in enumerate([("sat", words), ("dsat", "The user corrects the assistant.")], start=1)
+    )
+    judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00")
+    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
+
+
+class NoProgress:
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: None
+
+
+@each_target
+def test_an_export_is_what_was_saved(target: Target) -> None:
+    for name, text in target.files(sheet_of(asked_a_model())).items():
+        saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)  # no module of ours
+        if not saved.exists():  # the diff is for people to read
+            saved.parent.mkdir(parents=True, exist_ok=True)
+            saved.write_text(text, encoding="utf-8")
+        assert saved.read_text(encoding="utf-8") == text
+
+
+@each_target
+def test_every_file_can_be_parsed_whatever_the_rubrics_say(target: Target, tmp_path: Path) -> None:
+    for name, text in target.files(sheet_of(asked_a_model(ODD))).items():
+        if name.endswith(".py"):
+            names = {node.targets[0].id: node.value for node in ast.parse(text).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
+            assert ast.literal_eval(names["RUBRICS"])[0][2] == ODD
+        elif name.endswith(".yaml"):
+            assert ODD in json.dumps(yaml.safe_load(text), ensure_ascii=False) or _raw(yaml.safe_load(text))
+        elif name.endswith(".json"):
+            json.loads(text)
+        else:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+
+
+def _raw(config: Any) -> bool:
+    if "criteria" in config:
+        return config["criteria"][0]["requirement"] == ODD
+    return config["defaultTest"]["assert"][0]["value"] == f"{{% raw %}}{ODD}{{% endraw %}}"
+
+
+@each_target
+def test_every_rubric_is_there_in_order_with_a_name_of_letters_first_and_where_it_comes_from(target: Target) -> None:
+    texts = "\n".join(target.files(sheet_of(asked_a_model())).values())
+    places = [texts.index(name) for name in ("sat_10e878080f41", "dsat_20e878080f41")]
+    assert places == sorted(places)
+    for told in ("learn-1", "pollex 0.1.0", "figures differ", "Strongly Disagree"):
+        assert told in texts
+
+
+@each_target
+def test_a_set_of_the_built_in_judge_has_no_theta_and_says_so(target: Target) -> None:
+    embedded = rubric_set()
+    texts = "\n".join(target.files(sheet_of(embedded)).values())
+    assert "θ is left out" in texts
+    assert "THETA = None" in texts or "THETA" not in texts
+    assert "threshold: 0.5" not in texts
+
+
+def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:
+    edited = asked_a_model().model_copy(update={"rubrics_digest": "other"})
+    with pytest.raises(Exception, match="edited"):
+        export_texts(edited, "promptfoo")
+    with pytest.raises(WrongUse, match="no tool is called 'excel' → one of: autorubric, deepeval"):
+        target_of("excel")
+    made = export_rubrics(asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NoProgress())  # type: ignore[arg-type]
+    assert [path.name for path in made.files] == ["metrics.py"]
+
+
+def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_path: Path) -> None:
+    files = TARGETS["promptfoo"].files(sheet_of(asked_a_model()))
+    (tmp_path / "netsat.cjs").write_text(files["netsat.cjs"], encoding="utf-8")
+    ask = (
+        "const f = require('./netsat.cjs'); const n = ['sat_10e878080f41', 'dsat_20e878080f41'];"
+        "console.log(JSON.stringify([f({[n[0]]: 0.75, [n[1]]: 0.25}, {threshold: 0.5}), f({[n[0]]: 0.75}, {}),"
+        "f({[n[0]]: 1, [n[1]]: 0}, {componentResults: [{score: 0, reason: 'Could not parse'}]})]))"
+    )
+    try:
+        printed = subprocess.run(["node", "-e", ask], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+    except FileNotFoundError:
+        pytest.skip("node isn't there")
+    whole, missing, failed = json.loads(printed)
+    assert (whole["score"], whole["pass"]) == (5, True)
+    assert not missing["pass"]
+    assert "no NetSAT" in missing["reason"]
+    assert "no NetSAT" in failed["reason"]
+
+
+# Scores back
+
+
+def scored(rubrics: RubricSet, id_: str = "shop-001") -> Score:
+    answers = tuple(
+        Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1, 3))
+        for one in rubrics.rubrics
+    )
+    return Score(
+        conversation_id=id_,
+        netsat=2.5,
+        label="positive",
+        confident=True,
+        probability=0.59,
+        entropy=0.67,
+        answers=answers,
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_are_requests_with_ids_that_make_a_repeat_an_update(form: str) -> None:
+    rubrics = asked_a_model()
+    aims = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
+    made = requests_of(form, [scored(rubrics)], rubrics, aims)
+    assert len(made.requests) == 4
+    assert made.requests == requests_of(form, [scored(rubrics)], rubrics, aims).requests
+    text = "".join(lines_of(form, made.requests))
+    assert "pollex" in text
+    assert "NetSAT 2.50" in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_is_written_for_a_conversation_without_figures(form: str) -> None:
+    rubrics = asked_a_model()
+    unscored = Score(conversation_id="x", outcome="refused")
+    made = requests_of(form, [unscored], rubrics)
+    assert (made.requests, made.left_out) == ([], [("x", "refused")])
+    if form in NEEDS_TRACE:
+        made = requests_of(form, [scored(rubrics)], rubrics)
+        assert made.left_out == [("shop-001", "no trace of it is known")]
+
+
+def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None:
+    rubrics = asked_a_model()
+    span = {"id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "shop-001"}
+    row = {**span, "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
+    made = requests_of("langfuse", [scored(rubrics)], rubrics)
+    back = [{"source": "API", "traceId": None, **request} for request in made.requests]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [row, *back]))
+    logs = read_logs(tmp_path / "log.jsonl")
+    assert logs.conversations[0].label.value == "none"
+    record = json.loads("".join(lines_of("otel", requests_of("otel", [scored(rubrics)], rubrics).requests)))
+    (tmp_path / "otel.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(record) + "\n")
+    assert read_logs(tmp_path / "otel.jsonl").conversations[0].label.value == "none"
+
+
+# Rubric sets in
+
+
+@pytest.mark.parametrize(("tool", "name"), [("autorubric", "rubric.yaml"), ("promptfoo", "promptfooconfig.yaml")])
+@pytest.mark.parametrize("words", ["The user says thanks.", ODD])
+def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_path: Path) -> None:
+    rubrics = asked_a_model(words)
+    (tmp_path / name).write_text(TARGETS[tool].files(sheet_of(rubrics))[name], encoding="utf-8")
+    found = rubrics_of(tmp_path / name)
+    assert [(one.text, one.polarity) for one in found] == [(one.text, one.polarity) for one in rubrics.rubrics]
+
+
+def test_questions_are_read_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text(json.dumps({"Q1": "Is it natural?", "Q2": {"question": "Is it right?"}, "n": 3}))
+    assert [one.text for one in rubrics_of(tmp_path / "q.json")] == ["Is it natural?", "Is it right?"]
+    for text in ("[]", "{a: [", "just words"):
+        (tmp_path / "bad.yaml").write_text(text)
+        with pytest.raises(BadRubrics):
+            rubrics_of(tmp_path / "bad.yaml")
