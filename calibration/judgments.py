@@ -268,7 +268,7 @@ UNANSWERED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerMatrix:
+class Sheets:
     """One row a text and judge, in the order in which they first come in the judgments.
 
     Attributes:
@@ -284,13 +284,13 @@ class AnswerMatrix:
     def __len__(self) -> int:
         return len(self.row)
 
-    def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> AnswerMatrix:
+    def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> Sheets:
         """Those that `keep` picks."""
-        return AnswerMatrix(self.row[keep], self.judge[keep], self.answer[keep])
+        return Sheets(self.row[keep], self.judge[keep], self.answer[keep])
 
 
-def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
-    """Make a matrix with one column for each of the questions; judgments of others are left out.
+def sheets_of(y: Judgments, questions: Ints) -> Sheets:
+    """Sheets with one column for each of the questions; judgments of others are left out.
 
     A second answer of the same judge (of nobody known, say) to the same question about the same text starts a second
     sheet, so that no answer is lost.
@@ -304,7 +304,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     place = np.argsort(order)[sheet.reshape(-1)]
     answer = np.full((len(unique), len(questions)), UNANSWERED)
     answer[place, column[kept.question]] = kept.answer
-    return AnswerMatrix(unique[order, 0], unique[order, 1], answer)
+    return Sheets(unique[order, 0], unique[order, 1], answer)
 
 
 def _times_before(y: Judgments) -> Ints:

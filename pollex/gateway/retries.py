@@ -9,14 +9,14 @@ from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
 from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncated
 from pollex.gateway.redaction import redacted
-from pollex.gateway.responses import HttpFault
+from pollex.gateway.responses import Fault
 
 _MOST_MALFORMED = 3
 _LONGEST_BACKOFF = 30.0
 _SHORTEST_WAIT = 0.1
 
 
-class RetryPolicy:
+class Patience:
     """One call's attempts in this run.
 
     Network and server faults count towards `max_attempts`, malformed replies may come three times, and 429 counts
@@ -31,7 +31,7 @@ class RetryPolicy:
         self._rejected = 0
         self._rejected_at = 0.0
 
-    def backoff(self, meaning: HttpFault | Malformed) -> float | None:
+    def backoff(self, meaning: Fault | Malformed) -> float | None:
         """Seconds to wait before the call is sent again; None when it is not."""
         if isinstance(meaning, Malformed):
             self._malformed += 1
@@ -43,7 +43,7 @@ class RetryPolicy:
             return None
         return max(meaning.wait or 0.0, self._spread(self._faults))
 
-    def rejection(self, fault: HttpFault, now: float) -> float:
+    def rejection(self, fault: Fault, now: float) -> float:
         """Seconds for which a 429 stops all sending: what the endpoint asks for, where that is not nothing."""
         self._rejected += 1
         if self._rejected == 1:
@@ -60,7 +60,7 @@ class RetryPolicy:
         return longest * self._jitter.uniform(0.5, 1.5)
 
 
-class CircuitBreaker:
+class Health:
     """Decides when the way things go should end the run, and in what words.
 
     Args:
@@ -73,7 +73,7 @@ class CircuitBreaker:
         self._failed_in_a_row = 0
         self._cut_prompts = 0
 
-    def of_fault(self, fault: HttpFault) -> PollexError | None:
+    def of_fault(self, fault: Fault) -> PollexError | None:
         """The error that ends the run because of one reply."""
         if fault.action == "stop":
             return self._say(ModelRefused, fault.detail, fault.remedy)

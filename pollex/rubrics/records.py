@@ -175,7 +175,7 @@ class DataRecord(Record):
     conversations: int
     positives: int
     negatives: int
-    unlabeled: int
+    unlabelled: int
     not_scorable: int
     training: int
     held_out: int

@@ -21,6 +21,7 @@ MAY_KNOW: dict[str, set[str]] = {
 MAY_KNOW["graphs"] = {*MAY_KNOW}
 for floor in ("formats", "reports", "services", "cli", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"cli"}
+MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
 STILL = {("services", "cli"), ("services", FRONT_DOOR)}
 """Arrows up that are still to be cut."""
 

@@ -26,7 +26,7 @@ VERSION = "1"
 """Changes when the same model answer would be read differently."""
 
 
-class ModelClient(Protocol):
+class Door(Protocol):
     """What the roles need of a gateway."""
 
     async def ask(self, call: Call) -> Outcome:
@@ -42,7 +42,7 @@ class Asker:
         capabilities: What the endpoint can do; calls are cut down to it.
     """
 
-    door: ModelClient
+    door: Door
     capabilities: Capabilities
     profile: DomainProfile
     options: LlmOptions

@@ -1,0 +1,67 @@
+"""`pollex serve`: runs, conversations, rubric sets and labels in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pollex.store.place import STORE, VARIABLE
+
+
+@click.command("serve")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar=VARIABLE,
+    help=f"The store's folder; else {STORE}, or the only one below the current folder.",
+)
+@click.option(
+    "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; else those beside the store."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Name that the server may be reached under.")
+@click.option("--behind", metavar="URL", help="Address of the proxy in front of it.")
+@click.option("--read-only", is_flag=True, help="Show only: nothing can be written.")
+@click.option("--no-token", is_flag=True, help="Ask nobody for a token; on loopback only.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+def command(
+    store: Path | None,
+    rubrics: tuple[Path, ...],
+    host: str,
+    port: int,
+    allow_host: tuple[str, ...],
+    behind: str | None,
+    read_only: bool,
+    no_token: bool,
+    no_open: bool,
+    as_json: bool,
+) -> int:
+    """Show runs, conversations, rubric sets and labels in the browser.
+
+    It listens on this machine only, and lets in whoever has the token in the address that it prints. It sends nothing
+    anywhere.
+
+    \b
+    Examples
+      pollex demo && pollex serve
+      pollex serve --store .pollex --rubrics rubrics.json --port 0
+    """
+    from pollex.web.server import Serving, serve
+
+    return serve(
+        Serving(
+            store=store,
+            rubrics=rubrics,
+            host=host,
+            port=port,
+            names=allow_host,
+            behind=behind,
+            read_only=read_only,
+            token=not no_token,
+            opens=not no_open,
+            as_json=as_json,
+        )
+    )

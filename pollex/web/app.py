@@ -1,0 +1,83 @@
+"""The application: its routes, and what becomes of errors."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pollex.errors import PollexError
+from pollex.store.schema import STEPS
+from pollex.web import frame, links
+from pollex.web.guard import Door, Guard
+from pollex.web.pages import conversation, conversations, home
+from pollex.web.site import Site
+
+log = logging.getLogger("pollex.web")
+
+
+def application(site: Site, door: Door) -> Guard:
+    """Make the application of a store."""
+    app = Starlette(
+        routes=[*routes()],
+        exception_handlers={PollexError: _ours, HTTPException: _refused, Exception: _unexpected},
+    )
+    app.state.site = site
+    return Guard(app, door)
+
+
+def routes() -> list[BaseRoute]:
+    """All routes; those of a page stand in its module."""
+    return [
+        Route(links.HEALTH, health),
+        Route(f"{links.STATIC}/{{edition}}/{{name}}", static),
+        *home.ROUTES,
+        *conversations.ROUTES,
+        *conversation.ROUTES,
+    ]
+
+
+def health(request: Request) -> Response:
+    """Say that the server lives; whoever has the token learns which store it is."""
+    site: Site = request.app.state.site
+    told: dict[str, object] = {"ok": True}
+    if site.token is None or site.token in (request.cookies.get(f"pollex-{site.id}"), _bearer(request)):
+        told |= {"site": site.id, "schema": len(STEPS), "uptime": round(time.monotonic() - site.started, 1)}
+    return JSONResponse(told)
+
+
+def static(request: Request) -> Response:
+    """Answer with a style sheet, a script or the icon."""
+    return frame.static_response(request.path_params["edition"], request.path_params["name"])
+
+
+def _bearer(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PollexError)
+    return frame.failure(request.scope, error)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: "there is no such page", 405: "this page takes no such request"}
+    return frame.refusal(request.scope, error.status_code, words.get(error.status_code, error.detail), "")
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    number = secrets.token_hex(4)
+    log.error("%s %s", number, request.scope["path"], exc_info=error)
+    what = f"unexpected {type(error).__name__}"
+    return frame.refusal(request.scope, 500, what, f"the server's output has more under {number}")
+
+
+Page = Callable[[Request], Response]

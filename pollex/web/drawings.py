@@ -1,0 +1,83 @@
+"""Small drawings that only the application has, as SVG with classes of the style sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.web.filters import Histogram
+
+WIDTH, HIGH, LOW = 360, 64, 18
+
+
+def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] = ()) -> Markup:
+    """Draw how often a figure lies where: all conversations pale, those that were found filled."""
+    low, high = float(counted.edges[0]), float(counted.edges[-1])
+    across = Scale(low, high, 4, WIDTH - 4)
+    up = Scale(0, float(counted.all.max() or 1), HIGH, 6)
+    bars = [
+        element(
+            "rect", x=across(left) + 0.5, y=up(n), width=max(across(right) - across(left) - 1, 0.5),
+            height=HIGH - up(n), class_=kind,
+        )
+        for kind, counts in (("bar-rest", counted.all), ("bar-share", counted.found))
+        for left, right, n in zip(counted.edges.tolist(), counted.edges.tolist()[1:], counts.tolist(), strict=False)
+        if n
+    ]  # fmt: skip
+    labels = [
+        element("text", tick_label(value), x=across(value), y=HIGH + 14, text_anchor="middle", class_="tick")
+        for value in ticks(low, high, 6)
+    ]
+    lines = [
+        element("line", element("title", words), x1=across(at), x2=across(at), y1=2, y2=HIGH, class_="theta")
+        for words, at in marks
+        if low <= at <= high
+    ]
+    axis = element("line", x1=4, x2=WIDTH - 4, y1=HIGH, y2=HIGH, class_="axis")
+    title = f"{name}: {int(counted.found.sum())} of {int(counted.all.sum())} conversations"
+    return svg(title, bars, axis, labels, lines, width=WIDTH, height=HIGH + LOW)
+
+
+def scale(netsat: float, theta: float, lower: float | None, upper: float | None, reach: float) -> Markup:
+    """Draw where a NetSAT lies: θ as a line, the uncertainty window as a band.
+
+    Args:
+        reach: The scale goes from −`reach` to `reach`.
+    """
+    across = Scale(-reach, reach, 10, WIDTH - 10)
+    left, right = (across(-reach if lower is None else lower), across(reach if upper is None else upper))
+    parts = [
+        element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
+        element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
+        element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
+        [
+            element("text", tick_label(value), x=across(value), y=46, text_anchor="middle", class_="tick")
+            for value in ticks(-reach, reach, 6)
+        ],
+        element("circle", cx=across(netsat), cy=20, r=6, class_="positive" if netsat > theta else "negative"),
+    ]
+    where = "above" if netsat > theta else "not above"
+    return svg(f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}", parts, width=WIDTH, height=50)
+
+
+def distribution(probabilities: Sequence[float], options: Sequence[str], chosen: int, kind: str) -> Markup:
+    """Draw an answer as bars, one an option; the option that was picked is outlined."""
+    wide, mass = 120 / max(len(probabilities), 1), sum(probabilities) or 1.0
+    bars = [
+        element(
+            "rect",
+            element("title", f"{option}: {100 * p / mass:.0f} %"),
+            x=i * wide + 1,
+            y=24 - 22 * p / mass,
+            width=wide - 2,
+            height=max(22 * p / mass, 1),
+            class_=kind if i == chosen else "bar-share",
+        )
+        for i, (p, option) in enumerate(zip(probabilities, options, strict=True))
+    ]
+    told = ", ".join(f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True))
+    return svg(
+        told, bars, element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"), width=120, height=26, class_="share"
+    )

@@ -1,0 +1,39 @@
+"""What goes wrong between a browser and the application, with the HTTP status of each."""
+
+from __future__ import annotations
+
+from pollex.errors import PollexError, StoreBusy, StoreDamaged, StoreFull, WrongUse
+
+
+class Fault(WrongUse):
+    """A request that is refused."""
+
+    status = 400
+
+
+class NotThere(Fault):
+    """What was asked for does not exist."""
+
+    status = 404
+
+
+class Clash(Fault):
+    """Another version, lease or store than the page was made for."""
+
+    status = 409
+
+
+class Forbidden(Fault):
+    """A write that this server, or this visitor, may not make."""
+
+    status = 403
+
+
+STATUS: dict[type[PollexError], int] = {StoreBusy: 503, StoreFull: 503, StoreDamaged: 503, WrongUse: 404}
+
+
+def status_of(error: PollexError) -> int:
+    """Return the HTTP status that says what kind of error this is."""
+    if isinstance(error, Fault):
+        return error.status
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)

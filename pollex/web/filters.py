@@ -1,0 +1,114 @@
+"""What a list of conversations is narrowed to, and how many each further step would leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.web.lens import Lens
+
+BINS = 40
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value of a facet: how many rows it would leave, and whether it is chosen."""
+
+    value: str
+    words: str
+    count: int
+
+
+FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
+    "thumb": ("Thumb in the log", "label", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
+    "predicted": ("Label by NetSAT", "predicted", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "no score")}),
+    "decision": ("Decision by probability", "decided", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
+    "certain": ("Certainty", "certain", {1: ("yes", "outside the window"), 0: ("no", "inside the window")}),
+    "differs": ("Thumb and label", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),
+}
+"""Name in the address to title, column, and code to value and words."""
+
+SIDES = {"train": "learned from", "test": "held out", "": "not used"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a list is narrowed to: values by facet, ranges by number, and words."""
+
+    facets: dict[str, str]
+    ranges: dict[str, tuple[float | None, float | None]]
+    side: str | None = None
+    group: str | None = None
+    words: str = ""
+    hashes: frozenset[str] | None = None
+
+    def masks(self, lens: Lens) -> dict[str, Bools]:
+        """Return what each part leaves, by name `[row]`."""
+        found = {name: self._facet(lens, name, value) for name, value in self.facets.items()}
+        found |= {name: _within(lens.column(name), *ends) for name, ends in self.ranges.items()}
+        if self.side is not None:
+            found["side"] = np.fromiter((side == self.side for side in lens.sides), bool, len(lens))
+        if self.group is not None:
+            found["group"] = np.fromiter((group == self.group for group in lens.groups), bool, len(lens))
+        if self.hashes is not None:
+            found["q"] = np.fromiter((one in self.hashes for one in lens.hashes), bool, len(lens))
+        elif self.words:
+            found["q"] = lens.found(self.words)
+        return found
+
+    @staticmethod
+    def _facet(lens: Lens, name: str, value: str) -> Bools:
+        _, column, codes = FACETS[name]
+        code = next((code for code, (known, _) in codes.items() if known == value), None)
+        return np.asarray(getattr(lens, column) == code, dtype=bool)
+
+
+def _within(values: Floats, low: float | None, high: float | None) -> Bools:
+    inside = ~np.isnan(values)
+    if low is not None:
+        inside &= values >= low
+    if high is not None:
+        inside &= values <= high
+    return inside
+
+
+def all_of(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
+    """Return the rows that all masks leave, one of them left out `[row]`."""
+    left = np.ones(n, dtype=bool)
+    for name, mask in masks.items():
+        if name != but:
+            left &= mask
+    return left
+
+
+def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
+    """Count, for every facet, the rows that each value would leave beside the other facets."""
+    found = {}
+    for name, (_, column, codes) in FACETS.items():
+        values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
+        found[name] = [Choice(value, words, int((values == code).sum())) for code, (value, words) in codes.items()]
+    left = all_of(masks, len(lens), but="side")
+    sides = Counter(side for side, kept in zip(lens.sides, left.tolist(), strict=True) if kept)
+    found["side"] = [Choice(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
+    return {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often a figure lies where, among all rows and among those that were found."""
+
+    edges: Floats
+    all: Ints
+    found: Ints
+
+
+def histogram(values: Floats, found: Bools) -> Histogram | None:
+    """Count a column's values in bins of equal width; None where there is nothing to draw."""
+    known = ~np.isnan(values)
+    if not known.any() or (low := float(values[known].min())) == (high := float(values[known].max())):
+        return None
+    edges = np.linspace(low, high, BINS + 1)
+    return Histogram(edges, np.histogram(values[known], edges)[0], np.histogram(values[known & found], edges)[0])

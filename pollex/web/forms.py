@@ -1,0 +1,72 @@
+"""Queries and bodies of requests, parsed into models; an unknown parameter is refused, so no typo is passed over."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import Request
+
+from pollex.text import parse_json
+from pollex.web.faults import Clash, Fault
+from pollex.web.site import Site
+
+
+class Form(BaseModel):
+    """Base of all queries and bodies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Nothing(Form):
+    """A page without parameters."""
+
+
+F = TypeVar("F", bound=Form)
+
+
+def site_of(request: Request) -> Site:
+    """Return what the server shows."""
+    site: Site = request.app.state.site
+    return site
+
+
+def query(request: Request, form: type[F]) -> F:
+    """Read a request's query.
+
+    Raises:
+        Fault: A parameter is unknown or wrong.
+    """
+    given = {name: value for name, value in request.query_params.items() if value != ""}
+    return _read(given, form)
+
+
+async def body(request: Request, form: type[F]) -> F:
+    """Read a request's body: JSON, or the fields of a form that was sent without a script.
+
+    Raises:
+        Fault: It is neither, or a field is unknown or wrong.
+        Clash: The page was made by another server.
+    """
+    if request.headers.get("content-type", "").startswith("application/json"):
+        try:
+            given = parse_json((await request.body()).decode("utf-8"))
+        except ValueError as error:
+            raise Fault(f"the body is no JSON: {error}") from error
+        page = request.headers.get("x-pollex-site", "")
+    else:
+        given = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+        page = given.pop("site", "")
+    if page and page != site_of(request).id:
+        raise Clash("this page was made by another server", remedy="load it again; what you typed stays in the form")
+    return _read(given, form)
+
+
+def _read(given: Any, form: type[F]) -> F:
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"])) or "the whole"
+        known = ", ".join(form.model_fields) or "none"
+        raise Fault(f"{name}: {first['msg']}", remedy=f"parameters here: {known}") from error

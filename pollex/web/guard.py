@@ -1,0 +1,232 @@
+"""What every request has to pass, in this order: host, origin, token, limits; and the headers of every answer.
+
+A page of another site, a name that resolves to loopback, and another user of the machine all reach a local server:
+none of them may read conversations or write labels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pollex.web import links
+from pollex.web.frame import refusal
+
+CSP = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types pollex",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+SAFE = ("GET", "HEAD")
+OPEN = (links.ENTER, links.HEALTH)
+"""Paths that need no token."""
+
+LONGEST_BODY, LARGEST_HEAD, AT_ONCE, SECONDS = 1 << 20, 16 << 10, 64, 30.0
+WRONG_TOKENS, MINUTE = 10, 60.0
+DAYS_30 = 30 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Door:
+    """Who may come in.
+
+    Attributes:
+        hosts: Names with port that requests may be sent to.
+        origins: Origins whose pages may write: scheme, name, port.
+        token: What a visitor has to bring; None asks nobody for one.
+        site: Names this server and store in cookies and pages.
+    """
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+    token: str | None
+    site: str
+
+    @classmethod
+    def at(cls, names: Iterable[str], port: int, token: str | None, site: str, behind: str | None = None) -> Door:
+        """Make the door of a server that is reached under some names, or by a proxy's address."""
+        hosts = {f"{_bracketed(name)}:{port}" for name in names}
+        origins = {f"http://{host}" for host in hosts}
+        if behind:
+            scheme, _, host = behind.rstrip("/").partition("://")
+            hosts, origins = hosts | {host}, origins | {f"{scheme}://{host}"}
+        return cls(frozenset(hosts), frozenset(origins), token, site)
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie; cookies know no ports, so it names the store."""
+        return f"pollex-{self.site}"
+
+
+@dataclass
+class Guard:
+    """The application with everything in front of it that protects it."""
+
+    app: ASGIApp
+    door: Door
+    _wrong: deque[float] = field(default_factory=deque)
+    _running: int = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        answer = _with_headers(send, scope["path"])
+        response = self._stopped(scope)
+        if response is not None:
+            await response(scope, receive, answer)
+        else:
+            await self._pass(scope, receive, answer)
+
+    def _stopped(self, scope: Scope) -> Response | None:
+        headers, method = Headers(scope=scope), scope["method"]
+        if headers.getlist("host") == [] or len(headers.getlist("host")) > 1 or not self._known(headers["host"]):
+            return refusal(scope, 400, "this name is not one of this server's", "open the address that it printed")
+        if not self._same_site(headers, method):
+            return refusal(scope, 403, "the request comes from another site", "open the page in a tab of its own")
+        if response := self._unknown(scope, headers):
+            return response
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+            return refusal(scope, 431, "the request's head is over 16 kB", "")
+        if int(headers.get("content-length") or 0) > LONGEST_BODY:
+            return refusal(scope, 413, "the request is over 1 MB", "send less at once")
+        if self._running >= AT_ONCE:
+            return refusal(scope, 503, "64 requests are being answered already", "try again in a moment")
+        return None
+
+    def _known(self, host: str) -> bool:
+        return host.lower() in self.door.hosts
+
+    def _same_site(self, headers: Headers, method: str) -> bool:
+        """Tell whether a request comes from our own pages, or from nobody's: a link that was typed or opened."""
+        origin, fetched = headers.get("origin"), headers.get("sec-fetch-site")
+        if method in SAFE:
+            opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+            return fetched in (None, "same-origin", "none") or opened
+        if origin is not None:
+            return origin in self.door.origins and fetched in (None, "same-origin")
+        return fetched in (None, "same-origin", "none")
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
+        """Ask for the token; take it from the address, and keep it in a cookie."""
+        path, token = scope["path"], self.door.token
+        if path == links.ENTER:
+            return self._enter(scope, token)
+        if token is None or path in OPEN or path.startswith(f"{links.STATIC}/") or self._has(headers, token):
+            return None
+        return refusal(scope, 401, "this server wants its token", "open the address that `pollex serve` printed")
+
+    def _has(self, headers: Headers, token: str) -> bool:
+        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(headers, self.door.cookie)
+        return secrets.compare_digest(given.encode(), token.encode())
+
+    def _enter(self, scope: Scope, token: str | None) -> Response:
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        given = query.get("token", [""])[0]
+        if token is not None and not secrets.compare_digest(given.encode(), token.encode()):
+            return self._wrong_token(scope, given)
+        response = RedirectResponse(links.HOME, 303)
+        if token is not None:
+            response.set_cookie(self.door.cookie, token, max_age=DAYS_30, path="/", httponly=True, samesite="lax")
+        return response
+
+    def _wrong_token(self, scope: Scope, given: str) -> Response:
+        moment = time.monotonic()
+        while self._wrong and moment - self._wrong[0] > MINUTE:
+            self._wrong.popleft()
+        if len(self._wrong) >= WRONG_TOKENS:
+            return refusal(scope, 429, "ten wrong tokens in a minute", "wait a minute")
+        if given:
+            self._wrong.append(moment)
+        return refusal(scope, 401, "this is not the token", "open the address that `pollex serve` printed")
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._running += 1
+        started = list[bool]()
+
+        async def watched(message: Message) -> None:
+            started.append(True)
+            await send(message)
+
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self.app(scope, _limited(receive), watched)
+        except TimeoutError:
+            if not started:
+                late = refusal(scope, 503, "the answer took longer than 30 s", "ask for less at once")
+                await late(scope, receive, send)
+        finally:
+            self._running -= 1
+
+
+def _limited(receive: Receive) -> Receive:
+    total = 0
+
+    async def counted() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > LONGEST_BODY:
+            raise HTTPException(413, "the request is over 1 MB")
+        return message
+
+    return counted
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    async def with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=_raw(message))
+            headers.update(HEADERS)
+            if not path.startswith(f"{links.STATIC}/"):
+                headers["Cache-Control"] = "no-store"
+        await send(message)
+
+    return with_headers
+
+
+def _raw(message: Message) -> MutableMapping[str, Any]:
+    message["headers"] = list(message.get("headers", []))
+    return message
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name else name.lower()

@@ -1,0 +1,46 @@
+"""Every address of the application, in one place. Ids of conversations stand in the query, never in the path."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+HOME, ENTER, HEALTH = "/", "/enter", "/api/health"
+RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
+SETS, SET_DIFF, COMPARE = "/sets", "/sets/diff", "/compare"
+LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
+STATIC = "/static"
+
+
+def address(path: str, **query: object) -> str:
+    """Join a path and a query; parameters that are None or empty are left out."""
+    given = {name: value for name, value in query.items() if value not in (None, "", False)}
+    return f"{path}?{urlencode({name: _text(value) for name, value in given.items()})}" if given else path
+
+
+def run(run_id: str, part: str = "", **query: object) -> str:
+    """Link to a run, or to a part of it: `calls`, `call`, `live`, `errors`."""
+    return address(f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""), **query)
+
+
+def conversations(run_id: str, **query: object) -> str:
+    """Link to the list of a run's conversations."""
+    return address(CONVERSATIONS, run=run_id, **query)
+
+
+def conversation(run_id: str, conversation_id: str, turn: int | None = None, **query: object) -> str:
+    """Link to a conversation, or to one of its turns."""
+    return address(CONVERSATION, run=run_id, id=conversation_id, **query) + ("" if turn is None else f"#turn-{turn}")
+
+
+def rubric_set(set_id: str, **query: object) -> str:
+    """Link to a rubric set."""
+    return address(f"{SETS}/{quote(set_id, safe='')}", **query)
+
+
+def rubric(set_id: str, rubric_id: str) -> str:
+    """Link to where a rubric of a set came from."""
+    return address(f"{SETS}/{quote(set_id, safe='')}/rubric", id=rubric_id)
+
+
+def _text(value: object) -> str:
+    return "1" if value is True else str(value)

@@ -1,0 +1,224 @@
+"""A list of conversations as its address asks for it: filters, order, and one window of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+from urllib.parse import parse_qsl
+
+import numpy as np
+from pydantic import Field
+
+from pollex.measures.arrays import Bools, Ints
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.faults import NotThere
+from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
+from pollex.web.forms import Form
+from pollex.web.lens import Lens, lens_of
+from pollex.web.site import Site
+
+UpDown = Literal["up", "down", "none"]
+YesNo = Literal["yes", "no"]
+ROWS, MOST_ROWS = 100, 500
+
+
+class ListForm(Form):
+    """The address of a list.
+
+    Attributes:
+        q: Words that a conversation has in its first turn or id; with `words=all` in any of its turns.
+        at: First row that is shown, from 0.
+        version: That of the list that `at` counts in.
+    """
+
+    run: str = ""
+    thumb: UpDown | None = None
+    predicted: UpDown | None = None
+    decision: UpDown | None = None
+    certain: YesNo | None = None
+    differs: YesNo | None = None
+    side: Literal["train", "test", "none"] | None = None
+    group: str | None = None
+    netsat_from: float | None = None
+    netsat_to: float | None = None
+    probability_from: float | None = None
+    probability_to: float | None = None
+    q: str = Field("", max_length=500)
+    words: Literal["first", "all"] = "first"
+    sort: Literal["place", "netsat", "probability", "entropy", "surprise", "turns", "failed"] = "place"
+    down: bool = False
+    at: int = Field(0, ge=0)
+    n: int = Field(ROWS, ge=1, le=MOST_ROWS)
+    version: str = ""
+
+    def but(self, **changes: object) -> dict[str, object]:
+        """Return the parameters with changes, from the first row; None takes one away."""
+        given = self.model_dump(exclude_defaults=True, exclude={"at", "version", "run"})
+        return {name: value for name, value in (given | changes).items() if value is not None}
+
+    def range_of(self, name: str) -> tuple[float | None, float | None]:
+        """Return the ends of a figure's range; None where it is open."""
+        return getattr(self, f"{name}_from"), getattr(self, f"{name}_to")
+
+    @property
+    def narrowed(self) -> dict[str, str]:
+        """The parameters that leave rows out, with their values as text."""
+        parts = (*FACETS, "side", "group", "netsat_from", "netsat_to", "probability_from", "probability_to", "q")
+        found = {name: getattr(self, name) for name in parts}
+        return {name: str(value) for name, value in found.items() if value not in (None, "")}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One conversation of a list."""
+
+    number: int
+    id: str
+    opening: str
+    turns: int
+    thumb: int
+    predicted: int
+    decided: int
+    certain: int
+    netsat: float
+    probability: float
+    failed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """What an address asks for, of a run."""
+
+    run: Run
+    lens: Lens
+    form: ListForm
+    masks: dict[str, Bools]
+
+    @cached_property
+    def found(self) -> Bools:
+        """Rows of the run that are in the list `[row]`."""
+        return all_of(self.masks, len(self.lens))
+
+    @cached_property
+    def order(self) -> Ints:
+        """Rows of the run in the list's order."""
+        order = self.lens.order(self.form.sort, down=self.form.down)
+        return np.asarray(order[self.found[order]])
+
+    @property
+    def total(self) -> int:
+        """How many are in the list."""
+        return len(self.order)
+
+    @property
+    def at(self) -> int:
+        """First row of the window; a place behind the end shows the last window."""
+        return min(self.form.at, max(0, self.total - 1) // self.form.n * self.form.n)
+
+    @property
+    def facets(self) -> dict[str, list[Choice]]:
+        """How many rows every further choice would leave."""
+        return choices(self.lens, self.masks)
+
+    def histogram(self, name: str) -> Histogram | None:
+        """Count a figure over the whole run, and over what was found beside that figure's own range."""
+        return histogram(self.lens.column(name), all_of(self.masks, len(self.lens), but=name))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the window."""
+        lens = self.lens
+        for number, row in enumerate(self.order[self.at : self.at + self.form.n].tolist(), self.at):
+            yield Row(
+                number=number,
+                id=lens.ids[row],
+                opening=lens.openings[row],
+                turns=int(lens.turns[row]),
+                thumb=int(lens.label[row]),
+                predicted=int(lens.predicted[row]),
+                decided=int(lens.decided[row]),
+                certain=int(lens.certain[row]),
+                netsat=float(lens.netsat[row]),
+                probability=float(lens.probability[row]),
+                failed=int(lens.failed[row]),
+            )
+
+    def neighbors(self, conversation_id: str) -> tuple[str | None, str | None]:
+        """Return the ids before and behind a conversation in the list."""
+        row = self.lens.place.get(conversation_id)
+        places = np.flatnonzero(self.order == (-1 if row is None else row))
+        if not len(places):
+            return None, None
+        place = int(places[0])
+        before = self.lens.ids[self.order[place - 1]] if place else None
+        behind = self.lens.ids[self.order[place + 1]] if place + 1 < self.total else None
+        return before, behind
+
+    def address(self, **changes: object) -> str:
+        """Link to this list with changes."""
+        return links.conversations(self.run.id, **self.form.but(**changes))
+
+
+def list_form(text: str) -> ListForm:
+    """Read a list's query from another page's; one that can't be read any more is the whole list."""
+    try:
+        return ListForm.model_validate(dict(parse_qsl(text)))
+    except ValueError:
+        return ListForm()
+
+
+def scoring_run(site: Site, name: str) -> Run:
+    """Return the run to list; the last one that scored where none is named.
+
+    Raises:
+        NotThere: There is none.
+    """
+    if name:
+        return site.run(name)
+    found = next((run for run in site.runs() if run.command in SCORING), None)
+    if found is None:
+        raise NotThere("no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does")
+    return found
+
+
+SCORING = ("score", "evaluate", "label", "learn", "refit")
+"""Commands whose runs have scores."""
+
+
+def lens_for(site: Site, run: Run) -> Lens:
+    """Return a run's columns: kept once it has ended, read again every time while it goes on."""
+    ended = f"{run.finished}-{run.status}"
+    if run.status == "unfinished":
+        beat = site.store.value("SELECT max(beat) FROM progress WHERE run = ?", [run.id])
+        ended = f"{beat or ''}"
+    return site.kept(("lens", run.id, ended), lambda: lens_of(site.store, run))
+
+
+def listing_of(site: Site, form: ListForm) -> Listing:
+    """Return what an address asks for."""
+    run = scoring_run(site, form.run)
+    lens = lens_for(site, run)
+    wanted = Wanted(
+        facets={name: value for name in FACETS if (value := getattr(form, name)) is not None},
+        ranges={name: ends for name in ("netsat", "probability") if (ends := form.range_of(name)) != (None, None)},
+        side=None if form.side is None else {"none": ""}.get(form.side, form.side),
+        group=form.group,
+        words=form.q,
+        hashes=_with_words(site, run, lens, form.q) if form.q and form.words == "all" else None,
+    )
+    return Listing(run, lens, form, wanted.masks(lens))
+
+
+ANY_TURN = "SELECT DISTINCT text_hash FROM texts WHERE regexp_matches(turns, ?, 'il')"
+
+
+def _with_words(site: Site, run: Run, lens: Lens, words: str) -> frozenset[str]:
+    """Return hashes of the texts that have words in any turn."""
+    stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
+    return site.kept(
+        ("search", lens.version, words),
+        lambda: frozenset(row["text_hash"] for row in site.store.ask(run.id, ANY_TURN, [stored])),
+    )

@@ -1,0 +1,1 @@
+"""Pages, one module each: what is shown comes from the store, how it looks from templates."""

@@ -1,0 +1,129 @@
+"""One conversation: its turns with the quotes, why it has its score, and its way through the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.errors import WrongUse
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.rows import read_rubric
+from pollex.store.runs import Run
+from pollex.store.traces import ConversationTrace, conversation_trace
+from pollex.web import drawings, frame, links
+from pollex.web.explaining import Sums, explained, read
+from pollex.web.faults import NotThere
+from pollex.web.forms import Form, query, site_of
+from pollex.web.listing import list_form, listing_of
+from pollex.web.site import NamedSet, Site
+
+
+class ConversationForm(Form):
+    """Which conversation; `of` is the query of the list that it was opened from."""
+
+    run: str
+    id: str
+    of: str = ""
+
+
+def conversation(request: Request) -> Response:
+    """Show a conversation beside the reasons for its score."""
+    site, form = site_of(request), query(request, ConversationForm)
+    run = site.run(form.run)
+    trace, rubrics, named, sums = looked_up(site, run, form.id)
+    own = named.rubric_set if named else None
+    before, behind = listing_of(site, list_form(form.of).model_copy(update={"run": run.id})).neighbors(form.id)
+    score = trace.score
+    return frame.page(
+        "conversation.html",
+        site=site.id,
+        here="Conversations",
+        run=run,
+        form=form,
+        trace=trace,
+        turns=read(trace.conversation, trace.extraction, rubrics),
+        sums=sums,
+        named=named,
+        own=own,
+        decision=decision_of(score.probability if score else None),
+        scale=scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
+        draw=drawings.distribution,
+        before=before,
+        behind=behind,
+        elsewhere=elsewhere(site, run, trace),
+    )
+
+
+def scale_of(netsat: float, own: RubricSet) -> Markup:
+    """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
+    ends = [abs(value) for value in (netsat, own.theta, own.window.lower, own.window.upper) if value is not None]
+    return drawings.scale(netsat, own.theta, own.window.lower, own.window.upper, 1.4 * max(*ends, 1.0))
+
+
+def decision_of(probability: float | None) -> str:
+    """Return what the calibrated probability decides, at .5; empty without one."""
+    return "" if probability is None else "up" if probability >= 0.5 else "down"
+
+
+def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
+    """Return what a run did with a conversation, and the rubrics that it was scored with.
+
+    Raises:
+        NotThere: The run did not use it; the remedy says which run did.
+    """
+    try:
+        trace = conversation_trace(site.store, run.id, id_)
+    except WrongUse as error:
+        raise NotThere(error.what, remedy="the list of its conversations has those there are") from None
+    named = site.set_of(run)
+    rubrics = named.rubric_set.rubrics if named else rubrics_of(site, run)
+    rule = named.rubric_set.judge.value if named else "auto"
+    return trace, rubrics, named, explained(rubrics, trace.answers, rule)
+
+
+def rubrics_of(site: Site, run: Run) -> tuple[Rubric, ...]:
+    """Return the rubrics that a run kept."""
+    rows = site.store.rows("SELECT * FROM rubrics WHERE run = ? ORDER BY rowid", [run.id])
+    return tuple({row["id"]: read_rubric(row) for row in rows}.values())
+
+
+ALIKE = """
+    SELECT c.id, arg_max(s.netsat, s.seq) AS netsat, arg_max(s.probability, s.seq) AS probability
+    FROM conversations AS c JOIN scores AS s ON s.conversation = c.id WHERE c.text_hash = ? GROUP BY c.id
+"""
+
+
+def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, Any]]:
+    """Return what other runs said of the same text, the last five of them."""
+    others = [one for one in site.runs() if one.id != run.id][:5]
+    text = trace.conversation.text_hash
+    return [row | {"run": other.id} for other in others for row in site.store.ask(other.id, ALIKE, [text])]
+
+
+def as_json(request: Request) -> Response:
+    """Return a conversation with its score taken apart, as JSON."""
+    site, form = site_of(request), query(request, ConversationForm)
+    trace, _, _, sums = looked_up(site, site.run(form.run), form.id)
+    told = {
+        "ok": True,
+        "conversation": trace.conversation.model_dump(mode="json"),
+        "side": trace.side,
+        "score": vars(trace.score) if trace.score else None,
+        "parts": [_part_json(part) for part in sums.parts],
+        "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat"), "unanswered": sums.unanswered},
+    }
+    return JSONResponse(told)
+
+
+def _part_json(part: Any) -> dict[str, Any]:
+    answer = part.answer.model_dump(mode="json") if part.answer else None
+    rubric = {name: getattr(part.rubric, name) for name in ("id", "text", "polarity")}
+    return {"rubric": rubric, "answer": answer, "adds": part.adds}
+
+
+ROUTES = [Route(links.CONVERSATION, conversation), Route("/api/conversation", as_json)]

@@ -1,0 +1,78 @@
+"""The list of a run's conversations: 100,000 of them, in windows."""
+
+from __future__ import annotations
+
+import math
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.web import drawings, frame, links
+from pollex.web.faults import Clash
+from pollex.web.filters import FACETS
+from pollex.web.forms import query, site_of
+from pollex.web.listing import ListForm, Listing, Row, listing_of
+
+COLUMNS = (
+    ("place", "Conversation", False),
+    ("turns", "Turns", True),
+    ("", "Thumb", False),
+    ("", "Label", False),
+    ("", "Decision", False),
+    ("netsat", "NetSAT", True),
+    ("probability", "P(up)", True),
+    ("", "Certainty", False),
+)
+"""Column to sort by, head, and whether it is a number."""
+
+
+def conversations(request: Request) -> Response:
+    """Show a window of the list, or only its rows where a page asks for those."""
+    site, form = site_of(request), query(request, ListForm)
+    listing = listing_of(site, form)
+    headers = {
+        "X-Pollex-Total": str(listing.total),
+        "X-Pollex-Version": listing.lens.version,
+        "X-Pollex-At": str(listing.at),
+    }
+    if request.headers.get("x-pollex-part") == "rows":
+        _require_version(listing)
+        return HTMLResponse(frame.fill("conversation_rows.html", listing=listing), headers=headers)
+    found = site.set_of(listing.run)
+    counted = listing.histogram("netsat")
+    marks = [("θ", found.rubric_set.theta)] if found else []
+    return frame.page(
+        "conversations.html",
+        headers=headers,
+        site=site.id,
+        here="Conversations",
+        listing=listing,
+        runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
+        titles={name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split"},
+        columns=COLUMNS,
+        drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
+    )
+
+
+def as_json(request: Request) -> Response:
+    """Return a window of the list as JSON."""
+    listing = listing_of(site_of(request), query(request, ListForm))
+    _require_version(listing)
+    rows = [row_json(row) for row in listing.rows()]
+    return JSONResponse({"ok": True, "total": listing.total, "version": listing.lens.version, "rows": rows})
+
+
+def row_json(row: Row) -> dict[str, object]:
+    """Return a row as JSON values; missing figures are null."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value for name, value in vars(row).items()
+    }
+
+
+def _require_version(listing: Listing) -> None:
+    if listing.form.version not in ("", listing.lens.version):
+        raise Clash("more conversations have come since", remedy="load the list again")
+
+
+ROUTES = [Route(links.CONVERSATIONS, conversations), Route("/api/conversations", as_json)]

@@ -1,0 +1,167 @@
+"""Starting and stopping the server: what it finds, where it listens, whom it lets in."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import json
+import os
+import signal
+import socket
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import uvicorn
+
+from pollex.errors import WrongUse
+from pollex.store.database import FILE
+from pollex.store.place import STORE
+from pollex.store.store import Store
+from pollex.web import links
+from pollex.web.app import application
+from pollex.web.guard import Door
+from pollex.web.site import Site, kept_token, read_sets, sets_beside
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a server is started.
+
+    Attributes:
+        names: Names that it may be reached under, beside loopback's.
+        behind: Address of the proxy in front of it.
+        opens: Open the browser.
+    """
+
+    store: Path | None = None
+    rubrics: tuple[Path, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8765
+    names: tuple[str, ...] = ()
+    behind: str | None = None
+    read_only: bool = False
+    token: bool = True
+    opens: bool = True
+    as_json: bool = False
+
+
+def serve(serving: Serving) -> int:
+    """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
+    require_safe(serving)
+    folder = serving.store or found_store(Path())
+    listening = listen(serving.host, serving.port)
+    port = listening.getsockname()[1]
+    with Store.open(folder, read_only=serving.read_only) as store:
+        token = kept_token(folder) if serving.token else None
+        files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
+        site = Site(store, files, token, serving.read_only)
+        door = Door.at({*LOOPBACK, serving.host, *serving.names}, port, token, site.id, serving.behind)
+        start = address_of(serving, port) + links.address(links.ENTER, token=token)
+        tell(serving, start, folder, port)
+        asyncio.run(_run(site, door, listening))
+    return 0
+
+
+class Server(uvicorn.Server):
+    """A server that ends in good order at a signal, and doesn't raise it again: to stop it is no failure."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the event loop."""
+        yield
+
+
+async def _run(site: Site, door: Door, listening: socket.socket) -> None:
+    config = uvicorn.Config(
+        application(site, door),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=5,
+        ws="none",
+        lifespan="off",
+    )
+    server = Server(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, setattr, server, "should_exit", True)
+    await server.serve(sockets=[listening])
+
+
+def found_store(here: Path) -> Path:
+    """Return the store to show when none was named: the usual one, or the only one in a folder below."""
+    usual = here / STORE
+    below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
+    return below[0] if not (usual / FILE).exists() and len(below) == 1 else usual
+
+
+def require_safe(serving: Serving) -> None:
+    """Raise WrongUse where others could come in who should not."""
+    local = is_loopback(serving.host)
+    if not local and not serving.names:
+        raise WrongUse(
+            f"{serving.host} can be reached from other machines",
+            remedy="name the host that they will use: --allow-host NAME",
+        )
+    if not serving.token and (not local or serving.names or serving.behind):
+        raise WrongUse("without a token it serves this machine only", remedy="leave out --no-token")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; a port in use is told with one that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as failure:
+        listening.close()
+        if failure.errno != errno.EADDRINUSE:
+            raise WrongUse(f"can't listen at {host}:{port}: {failure.strerror}", remedy="give another") from failure
+        remedy = f"take the next free one: --port {free_port(host, port)}"
+        raise WrongUse(f"port {port} is in use", where=host, remedy=remedy) from failure
+    listening.listen(128)
+    return listening
+
+
+def free_port(host: str, after: int) -> int:
+    """Return a port behind `after` that is free now; 0, any, where none of the next hundred is."""
+    for port in range(after + 1, min(after + 100, 65536)):
+        with socket.socket() as tried:
+            if tried.connect_ex((host, port)) != 0:
+                return port
+    return 0
+
+
+def address_of(serving: Serving, port: int) -> str:
+    """Return the address under which people open it."""
+    host = serving.names[0] if serving.names else serving.host
+    return serving.behind.rstrip("/") if serving.behind else f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def tell(serving: Serving, address: str, folder: Path, port: int) -> None:
+    """Print the address; open it where there is a screen."""
+    if serving.as_json:
+        click.echo(json.dumps({"url": address, "store": str(folder), "port": port}))
+    else:
+        click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
+        if os.environ.get("SSH_CONNECTION"):
+            click.echo(f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there.")
+    if serving.opens and not os.environ.get("SSH_CONNECTION"):
+        webbrowser.open(address)

@@ -1,0 +1,204 @@
+"""What a server was started with: a store, rubric sets by id, and what else pages may name but never give a path to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+from pollex.errors import PollexError
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.columns import RUNS as RUNS_FOLDER
+from pollex.store.resume import find_run, runs
+from pollex.store.runs import Run, is_worked_on
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
+from pollex.web.faults import Forbidden, NotThere
+
+TOKEN = "token"  # noqa: S105 - a file's name
+LARGEST_SET = 16 << 20
+KEPT = 6
+"""Runs whose columns stay in memory."""
+
+STALE = 15.0
+"""Seconds without a beat after which a run counts as stalled."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A rubric set that pages may show.
+
+    Attributes:
+        id: Begins its digest, the one that scoring runs keep.
+        name: Of its file, or the run that made it.
+        run: The run that made it, if that is in the store; else empty.
+    """
+
+    id: str
+    name: str
+    run: str
+    rubric_set: RubricSet
+
+
+@dataclass
+class Site:
+    """A store with everything that the server shows beside it.
+
+    Attributes:
+        files: Rubric sets that were named at the start, by file.
+        token: What visitors bring; None asks for none.
+        read_only: Nothing can be written.
+        unreadable: Why a set of a run can't be shown, by run and set.
+    """
+
+    store: Store
+    files: dict[str, RubricSet]
+    token: str | None = None
+    read_only: bool = False
+    started: float = field(default_factory=time.monotonic)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    _sets: dict[str, NamedSet] = field(default_factory=dict)
+    _made: dict[Any, Any] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def id(self) -> str:
+        """Names store and token in cookies and pages; tells nothing of either."""
+        return hashlib.sha256(f"{self.store.folder.resolve()}\0{self.token}".encode()).hexdigest()[:12]
+
+    def runs(self) -> list[Run]:
+        """Return all runs, the last one first."""
+        return list(reversed(runs(self.store)))
+
+    def run(self, name: str) -> Run:
+        """Return a run by its id; `last` is the last one.
+
+        Raises:
+            NotThere: There is none.
+        """
+        try:
+            return find_run(self.store, name)
+        except PollexError as error:
+            raise NotThere(error.what, remedy="the list of runs has those there are") from None
+
+    def status(self, run: Run) -> str:
+        """Return what became of a run, or how it is doing: `running`, `stalled`, `killed`, else as kept."""
+        if run.status != "unfinished":
+            return run.status
+        if not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
+            return "killed"
+        beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
+        return "stalled" if beat and seconds_since(beat) > STALE else "running"
+
+    def sets(self) -> dict[str, NamedSet]:
+        """Return all rubric sets by id: of files, and of runs in the store; the last one first."""
+        rows = self.store.rows("SELECT run, id FROM rubric_sets ORDER BY rowid DESC")
+        for row in rows:
+            if (key := f"{row['run']}/{row['id']}") not in self._sets and key not in self.unreadable:
+                self._read_set(key, row["run"], row["id"])
+        for name, rubric_set in self.files.items():
+            self._sets.setdefault(name, _named(rubric_set, name))
+        found = [self._sets[key] for row in rows if (key := f"{row['run']}/{row['id']}") in self._sets]
+        named = [self._sets[name] for name in self.files]
+        by_id = {one.id: one for one in (*found, *named)}  # a file's name says more than its run's
+        return dict(sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True))
+
+    def _read_set(self, key: str, run: str, set_id: str) -> None:
+        payload = self.store.value("SELECT payload FROM rubric_sets WHERE run = ? AND id = ?", [run, set_id])
+        try:
+            self._sets[key] = _named(RubricSet.parse(unpacked(payload)), f"of {run}")
+        except PollexError as error:  # one of another version hides no other
+            self.unreadable[key] = str(error)
+
+    def set(self, set_id: str) -> NamedSet:
+        """Return a rubric set by its id.
+
+        Raises:
+            NotThere: There is none.
+        """
+        if (found := self.sets().get(set_id)) is None:
+            raise NotThere(f"there is no rubric set {set_id!r}", remedy="the list of rubric sets has those there are")
+        return found
+
+    def set_of(self, run: Run) -> NamedSet | None:
+        """Return the rubric set that a run made or scored with; None where neither store nor files have it."""
+        sets = self.sets()
+        asked = run.fingerprint.get("rubrics", "")
+        return next((one for one in sets.values() if one.id == asked or one.run == run.id), None)
+
+    def kept(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """Return what was made under a key, made anew when it is not there; the last ones of each kind stay."""
+        with self._lock:
+            if key in self._made:
+                self._made[key] = self._made.pop(key)
+                found: T = self._made[key]
+                return found
+        made = make()
+        with self._lock:
+            self._made[key] = made
+            alike = [one for one in self._made if one[0] == key[0]]
+            for old in alike[: max(0, len(alike) - KEPT)]:
+                del self._made[old]
+        return made
+
+    def require_writing(self) -> None:
+        """Raise Forbidden on a server that was started to be read only."""
+        if self.read_only:
+            raise Forbidden("this server only shows", remedy="start it without --read-only to write")
+
+
+def _named(rubric_set: RubricSet, name: str) -> NamedSet:
+    return NamedSet(set_digest(rubric_set), name, rubric_set.run, rubric_set)
+
+
+def set_digest(rubric_set: RubricSet) -> str:
+    """Return the digest of a rubric set that fingerprints of scoring runs have."""
+    stored = rubric_set.model_dump(mode="json")
+    return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def kept_token(folder: Path) -> str:
+    """Return the token beside a store, made when there is none; only its owner can read it."""
+    path = folder / TOKEN
+    try:
+        found = path.read_text("ascii").strip()
+    except FileNotFoundError:
+        found = ""
+    if len(found) != 64:
+        found = secrets.token_hex(32)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(found + "\n")
+    path.chmod(0o600)
+    return found
+
+
+def sets_beside(folder: Path) -> dict[str, RubricSet]:
+    """Read the rubric sets that lie beside a store; other files are passed over."""
+    found = {}
+    for path in sorted(folder.absolute().parent.glob("*.json")):
+        if path.is_file() and path.stat().st_size <= LARGEST_SET:
+            try:
+                found[path.name] = RubricSet.load(path, arrays=False)
+            except PollexError:
+                continue
+    return found
+
+
+def read_sets(paths: Sequence[Path]) -> dict[str, RubricSet]:
+    """Read rubric sets that were named. Raises as `RubricSet.load` does."""
+    return {path.name: RubricSet.load(path, arrays=False) for path in paths}
+
+
+def seconds_since(time_: str) -> float:
+    """Return how many seconds ago an ISO time was."""
+    return (datetime.now(UTC) - datetime.fromisoformat(time_)).total_seconds()

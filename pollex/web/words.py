@@ -1,0 +1,84 @@
+"""Durations, times, sizes and money as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pollex.reports.numbers import MINUS, SPACE, known
+from pollex.reports.transcript import Piece
+from pollex.text import printable
+
+
+def duration(ms: float | None) -> str:
+    """Write a duration: `820 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`."""
+    if not known(ms):
+        return "unknown"
+    if ms < 1000:
+        return f"{ms:.0f}{SPACE}ms"
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{seconds:.1f}{SPACE}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}{SPACE}min {rest}{SPACE}s"
+    return f"{minutes // 60}{SPACE}h {minutes % 60}{SPACE}min"
+
+
+def moment(time: str | None) -> str:
+    """Write an ISO time to the second, in UTC: `2026-11-22 17:39:22`."""
+    return "" if not time else time[:19].replace("T", " ")
+
+
+def whole(number: float | None) -> str:
+    """Write a whole number with separators; missing ones are a dash."""
+    return "–" if number is None else f"{number:,.0f}".replace("-", MINUS)
+
+
+def dollars(amount: float | None) -> str:
+    """Write a cost; one that isn't known is said to be unknown, never guessed."""
+    return "unknown" if amount is None else f"${amount:,.4f}" if amount < 1 else f"${amount:,.2f}"
+
+
+def one_line(text: str, limit: int = 120) -> str:
+    """Write a text in one line, cut to `limit` characters."""
+    return printable(" ".join(text.split()), limit)
+
+
+def elapsed(began: str, ended: str | None) -> str:
+    """Write how long something took; empty while it goes on."""
+    if not ended:
+        return ""
+    return duration(1000 * (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Pieces of a turn between two fences, prose or code."""
+
+    pieces: tuple[Piece, ...]
+    code: bool
+
+
+def fences(pieces: Sequence[Piece]) -> list[Stretch]:
+    """Cut a turn's pieces at lines that open or close code; the fences themselves stay in the code."""
+    found, code = [list[Piece]()], [False]
+    for piece in pieces:
+        for text in _FENCE.split(piece.text):
+            fence = _FENCE.fullmatch(text) is not None
+            if fence and not code[-1]:
+                found.append([])
+                code.append(True)
+            if text:
+                found[-1].append(Piece(text, piece.kind))
+            if fence and code[-1] and len(found[-1]) > 1:
+                found.append([])
+                code.append(False)
+    return [Stretch(tuple(part), is_code) for part, is_code in zip(found, code, strict=True) if part]
+
+
+_FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
+
+FILTERS = (duration, moment, whole, dollars, one_line, elapsed, fences)

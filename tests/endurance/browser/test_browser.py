@@ -1,0 +1,143 @@
+"""What people do, in a real browser: reading, moving by keys, long lists, small and dark screens, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from visitors import Served, Visitor
+from web_site import made_store
+
+PAGES = [
+    "/",
+    "/conversations",
+    "/conversations?run=learn-1&differs=yes",
+    "/conversations?q=nothing+like+this",
+    "/conversation?run=learn-1&id=conversation+1",
+    "/conversation?run=score-2&id=conversation+9",
+    "/nowhere",
+]
+HOSTILE = "<img src=x onerror=alert(1)></table><script>alert(2)</script><base href=//evil.example>\u202e\x1b[31m"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_on_any_page(visit: Callable[..., Visitor], served: Served, path: str, scheme: str) -> None:
+    visitor = visit(served, color_scheme=scheme)
+    visitor.go(path)
+    assert visitor.findings() == []
+    assert visitor.page.evaluate("document.querySelectorAll('*').length") <= 2500
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [390, 320])
+def test_no_page_scrolls_sideways_on_a_telephone(
+    visit: Callable[..., Visitor], served: Served, path: str, width: int
+) -> None:
+    visitor = visit(served, viewport={"width": width, "height": 800})
+    visitor.go(path)
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor) -> None:
+    visitor.go("/conversations?run=learn-1")
+    page = visitor.page
+    for share, row in ((1, 251), (0.5, 120), (0, 2)):
+        page.locator("#window").evaluate("(box, share) => { box.scrollTop = share * box.scrollHeight }", share)
+        page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for(timeout=10_000)
+        shown = page.locator(f"#rows tr[aria-rowindex='{row}'] a").get_attribute("title")
+        assert shown == f"conversation {row - 2}"
+
+
+def test_place_filters_and_sort_survive_reload_and_back(visitor: Visitor) -> None:
+    visitor.go("/conversations?run=learn-1&predicted=up&sort=netsat")
+    page = visitor.page
+    page.locator("#window").evaluate("box => { box.scrollTop = 50 * 34 }")
+    page.wait_for_url("**at=*")
+    before = parse_qs(urlsplit(page.url).query)
+    page.reload()
+    assert parse_qs(urlsplit(page.url).query) == before
+    page.locator("#rows a").first.click()
+    page.wait_for_url("**/conversation?*")
+    page.go_back()
+    assert parse_qs(urlsplit(page.url).query)["sort"] == ["netsat"]
+
+
+def test_keys_alone_lead_from_home_into_a_conversation_and_back(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/")
+    page.keyboard.type("gc")
+    page.wait_for_url("**/conversations")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversation?*")
+    first = page.locator("h1").inner_text()
+    page.keyboard.press("n")
+    page.locator("h1", has_text="conversation 2").wait_for()
+    assert page.locator("h1").inner_text() != first
+    page.keyboard.press("Backspace")
+    page.wait_for_url("**/conversations?*")
+
+
+def test_no_key_acts_while_a_field_has_focus_or_a_dialog_is_open(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/conversations")
+    page.keyboard.press("/")
+    page.keyboard.type("gh?")
+    assert page.locator("input[type=search]").input_value() == "gh?"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert page.locator("dialog").is_visible()
+    page.keyboard.type("gh")
+    assert page.url.endswith("/conversations")
+
+
+def test_the_cheatsheet_lists_the_keys_of_the_page_and_no_others(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/conversation?run=learn-1&id=conversation+1")
+    keys = set(page.locator("[data-key]").evaluate_all("all => all.map(one => one.dataset.key)"))
+    page.keyboard.press("?")
+    assert set(page.locator("dialog kbd").all_inner_texts()) == keys
+
+
+def test_a_rubric_lights_the_turns_that_its_answer_rests_on(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/conversation?run=learn-1&id=conversation+1")
+    page.locator(".part").first.focus()
+    assert page.locator(".turn.lit").evaluate_all("all => all.map(one => one.id)") == ["turn-3"]
+    page.keyboard.press("]")
+    assert page.locator(".part.lit").count() == 2, "both rubrics rest on the turn that is quoted"
+
+
+def test_hostile_texts_run_load_and_hide_nothing(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=4, words=lambda text: f"{text} {HOSTILE}").close()
+    visitor = visit(serve(folder))
+    for path in ("/", "/conversations?run=learn-1"):
+        visitor.go(path)
+    visitor.page.locator("#rows a").first.click()
+    visitor.page.wait_for_url("**/conversation?*")
+    assert "onerror=alert(1)" in visitor.page.locator(".turns").inner_text()
+    assert visitor.page.evaluate("document.scripts.length") == 2
+
+
+def test_everything_can_be_read_without_a_script(visit: Callable[..., Visitor], served: Served) -> None:
+    visitor = visit(served, java_script_enabled=False)
+    visitor.go("/conversations?run=learn-1")
+    visitor.page.get_by_role("link", name="Next rows").click()
+    assert visitor.page.locator("#rows tr").first.get_attribute("aria-rowindex") == "102"
+    visitor.page.locator("#rows a").first.click()
+    assert visitor.page.locator(".turn").count() == 4
+
+
+def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
+    visitor.go("/conversations")
+    with visitor.page.context.expect_page() as opened:
+        visitor.page.locator("#rows a").first.click(modifiers=["Control"])
+    opened.value.wait_for_load_state()
+    assert "/conversation?" in opened.value.url

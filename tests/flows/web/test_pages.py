@@ -1,0 +1,195 @@
+"""Pages as they are sent: what they say, what they link to, and that nothing in them runs."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from web_site import client_of, made_app, made_store
+
+from pollex.store.store import Store
+from pollex.web.frame import static_files
+
+ID = "conversation 4"
+PAGES = [
+    "/",
+    "/conversations",
+    "/conversations?differs=yes&sort=surprise&down=1",
+    "/conversations?q=nothing+like+this",
+    f"/conversation?run=learn-1&id={ID}",
+    f"/conversation?run=score-2&id={ID}",
+    "/conversation?run=learn-1&id=nobody",
+    "/nowhere",
+]
+ELEMENTS = """
+a aside b blockquote body br button caption circle code dd del details dialog div dl dt em fieldset figcaption
+figure form g h1 h2 h3 head header hr html input ins kbd label legend li line link main mark meta nav ol
+option output p path polyline pre progress q rect script search section select small span strong summary svg
+table tbody td text textarea th thead time title tr ul
+"""
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "</table></main>",
+    "<base href=//evil.example>",
+    "\u202egnp.exe",
+    "\x1b[31m",
+    "x/../y?#&id=2",
+    "javascript:alert(1)",
+    "{{ 7*7 }}",
+    "<svg onload=alert(1)>",
+)
+
+
+class Seen(HTMLParser):
+    """Elements and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def only_our_elements(text: str) -> None:
+    """Holds a page to what our templates make."""
+    for tag, attributes in Seen(text).found:
+        assert tag in ELEMENTS.split(), tag
+        for name, value in attributes.items():
+            assert name != "style"
+            assert not name.startswith("on"), (tag, name)
+            if name in ("href", "src", "action"):
+                assert (value or "").startswith(("/", "#")), (tag, name, value)
+                assert not (value or "").startswith("//")
+        if tag == "script":
+            assert attributes.keys() == {"type", "src"}
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_no_inline_style_or_script_and_only_our_elements(client: httpx2.AsyncClient, path: str) -> None:
+    only_our_elements((await client.get(path)).text)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path, hostile: str) -> None:
+    def words(text: str) -> str:
+        return f"{text} {hostile}"
+
+    with made_store(tmp_path / ".pollex", n=4, words=words) as store:
+        async with client_of(made_app(store)) as client:
+            listed = await client.get("/conversations?run=learn-1")
+            only_our_elements((await client.get("/")).text)
+            only_our_elements(listed.text)
+            (link, *_) = [
+                a["href"] for tag, a in Seen(listed.text).found if (a.get("href") or "").startswith("/conversation?")
+            ]
+            assert link is not None
+            assert dict(parse_qsl(urlsplit(link).query))["id"] == words("conversation 0")
+            opened = await client.get(link)
+            assert opened.status_code == 200
+            only_our_elements(opened.text)
+            assert "\u202e" not in opened.text
+            assert "\x1b" not in opened.text
+
+
+@given(text=st.text(max_size=60))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_words_to_search_for_make_only_our_elements(store: Store, text: str) -> None:
+    async with client_of(made_app(store)) as client:
+        for query in ({"q": text}, {"q": text, "words": "all"}, {"group": text}):
+            answer = await client.get("/conversations", params=query)
+            assert answer.status_code == 200
+            only_our_elements(answer.text)
+
+
+async def test_both_sums_give_netsat(client: httpx2.AsyncClient) -> None:
+    told = (await client.get("/api/conversation", params={"run": "learn-1", "id": ID})).json()
+    assert told["sums"]["sat"] - told["sums"]["dsat"] == pytest.approx(told["score"]["netsat"])
+    assert sum(part["adds"] for part in told["parts"]) == pytest.approx(told["score"]["netsat"])
+    page = (await client.get("/conversation", params={"run": "learn-1", "id": ID})).text
+    good, bad, whole = (
+        float(number.replace("−", "-")) for number in re.findall(r'<td class="n"[^>]*>([+−0-9.]+)</td>', page)[:3]
+    )
+    assert good + bad == pytest.approx(whole, abs=0.11)
+
+
+async def test_a_score_without_an_answer_has_no_sum_and_says_so(client: httpx2.AsyncClient) -> None:
+    page = (await client.get("/conversation", params={"run": "score-2", "id": "conversation 9"})).text
+    assert "Without an answer: 1, so there is no sum" in page
+    assert "No answer: refused, no" in page
+    assert 'id="netsat"' not in page
+
+
+async def test_quotes_are_marked_where_they_stand(client: httpx2.AsyncClient) -> None:
+    page = (await client.get("/conversation", params={"run": "learn-1", "id": "conversation 1"})).text
+    assert '<mark class="sat">it works now, thanks</mark> 1' in page
+
+
+async def test_a_list_is_read_in_windows_that_join(client: httpx2.AsyncClient) -> None:
+    whole = (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat"})).json()
+    parts = [
+        (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat", "at": at, "n": 10})).json()
+        for at in (0, 10, 20)
+    ]
+    assert [row for part in parts for row in part["rows"]] == whole["rows"]
+    assert whole["total"] == 30
+    scores = [row["netsat"] for row in whole["rows"]]
+    known = [score for score in scores if score is not None]
+    assert known == sorted(known)
+    assert scores[len(known) :] == [None] * 3, "what has no score comes last"
+
+
+async def test_a_window_of_another_version_is_refused(client: httpx2.AsyncClient) -> None:
+    assert (await client.get("/api/conversations", params={"version": "older"})).status_code == 409
+
+
+async def test_words_of_any_turn_are_found_where_asked_for(client: httpx2.AsyncClient) -> None:
+    found = [
+        (await client.get("/api/conversations", params={"run": "learn-1", "q": "TRACK(parcel)", "words": words})).json()
+        for words in ("first", "all")
+    ]
+    assert [one["total"] for one in found] == [0, 30]
+
+
+async def test_neighbors_are_those_of_the_list_that_one_came_from(client: httpx2.AsyncClient) -> None:
+    listed = (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat"})).json()["rows"]
+    page = (
+        await client.get("/conversation", params={"run": "learn-1", "id": listed[3]["id"], "of": "sort=netsat"})
+    ).text
+    near = [
+        dict(parse_qsl(urlsplit(a["href"] or "").query))["id"]
+        for _, a in Seen(page).found
+        if a.get("data-key") in ("p", "n")
+    ]
+    assert near == [listed[2]["id"], listed[4]["id"]]
+
+
+async def test_a_store_without_runs_says_what_fills_it(nothing: httpx2.AsyncClient) -> None:
+    page = await nothing.get("/")
+    assert "pollex demo" in page.text
+    assert (await nothing.get("/conversations")).status_code == 404
+
+
+async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(client: httpx2.AsyncClient) -> None:
+    page = (await client.get("/")).text
+    for address in re.findall(r'"(/static/[^"]+)"', page):
+        answer = await client.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    assert (await client.get("/static/x/../../site.py")).status_code == 404
+
+
+def test_all_static_files_are_light() -> None:
+    kept = static_files()
+    assert sum(len(body) for body in kept.values()) < 120_000
+    for name, body in kept.items():
+        if name.endswith(".js") and name != "part.js":
+            assert not re.search(rb"innerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", body), name

@@ -1,0 +1,114 @@
+"""Every route: without a token, under another name, from another site, with a parameter that doesn't exist."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+from starlette.routing import Route
+from web_site import TOKEN, made_app
+
+from pollex.store.store import Store
+from pollex.web import links
+from pollex.web.app import routes
+
+OPEN = {links.ENTER, links.HEALTH}
+ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
+NAMES = {"run": "learn-1", "id": "x", "queue": "1"}
+PAGES = [path.format(**NAMES) for path in sorted(ROUTES) if not path.startswith(links.STATIC) and path not in OPEN]
+READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_without_the_token_no_route_answers(stranger: httpx2.AsyncClient, path: str) -> None:
+    answer = await stranger.get(path)
+    assert answer.status_code == 401
+    assert "conversation 1" not in answer.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("host", ["evil.example:8765", "127.0.0.1:1", "127.0.0.1", ""])
+async def test_under_another_name_no_route_answers(client: httpx2.AsyncClient, path: str, host: str) -> None:
+    assert (await client.get(path, headers={"Host": host})).status_code == 400
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"},
+    ],
+)
+async def test_no_other_site_writes(client: httpx2.AsyncClient, path: str, headers: dict[str, str]) -> None:
+    assert (await client.post(path, headers=headers)).status_code == 403
+
+
+async def test_another_site_may_link_to_a_page_and_not_read_it(client: httpx2.AsyncClient) -> None:
+    opened = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert (await client.get("/", headers=opened)).status_code == 200
+    assert (await client.get("/", headers=opened | {"Sec-Fetch-Dest": "iframe"})).status_code == 403
+    assert (
+        await client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"})
+    ).status_code == 403
+
+
+@pytest.mark.parametrize("path", READ)
+async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(
+    client: httpx2.AsyncClient, path: str
+) -> None:
+    answer = await client.get(path, params={"nonsense": "1"})
+    assert answer.status_code == 400
+    assert "parameters here" in answer.text
+
+
+@pytest.mark.parametrize("path", [*PAGES, links.ENTER, links.HEALTH, f"{links.STATIC}/x/app.css"])
+async def test_every_answer_has_the_policy(client: httpx2.AsyncClient, stranger: httpx2.AsyncClient, path: str) -> None:
+    for who in (client, stranger):
+        answer = await who.get(path)
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: httpx2.AsyncClient) -> None:
+    entered = await stranger.get(links.ENTER, params={"token": TOKEN})
+    assert (entered.status_code, entered.headers["location"]) == (303, "/")
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert (await stranger.get("/")).status_code == 200
+
+
+async def test_ten_wrong_tokens_a_minute_are_enough(stranger: httpx2.AsyncClient) -> None:
+    tried = [(await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)]
+    assert tried == [401] * 10 + [429] * 2
+
+
+async def test_a_stranger_learns_nothing_but_that_the_server_lives(
+    stranger: httpx2.AsyncClient, client: httpx2.AsyncClient
+) -> None:
+    assert (await stranger.get(links.HEALTH)).json() == {"ok": True}
+    assert {"site", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
+
+
+async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(client: httpx2.AsyncClient) -> None:
+    assert (await client.post("/", content=b"x" * ((1 << 20) + 1))).status_code == 413
+
+
+async def test_two_host_headers_are_refused(store: Store) -> None:
+    scope = {
+        "type": "http", "method": "GET", "path": "/", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8765"), (b"host", b"127.0.0.1:8765")],
+    }  # fmt: skip
+    sent: list[dict[str, object]] = []
+
+    async def send(message: object) -> None:
+        assert isinstance(message, dict)
+        sent.append(message)
+
+    await made_app(store)(scope, None, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 400

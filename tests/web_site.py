@@ -1,0 +1,122 @@
+"""A store with two runs made by hand, the application on it, and a client that speaks to it in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+from rubric_set_by_hand import plain, rubric_set
+
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.netsat import NetSat
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Window
+from pollex.store.rows import answer_rows, conversation_rows, packed, rubric_rows
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+from pollex.store.tables import RubricSetRow, ScoreRow
+from pollex.web.app import application
+from pollex.web.guard import Door, Guard
+from pollex.web.site import Site
+
+TOKEN = "ab" * 32
+PORT = 8765
+BASE = f"http://127.0.0.1:{PORT}"
+Words = Callable[[str], str]
+
+
+def conversation(number: int, words: Words = plain) -> Conversation:
+    """One of two kinds: those with an even number end in thanks."""
+    turns = (
+        Turn(role="user", content=words(f"Where is parcel {number}?")),
+        Turn(role="assistant", content=words("It is in Lima.\n```\ntrack(parcel)\n```\nAnything else?")),
+        Turn(role="user", content=words("No." if number % 2 else "it works now, thanks")),
+        Turn(role="user", content=words(f"it works now, thanks {number}")),
+    )
+    label = (Label.POSITIVE, Label.NEGATIVE, Label.NONE)[number % 3]
+    return Conversation(id=words(f"conversation {number}"), turns=turns, label=label, group=words(f"user {number % 4}"))
+
+
+def answers_to(number: int, questions: list[Question], words: Words = plain) -> list[Answer | Unanswered]:
+    """Answers drawn for a conversation; every tenth has one that is missing."""
+    rng = np.random.default_rng(number)
+    found: list[Answer | Unanswered] = []
+    for place, question in enumerate(questions):
+        if number % 10 == 9 and place == 0:
+            found.append(Unanswered(question_id=question.id, outcome="refused", detail=words("no"), judge="j"))
+            continue
+        p = rng.dirichlet(np.ones(len(LIKERT)))
+        found.append(
+            Answer(
+                question_id=question.id,
+                probabilities=tuple(p.tolist()),
+                chosen=int(p.argmax()),
+                source="embedded",
+                justification=words("because"),
+                turns=(3,),
+                judge="embedded",
+            )
+        )
+    return found
+
+
+def scorer(found: RubricSet) -> NetSat:
+    """What adds up, without a model of the thumb."""
+    return NetSat(
+        signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in found.rubrics},
+        theta=found.theta,
+        window=Window(**found.window.model_dump()),
+        calibration=Calibration(**found.calibration.model_dump()),
+    )
+
+
+def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
+    """A store with a run of `learn` whose rubric set it keeps, and a run of `score` with it."""
+    store = Store.open(folder)
+    given: dict[str, Any] = {"versions": {"pollex": "0.1.0"}, "arguments": {"logs": [words("log.jsonl")]}}
+    learn = store.begin("learn", fingerprint={"data": "d"}, **given)
+    found = rubric_set(words, run=learn.id)
+    store.put(
+        [RubricSetRow(learn.id, "set", packed(found.model_dump(mode="json"))), *rubric_rows(learn.id, found.rubrics)]
+    )
+    _judged(store, learn.id, found, range(n), words, "train")
+    store.finish(learn.id, "done", roles=["embedded"])
+    score = store.begin("score", fingerprint={"rubrics": "?"}, **given)
+    store.put(rubric_rows(score.id, found.rubrics))
+    _judged(store, score.id, found, range(n), words, "")
+    store.finish(score.id, "partial", roles=[words("embedded")])
+    return store
+
+
+def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Words, side: str) -> None:
+    netsat, tracer, questions = scorer(found), Tracer(store, run), found.questions
+    conversations = [conversation(number, words) for number in numbers]
+    store.put(conversation_rows(run, conversations, side=side))
+    with tracer.span("score", kind="graph"):
+        for number, one in zip(numbers, conversations, strict=True):
+            given = answers_to(number, questions, words)
+            with tracer.span("judge", kind="role", item=one.id) as span:
+                span.outputs([answer.question_id for answer in given])
+                if number == 5:
+                    span.failed(words("the judge stumbled"))
+            store.put(answer_rows(run, one, questions, given, "f"))
+            score = netsat.score(one.id, given)
+            store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
+    store.flush()
+
+
+def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False) -> Guard:
+    """The application on a store, as it is served at `BASE`."""
+    site = Site(store, {}, token, read_only)
+    return application(site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id))
+
+
+def client_of(app: Guard, *, token: str | None = TOKEN) -> httpx2.AsyncClient:
+    """A client in memory that brings the token."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=BASE, headers=headers)
