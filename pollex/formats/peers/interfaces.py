@@ -1,0 +1,281 @@
+"""How tools' interfaces give their logs page by page, and take scores back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+Environment = Mapping[str, str]
+PAGE = 100
+"""Rows that are asked for at once."""
+
+
+class Ask(NamedTuple):
+    """One request.
+
+    Attributes:
+        query: Pairs, since a name may stand several times.
+        body: What is sent as JSON; None for GET.
+    """
+
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+    body: Any = None
+    method: str = ""
+
+
+class Where(NamedTuple):
+    """From where on pages are wanted.
+
+    Attributes:
+        cursor: Of the next page; empty for the first.
+        since: Only rows of this time and later, as ISO text; empty for all.
+        ids: What other rows were about, for streams that are asked by them.
+    """
+
+    project: str
+    cursor: str = ""
+    since: str = ""
+    ids: tuple[str, ...] = ()
+
+
+class Page(NamedTuple):
+    """An answer's rows, and the cursor of the next page; empty at the end."""
+
+    rows: list[Row]
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One kind of rows.
+
+    Attributes:
+        about: The stream whose rows' ids this one is asked by, and how they are found in a row.
+        time: The field that says when a row was made.
+    """
+
+    name: str
+    ask: Callable[[Where], Ask]
+    page: Callable[[Any], Page]
+    time: str = ""
+    about: str = ""
+    id_of: Callable[[Row], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A tool's interface.
+
+    Attributes:
+        url: Names of the variables with its address, and the usual one.
+        headers: Made from the variables with keys.
+        keys: Variables that have to be there.
+        wants_project: Whether a project has to be named.
+    """
+
+    name: str
+    url: tuple[tuple[str, ...], str]
+    keys: tuple[str, ...]
+    headers: Callable[[Environment], dict[str, str]]
+    streams: tuple[Stream, ...] = ()
+    push: Callable[[Any], Iterator[Ask]] | None = None
+    wants_project: bool = False
+
+
+def _pairs(**given: object) -> list[tuple[str, str]]:
+    """Names and values, without the empty ones."""
+    return [(name.rstrip("_"), str(value)) for name, value in given.items() if value not in (None, "")]
+
+
+def _rows(answer: Any, name: str = "data") -> list[Row]:
+    listed = answer.get(name) if isinstance(answer, Mapping) else answer
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+
+
+def _data(answer: Any) -> Page:
+    """Rows under `data`; the cursor beside them or under `meta`."""
+    beside = answer if isinstance(answer, Mapping) else {}
+    meta = beside.get("meta")
+    cursor = (meta.get("cursor") if isinstance(meta, Mapping) else None) or beside.get("next_cursor")
+    return Page(_rows(answer), str(cursor or ""))
+
+
+def _basic(environment: Environment) -> dict[str, str]:
+    pair = f"{environment.get('LANGFUSE_PUBLIC_KEY', '')}:{environment.get('LANGFUSE_SECRET_KEY', '')}"
+    return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
+def _bearer(name: str) -> Callable[[Environment], dict[str, str]]:
+    return lambda environment: {"Authorization": f"Bearer {environment[name]}"} if environment.get(name) else {}
+
+
+def _langfuse_scores(requests: Any) -> Iterator[Ask]:
+    for begin in range(0, len(requests), PAGE):
+        yield Ask("/api/public/scores", body=requests[begin : begin + PAGE])
+
+
+def _observations(where: Where) -> Ask:
+    fields = "core,basic,time,io,metadata,model,trace_context"
+    return Ask(
+        "/api/public/v2/observations",
+        _pairs(limit=PAGE, cursor=where.cursor, fromStartTime=where.since, fields=fields),
+    )
+
+
+def _scores(where: Where) -> Ask:
+    query = _pairs(limit=PAGE, cursor=where.cursor, fromTimestamp=where.since, fields="details,subject")
+    return Ask("/api/public/v3/scores", query)
+
+
+LANGFUSE = Interface(
+    name="langfuse",
+    url=(("LANGFUSE_BASE_URL", "LANGFUSE_HOST"), "https://cloud.langfuse.com"),
+    keys=("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"),
+    headers=_basic,
+    streams=(
+        Stream("observations", _observations, _data, "startTime"),
+        Stream("scores", _scores, _data, "timestamp"),
+    ),
+    push=_langfuse_scores,
+)
+
+
+def _runs(where: Where) -> Ask:
+    body = {
+        "session": [where.project],
+        "limit": PAGE,
+        "cursor": where.cursor or None,
+        "start_time": where.since or None,
+    }
+    return Ask("/api/v1/runs/query", body={name: value for name, value in body.items() if value is not None})
+
+
+def _runs_page(answer: Any) -> Page:
+    cursors = answer.get("cursors") if isinstance(answer, Mapping) else None
+    return Page(_rows(answer, "runs"), str((cursors or {}).get("next") or ""))
+
+
+def _feedback(where: Where) -> Ask:
+    runs = [("run", id_) for id_ in where.ids]
+    return Ask("/api/v1/feedback", [*runs, *_pairs(limit=PAGE, offset=where.cursor)])
+
+
+def _feedback_page(answer: Any) -> Page:
+    return Page(_rows(answer))
+
+
+def _each(path: str) -> Callable[[Any], Iterator[Ask]]:
+    return lambda requests: (Ask(path, body=request) for request in requests)
+
+
+LANGSMITH = Interface(
+    name="langsmith",
+    url=(("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"), "https://api.smith.langchain.com"),
+    keys=("LANGSMITH_API_KEY",),
+    headers=lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
+    streams=(
+        Stream("runs", _runs, _runs_page, "start_time"),
+        Stream("feedback", _feedback, _feedback_page, about="runs", id_of=lambda row: str(row.get("id") or "")),
+    ),
+    push=_each("/api/v1/feedback"),
+    wants_project=True,
+)
+
+
+def _spans(where: Where) -> Ask:
+    return Ask(
+        f"/v1/projects/{where.project}/spans",
+        _pairs(limit=PAGE, cursor=where.cursor, start_time=where.since),
+    )
+
+
+def _annotations(kind: str) -> Callable[[Where], Ask]:
+    def ask(where: Where) -> Ask:
+        ids = [(f"{kind}_ids", id_) for id_ in where.ids]
+        return Ask(f"/v1/projects/{where.project}/{kind}_annotations", [*ids, *_pairs(limit=PAGE, cursor=where.cursor)])
+
+    return ask
+
+
+def _inside(*names: str) -> Callable[[Row], str]:
+    def found(row: Row) -> str:
+        value: Any = row
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return str(value or "")
+
+    return found
+
+
+def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
+    """By what they are about; an identifier makes a repeat an update."""
+    listed = requests["data"] if isinstance(requests, Mapping) else requests
+    for name in ("session", "trace", "span"):
+        of_kind = [one for one in listed if one.get(f"{name}_id")]
+        for begin in range(0, len(of_kind), PAGE):
+            yield Ask(f"/v1/{name}_annotations", [("sync", "true")], {"data": of_kind[begin : begin + PAGE]})
+
+
+PHOENIX = Interface(
+    name="phoenix",
+    url=(("PHOENIX_BASE_URL", "PHOENIX_COLLECTOR_ENDPOINT"), "http://localhost:6006"),
+    keys=(),
+    headers=_bearer("PHOENIX_API_KEY"),
+    streams=(
+        Stream("spans", _spans, _data, "start_time"),
+        *(
+            Stream(f"{kind}_annotations", _annotations(kind), _data, about="spans", id_of=_inside(*path))
+            for kind, path in (
+                ("span", ("context", "span_id")),
+                ("trace", ("context", "trace_id")),
+                ("session", ("attributes", "session.id")),
+            )
+        ),
+    ),
+    push=_phoenix_annotations,
+    wants_project=True,
+)
+
+OPEN_WEBUI = Interface(
+    name="open-webui",
+    url=(("OPEN_WEBUI_URL",), "http://localhost:8080"),
+    keys=("OPEN_WEBUI_API_KEY",),
+    headers=_bearer("OPEN_WEBUI_API_KEY"),
+    streams=(
+        Stream(
+            "feedback",
+            lambda _: Ask("/api/v1/evaluations/feedbacks/all/export"),
+            lambda answer: Page(_rows(answer)),
+            "updated_at",
+        ),
+    ),
+)
+
+
+def _opik_scores(requests: Any) -> Iterator[Ask]:
+    for key, path in (("thread_id", "threads"), ("id", "traces")):
+        scores = [{k: v for k, v in one.items() if k != "request"} for one in requests if one.get(key)]
+        for begin in range(0, len(scores), PAGE):
+            body = {"scores": scores[begin : begin + PAGE]}
+            yield Ask(f"/v1/private/{path}/feedback-scores", body=body, method="PUT")
+
+
+OPIK = Interface(
+    name="opik",
+    url=(("OPIK_URL_OVERRIDE",), "https://www.comet.com/opik/api"),
+    keys=(),
+    headers=lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
+    push=_opik_scores,
+)
+OTEL = Interface(
+    name="otel",
+    url=(("OTEL_EXPORTER_OTLP_ENDPOINT",), "http://localhost:4318"),
+    keys=(),
+    headers=lambda _: {},
+    push=lambda requests: iter([Ask("/v1/logs", body=requests)]),
+)
+INTERFACES = {one.name: one for one in (LANGFUSE, LANGSMITH, PHOENIX, OPEN_WEBUI, OPIK, OTEL)}

@@ -1,0 +1,277 @@
+"""Fetch logs from tools' interfaces, and send scores to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where
+from pollex.formats.write import draft_of, require_writable
+from pollex.graphs.context import Progress
+
+if TYPE_CHECKING:
+    import httpx2
+
+TRIES = 6
+"""How often a request is sent that fails for now."""
+LATER = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transferred:
+    """What was fetched or sent.
+
+    Attributes:
+        rows: By the kind of rows.
+        file: Where they are, or came from.
+    """
+
+    tool: str
+    file: Path
+    rows: dict[str, int]
+
+    complete = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        return {"tool": self.tool, "file": str(self.file), "rows": self.rows}
+
+
+@dataclass(slots=True)
+class State:
+    """How far a file is. It lies beside the file: a fetch that was stopped goes on, the next asks for what is new.
+
+    Attributes:
+        size: Bytes of the file that are whole.
+        cursors: By stream, the next page's; `end` where there is none.
+        newest: By stream, the time of its newest row.
+        since: By stream, from when on this fetch asks.
+        ids: By stream, what others still have to be asked about.
+    """
+
+    tool: str
+    project: str
+    size: int = 0
+    cursors: dict[str, str] = field(default_factory=dict)
+    newest: dict[str, str] = field(default_factory=dict)
+    since: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, list[str]] = field(default_factory=dict)
+
+
+def interface_of(tool: str, *, pushing: bool) -> Interface:
+    """The interface of a tool; `WrongUse` where it has none for this."""
+    able = {n: one for n, one in INTERFACES.items() if (one.push is not None if pushing else bool(one.streams))}
+    if tool not in able:
+        raise WrongUse(f"{tool!r:.40} has no interface for this", remedy=f"one of: {', '.join(able)}")
+    return able[tool]
+
+
+def pull(
+    tool: str,
+    *,
+    out: Path,
+    project: str = "",
+    since: str = "",
+    progress: Progress,
+    environment: Mapping[str, str] | None = None,
+) -> Transferred:
+    """Fetch a tool's logs and scores into a file of JSON lines.
+
+    A fetch that was stopped goes on where it was; a later one asks for what is new since, and adds it.
+
+    Raises:
+        BadInput: The interface refuses, or its answer can't be read.
+        WrongUse: A key or the project is missing, or the file is another tool's.
+    """
+    interface = interface_of(tool, pushing=False)
+    require_writable(out)
+    if interface.wants_project and not project:
+        raise WrongUse(f"{tool} has projects", remedy="name one: --project")
+    state = _state(out, tool, project, since)
+    counts: dict[str, int] = {}
+    with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
+        for stream in interface.streams:
+            progress.start(f"fetch {stream.name}", 0)
+            for rows in _pages(client, stream, state, interface):
+                for row in rows:
+                    file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                file.flush()
+                state.size = file.tell()
+                _keep(out, state)
+                counts[stream.name] = counts.get(stream.name, 0) + len(rows)
+                progress.advance(f"fetch {stream.name}", len(rows))
+    _finish(out, state)
+    return Transferred(tool=tool, file=out, rows=counts)
+
+
+def _pages(client: httpx2.Client, stream: Stream, state: State, interface: Interface) -> Iterator[list[Row]]:
+    """The rows of a stream page by page; the state is moved on before each is handed out."""
+    if stream.about:
+        yield from _about(client, stream, state)
+        return
+    while (cursor := state.cursors.get(stream.name, "")) != "end":
+        where = Where(state.project, cursor, state.since.get(stream.name, ""))
+        page = stream.page(_answer(client, stream.ask(where)))
+        state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
+        rows = (
+            [row for row in page.rows if str(row.get(stream.time) or "~") >= where.since] if where.since else page.rows
+        )
+        times = [str(row[stream.time]) for row in rows if row.get(stream.time) is not None]
+        state.newest[stream.name] = max([*times, state.newest.get(stream.name, "")])
+        for other in interface.streams:
+            if other.about == stream.name and other.id_of is not None:
+                known = state.ids.setdefault(other.name, [])
+                known += dict.fromkeys(id_ for row in rows if (id_ := other.id_of(row)) and id_ not in known)
+        yield rows
+
+
+def _about(client: httpx2.Client, stream: Stream, state: State) -> Iterator[list[Row]]:
+    """Rows that are asked for by what they are about, some ids at a time."""
+    while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
+        rows, cursor = [], ""
+        while True:
+            page = stream.page(_answer(client, stream.ask(Where(state.project, cursor, ids=ids))))
+            rows += page.rows
+            if not page.cursor or page.cursor == cursor:
+                break
+            cursor = page.cursor
+        state.ids[stream.name] = state.ids[stream.name][len(ids) :]
+        yield rows
+
+
+def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Client:
+    """A client with the keys of the environment, which are never written down.
+
+    Raises:
+        WrongUse: A key is missing.
+    """
+    import httpx2  # takes a quarter of a second, and no other verb needs it here
+
+    if missing := [name for name in interface.keys if not environment.get(name)]:
+        raise WrongUse(f"{missing[0]} is not set", remedy=f"set it in the environment: export {missing[0]}=…")
+    names, usual = interface.url
+    url = next((environment[name] for name in names if environment.get(name)), usual)
+    return httpx2.Client(base_url=url.rstrip("/"), headers=interface.headers(environment), timeout=SECONDS)
+
+
+def _answer(client: httpx2.Client, ask: Ask) -> Any:
+    """What the interface answers; requests that fail for now are sent again.
+
+    Raises:
+        BadInput: It refuses, or doesn't answer in JSON.
+    """
+    import httpx2  # as above
+
+    method = ask.method or ("GET" if ask.body is None else "POST")
+    for attempt in range(TRIES):
+        try:
+            response = client.request(method, ask.path, params=list(ask.query), json=ask.body)
+        except httpx2.HTTPError as error:
+            failure = f"no answer: {error}"
+        else:
+            if response.status_code < 300:
+                return _json(response, ask.path)
+            failure = f"HTTP {response.status_code}: {response.text[:200]}"
+            if response.status_code not in LATER:
+                break
+        if attempt + 1 < TRIES:
+            time.sleep(min(0.2 * 2**attempt, 10))
+    raise BadInput(failure, where=f"{client.base_url}{ask.path}", remedy="check address, key and project; then go on")
+
+
+def _json(response: httpx2.Response, path: str) -> Any:
+    if not response.content.strip():
+        return {}
+    try:
+        return response.json()
+    except ValueError:
+        raise BadInput("the answer isn't JSON", where=path, remedy="check the address of the interface") from None
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.name}.state")
+
+
+def _state(out: Path, tool: str, project: str, since: str) -> State:
+    """How far the file is; a new one begins at `since`.
+
+    Raises:
+        WrongUse: The file was fetched from somewhere else, or by nobody.
+    """
+    if not _beside(out).exists():
+        if out.exists() and out.stat().st_size:
+            raise WrongUse("it is there, and wasn't fetched", where=str(out), remedy="give another name with --out")
+        streams = [stream.name for stream in INTERFACES[tool].streams]
+        return State(tool, project, since=dict.fromkeys(streams, since) if since else {})
+    try:
+        state = State(**json.loads(_beside(out).read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise BadInput(
+            f"its state can't be read: {error}", where=str(_beside(out)), remedy="remove both files"
+        ) from None
+    if (state.tool, state.project) != (tool, project):
+        what = f"it was fetched from {state.tool} {state.project}".strip()
+        raise WrongUse(what, where=str(out), remedy="give another name with --out")
+    return state
+
+
+def _whole(out: Path, size: int) -> Any:
+    """The file, cut to what is whole, ready to be added to."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file = out.open("ab")
+    file.truncate(size)
+    file.seek(size)
+    return file
+
+
+def _keep(out: Path, state: State) -> None:
+    kept = {name: getattr(state, name) for name in State.__slots__}
+    with draft_of(_beside(out)) as draft:
+        draft.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _finish(out: Path, state: State) -> None:
+    """All pages are there: the next fetch asks for what is new."""
+    state.since |= {name: time_ for name, time_ in state.newest.items() if time_}
+    state.cursors.clear()
+    _keep(out, state)
+
+
+def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, str] | None = None) -> Transferred:
+    """Send a file of requests that `pollex score --as` wrote; a repeat updates what was sent.
+
+    Raises:
+        BadInput: The file can't be read, or the interface refuses.
+        WrongUse: A key is missing, or the tool takes no scores.
+    """
+    interface = interface_of(to, pushing=True)
+    assert interface.push is not None
+    asks = list(interface.push(_requests(file)))
+    progress.start("send", len(asks))
+    with _client(interface, environment or os.environ) as client:
+        for ask in asks:
+            _answer(client, ask)
+            progress.advance("send")
+    return Transferred(tool=to, file=file, rows={"requests": len(asks)})
+
+
+def _requests(file: Path) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"can't be read: {error}", where=str(file), remedy="check the path") from None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as error:
+        raise BadInput(f"not JSON: {error}", where=str(file), remedy="write it with pollex score --as") from None

@@ -1,0 +1,173 @@
+"""Logs from tools' interfaces, and scores to them, on a loopback server that answers as theirs do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.read_logs import read_logs
+from pollex.graphs.context import NullProgress
+from pollex.services.transfer import pull, push
+
+SPAN = {"parentObservationId": None, "type": "SPAN", "input": "Hello", "output": "Good day"}
+
+
+class Tool:
+    """A server that remembers what it was asked.
+
+    Attributes:
+        broken: Requests that are answered with an error first, by the beginning of their address and how often.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, dict[str, list[str]], Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.broken: dict[str, list[int]] = {}
+        self.rows = [
+            {**SPAN, "id": f"o{n}", "traceId": f"t{n}", "sessionId": f"s{n}", "startTime": f"2026-01-0{n}T00:00:00Z"}
+            for n in range(1, 6)
+        ]
+
+    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
+        self.asked.append((method, path, query, body))
+        if path == "/api/public/v2/observations":
+            since = query.get("fromStartTime", [""])[0]
+            rows = [row for row in self.rows if row["startTime"] >= since]
+            begin = int(query.get("cursor", ["0"])[0])
+            following = str(begin + 2) if begin + 2 < len(rows) else None
+            return {"data": rows[begin : begin + 2], "meta": {"cursor": following}}
+        if path == "/api/public/v3/scores":
+            score = {"id": "s", "name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": True}
+            return {"data": [{**score, "timestamp": "2026", "subject": {"kind": "session", "id": "s1"}}], "meta": {}}
+        if path == "/v1/projects/p/spans":
+            context = {"trace_id": "t", "span_id": "x"}
+            words = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
+            return {"data": [{"context": context, "span_kind": "CHAIN", "attributes": words}], "next_cursor": None}
+        if path.endswith("session_annotations") and method == "GET":
+            assert query["session_ids"] == ["a"]
+            thumb = {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "session_id": "a"}
+            return {"data": [thumb], "next_cursor": None}
+        return {"data": []}
+
+
+@pytest.fixture
+def tool() -> Iterator[tuple[Tool, str]]:
+    known = Tool()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def _handle(self) -> None:
+            address, size = urlsplit(self.path), int(self.headers.get("content-length") or 0)
+            body = json.loads(self.rfile.read(size)) if size else None
+            known.headers.append(dict(self.headers))
+            failing = next((codes for begin, codes in known.broken.items() if self.path.startswith(begin)), [])
+            code = failing.pop(0) if failing else 200
+            answer = known.answer(self.command, address.path, parse_qs(address.query), body) if code == 200 else {}
+            data = json.dumps(answer).encode()
+            self.send_response(code)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = _handle  # noqa: N815 - the library's names
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield known, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def keys(url: str) -> dict[str, str]:
+    return {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "LANGFUSE_BASE_URL": url, "PHOENIX_BASE_URL": url}
+
+
+def test_all_pages_and_scores_become_a_log_with_thumbs(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    known, url = tool
+    out = tmp_path / "log.jsonl"
+    made = pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    assert made.rows == {"observations": 5, "scores": 1}
+    logs = read_logs(out)
+    assert (len(logs), len(logs.positives)) == (5, 1)
+    assert known.headers[0]["Authorization"].startswith("Basic ")
+    assert "sk" not in out.with_name("log.jsonl.state").read_text()
+
+
+def test_a_fetch_that_was_stopped_goes_on_and_a_later_one_asks_for_what_is_new(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    known, url = tool
+    out = tmp_path / "log.jsonl"
+    known.broken["/api/public/v2/observations?limit=100&cursor=2"] = [403]
+    with pytest.raises(BadInput, match="HTTP 403"):
+        pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    with out.open("ab") as file:
+        file.write(b'{"half a li')
+    before = len(known.asked)
+    pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    assert known.asked[before][2]["cursor"] == ["2"]
+    assert len(read_logs(out)) == 5
+    known.rows.append(
+        {**known.rows[0], "id": "o9", "traceId": "t9", "sessionId": "s9", "startTime": "2026-01-09T00:00:00Z"}
+    )
+    before = len(known.asked)
+    pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    assert known.asked[before][2]["fromStartTime"] == ["2026-01-05T00:00:00Z"]
+    assert len(read_logs(out)) == 6
+
+
+def test_a_busy_interface_is_asked_again(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    known, url = tool
+    known.broken["/api/public/v2/observations"] = [503, 429]
+    pull("langfuse", out=tmp_path / "log.jsonl", progress=NullProgress(), environment=keys(url))
+    assert len(read_logs(tmp_path / "log.jsonl")) == 5
+
+
+def test_spans_are_fetched_with_the_annotations_of_their_sessions(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    _, url = tool
+    out = tmp_path / "spans.jsonl"
+    made = pull("phoenix", out=out, project="p", progress=NullProgress(), environment=keys(url))
+    assert made.rows["session_annotations"] == 1
+    assert len(read_logs(out).positives) == 1
+
+
+def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anything_is_asked(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    known, url = tool
+    with pytest.raises(WrongUse, match="LANGFUSE_PUBLIC_KEY is not set → set it in the environment"):
+        pull("langfuse", out=tmp_path / "a.jsonl", progress=NullProgress(), environment={})
+    with pytest.raises(WrongUse, match="phoenix has projects → name one: --project"):
+        pull("phoenix", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys(url))
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    with pytest.raises(WrongUse, match="it is there, and wasn't fetched"):
+        pull("langfuse", out=tmp_path / "mine.jsonl", progress=NullProgress(), environment=keys(url))
+    with pytest.raises(WrongUse, match="no interface for this → one of: langfuse"):
+        pull("excel", out=tmp_path / "a.jsonl", progress=NullProgress())
+    assert known.asked == []
+
+
+def test_scores_are_sent_as_the_tool_takes_them(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    known, url = tool
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps([{"id": "pollex-1", "sessionId": "s1", "name": "pollex_netsat", "value": 2.5}]))
+    push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
+    assert known.asked[-1] == ("POST", "/api/public/scores", {}, json.loads(file.read_text()))
+    file.write_text(
+        json.dumps({"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]})
+    )
+    push(file, to="phoenix", progress=NullProgress(), environment=keys(url))
+    assert [one[1] for one in known.asked[-2:]] == ["/v1/session_annotations", "/v1/trace_annotations"]
+    file.write_text('{"half')
+    with pytest.raises(BadInput, match="not JSON"):
+        push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
