@@ -164,7 +164,11 @@ CALLS = [
     click.option("--concurrency", default=64, show_default=True, help="Most calls out at once."),
     click.option("--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Of a single call."),
     click.option(
-        "--max-wait", default=300.0, show_default=True, metavar="SECONDS", help="For an endpoint that asks to."
+        "--max-wait",
+        default=120.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Longest wait for an endpoint that is away.",
     ),
     click.option("--max-calls", type=int, metavar="N", help="Stop after so many calls; --resume goes on."),
     click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs prices."),

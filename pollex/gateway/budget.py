@@ -142,7 +142,7 @@ class Limits:
             be working on it, and bill it.
         max_attempts: Most times that a call is sent while the network or the server fails.
         backoff: Seconds, about, before a call that failed is sent again; doubled each further time.
-        max_wait: Most seconds to wait for an endpoint that asks to; beyond, the run pauses.
+        max_wait: Most seconds to wait for an endpoint that is away or asks for a pause; then the run ends.
         max_calls: Most calls sent, attempts included.
         max_cost: Most money, known costs plus estimates where the endpoint doesn't count tokens.
         price: Needed for `max_cost`.
@@ -154,7 +154,7 @@ class Limits:
     deadline: float = 120.0
     max_attempts: int = 4
     backoff: float = 0.5
-    max_wait: float = 300.0
+    max_wait: float = 120.0
     max_calls: int | None = None
     max_cost: float | None = None
     price: Price | None = None

@@ -80,6 +80,11 @@ class Endpoint:
             return f"Basic {base64.b64encode(':'.join(userinfo).encode()).decode()}"
         return None
 
+    @property
+    def keyless(self) -> bool:
+        """Whether calls carry nothing that says who asks."""
+        return self.authorization is None and not self.secrets
+
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """What must not appear in any text, the longest first."""

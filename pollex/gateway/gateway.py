@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
 from dataclasses import dataclass, field, replace
@@ -19,16 +20,21 @@ from pollex.gateway.inflight import Flight
 from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
+from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
 from pollex.gateway.responses import Fault, read
 from pollex.gateway.retries import Health, Patience
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import Wire, connect
+from pollex.text import printable
 
 MENDABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
 DRAIN_SECONDS = 30.0
+
+LOG = logging.getLogger(__name__)
+"""Says when an endpoint is waited for: on standard error, unless the program that imports pollex wants it elsewhere."""
 
 
 @dataclass(slots=True)
@@ -37,6 +43,7 @@ class _Session:
 
     wire: Wire
     limiter: Limiter
+    outage: Outage
     flights: dict[str, Flight] = field(default_factory=dict)
     open: AsyncGenerator[None] = field(init=False)
 
@@ -108,7 +115,7 @@ class Gateway:
         self._again = frozenset(again)
         self._window = window
         self._budget = budget or Budget(self.limits)
-        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.shown}")
+        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
         self._stopped: PollexError | None = None
         self._jitter = random.Random()  # only spreads retries over time; enters no result
@@ -166,7 +173,9 @@ class Gateway:
         if session is None:
             self._forget_closed_loops()
             limiter = Limiter(self.limits.concurrency)
-            session = self._sessions[loop] = _Session(connect(self.endpoint, self.limits.concurrency), limiter)
+            session = self._sessions[loop] = _Session(
+                connect(self.endpoint, self.limits.concurrency), limiter, Outage(self.limits.failures)
+            )
             if self._stopped is not None:
                 limiter.close(self._error)
             await anext(session.open)  # takes no turn of the loop
@@ -222,6 +231,9 @@ class Gateway:
             if isinstance(meaning, Fault) and meaning.action == "wait":
                 if not self._starved(session, patience):
                     continue
+            elif isinstance(meaning, Fault) and meaning.action == "retry" and session.outage.begun:
+                if self._waits(session.outage, meaning, sent):
+                    continue
             elif (seconds := patience.backoff(meaning)) is not None:
                 await asyncio.sleep(seconds)
                 continue
@@ -237,6 +249,7 @@ class Gateway:
         try:
             reply = await self._exchange(session, request, number)
             meaning = read(reply, request.call)
+            self._note(session, request.key, meaning, given_at)
             self._adapt(session.limiter, meaning, given_at, patience)
             self._bill(request.call, reply, meaning)
             return meaning
@@ -271,6 +284,31 @@ class Gateway:
             limiter.reject(given_at, patience.rejection(fault, asyncio.get_running_loop().time()))
         elif fault is None:
             limiter.accept()
+
+    def _note(self, session: _Session, key: str, meaning: Outcome | Fault, given_at: float) -> None:
+        """Count faults in a row; hold calls back while the endpoint is away. A timeout says nothing of either."""
+        if isinstance(meaning, Fault) and meaning.action == "retry":
+            now = asyncio.get_running_loop().time()
+            if session.outage.note_fault(key, meaning, given_at, now):
+                LOG.warning("%s", printable(self._health.waiting(meaning)))
+            if session.outage.begun:
+                session.limiter.hold(session.outage.pause(now))
+        elif not (isinstance(meaning, Fault) and meaning.name == "timeout"):
+            session.outage.note_answer()
+
+    def _waits(self, outage: Outage, fault: Fault, sent: int) -> bool:
+        """Return whether a call is sent again during an outage.
+
+        Raises:
+            ModelUnavailable: It has gone on for `max_wait`, and for more calls than may be at fault themselves.
+        """
+        lasts = outage.lasts(asyncio.get_running_loop().time())
+        if lasts <= self.limits.max_wait or sent < self.limits.max_attempts:
+            return True
+        if outage.widespread:
+            self.stop(self._health.of_outage(fault))
+            raise self._error()
+        return False
 
     def _starved(self, session: _Session, patience: Patience) -> bool:
         """Whether a call met with nothing but 429 for too long. If all calls did, the run ends."""

@@ -61,6 +61,11 @@ class ChatModel:
         """See `Endpoint`; no key is in it."""
         return self.place
 
+    @property
+    def keyless(self) -> bool:
+        """Whether calls carry no key: only the model itself knows."""
+        return False
+
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Keys that the model holds."""

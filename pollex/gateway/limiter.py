@@ -43,6 +43,7 @@ class Limiter:
         self._counted_from = self._ready_at
         self._accepted = 0
         self._grow_at = self._ready_at
+        self._before_outage: float | None = None
         self.accepted_at = self._ready_at
 
     @property
@@ -84,6 +85,8 @@ class Limiter:
         """Notes a reply that was no 429."""
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
+        if self._before_outage is not None:
+            self._limit, self._before_outage = self._before_outage, None
         growth = 1.0 if self._episode_at is None else 1.0 / self._limit
         self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
@@ -97,6 +100,13 @@ class Limiter:
         self._ready_at = max(self._ready_at, self._resume_at)
         if self._episode_at is None or given_at > self._episode_at:
             self._begin_episode(now, (given_at - self._counted_from) + wait)
+
+    def hold(self, wait: float) -> None:
+        """Sends nothing for `wait` seconds, then one call at a time until one is accepted."""
+        self._resume_at = max(self._resume_at, self._loop.time() + wait)
+        self._ready_at = max(self._ready_at, self._resume_at)
+        self._before_outage = self._before_outage or self._limit
+        self._limit = 1.0
 
     def close(self, error: Callable[[], Exception]) -> None:
         """Gives out no more slots: who waits or asks gets `error()`."""

@@ -10,7 +10,7 @@ from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import Block, last_object, value_spans
 from pollex.gateway.langchain import ChatModel
@@ -34,14 +34,25 @@ _FEW_ALTERNATIVES = 5
 _SECONDS = 60.0
 
 
-async def probe(endpoint: Endpoint | ChatModel, *, top_logprobs: int = MOST_ALTERNATIVES) -> Capabilities:
+async def probe(
+    endpoint: Endpoint | ChatModel,
+    *,
+    top_logprobs: int = MOST_ALTERNATIVES,
+    max_wait: float = 0.0,
+) -> Capabilities:
     """Asks an endpoint to show what it can do: five calls of some 30 tokens where it can do everything, some ten else.
+
+    Args:
+        max_wait: Most seconds to wait for an endpoint that is away.
 
     Raises:
         ModelRefused: It refuses every call: wrong key, model or address, or no credit.
         ModelUnavailable: It can't be reached, or fails.
     """
-    bench = _Bench(endpoint)
+    if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
+        remedy = "set OPENAI_API_KEY, or name another server"
+        raise ModelRefused("there is no key", where=endpoint.shown, remedy=remedy, option="base_url")
+    bench = _Bench(endpoint, max_wait)
     everything = _question(temperature=0.0, seed=1, top_logprobs=top_logprobs)
     call, outcome = everything, await bench.ask(everything)
     if not _accepted(outcome):
@@ -74,8 +85,9 @@ def _question(**settings: Any) -> Call:
 class _Bench:
     """Sends probing calls one at a time and counts them."""
 
-    def __init__(self, endpoint: Endpoint | ChatModel) -> None:
+    def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float) -> None:
         self._endpoint = endpoint
+        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_wait=max_wait)
         self._ledger = MemoryLedger()
         self.calls = 0
 
@@ -85,8 +97,7 @@ class _Bench:
         return self._endpoint.shown
 
     async def ask(self, call: Call, endpoint: Endpoint | ChatModel | None = None) -> Outcome:
-        limits = Limits(concurrency=1, deadline=_SECONDS)
-        async with Gateway(endpoint or self._endpoint, self._ledger, limits) as gateway:
+        async with Gateway(endpoint or self._endpoint, self._ledger, self._limits) as gateway:
             outcome = await gateway.ask(call)
             self.calls += gateway.used.total.sent
         if isinstance(outcome, Failed) and outcome.fault != "bad_request":

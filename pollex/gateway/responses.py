@@ -175,6 +175,7 @@ _REMEDIES: dict[int, tuple[str, str]] = {
     407: ("proxy", "check the proxy's user and password, then resume"),
 }
 _RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
+_AWAY = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
 _LONGEST_DETAIL = 300
 
 
@@ -187,6 +188,7 @@ class Fault:
         detail: The endpoint's words on one line, secrets blanked out.
         remedy: What to do, for faults that stop everything.
         wait: Seconds that the endpoint asks to wait; None where it doesn't say.
+        away: Whether there is nobody to answer any call, as far as this reply tells.
     """
 
     name: str
@@ -194,6 +196,7 @@ class Fault:
     detail: str = ""
     remedy: str = ""
     wait: float | None = None
+    away: bool = False
 
 
 def fault_of(reply: Reply) -> Fault | None:
@@ -201,7 +204,7 @@ def fault_of(reply: Reply) -> Fault | None:
     if reply.problem == "timeout":
         return Fault("timeout", "fail", reply.detail)
     if reply.problem == "connection":
-        return Fault("connection", "retry", reply.detail)
+        return Fault("connection", "retry", reply.detail, away=True)
     if reply.problem == "certificate":
         return Fault("certificate", "stop", reply.detail, "check the address and its certificate, then resume")
     if reply.status == HTTPStatus.OK:
@@ -221,7 +224,7 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> Fault:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
         return Fault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED:
-        return Fault("server", "retry", detail, wait=retry_after(headers))
+        return Fault("server", "retry", detail, wait=retry_after(headers), away=status in _AWAY)
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
         return Fault("filter", "refused", detail)
     if status in _REMEDIES:

@@ -11,6 +11,7 @@ from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncate
 from pollex.gateway.redaction import redacted
 from pollex.gateway.responses import Fault
 
+NO_KEY = "no key was sent: set OPENAI_API_KEY"
 _MOST_MALFORMED = 3
 _LONGEST_BACKOFF = 30.0
 _SHORTEST_WAIT = 0.1
@@ -65,9 +66,11 @@ class Health:
 
     Args:
         where: The endpoint, for messages.
+        keyless: Whether calls carry no key: what an endpoint says of a wrong one is then said of a missing one.
     """
 
-    def __init__(self, limits: Limits, where: str) -> None:
+    def __init__(self, limits: Limits, where: str, *, keyless: bool = False) -> None:
+        self._keyless = keyless
         self._limits = limits
         self._where = redacted(where)
         self._failed_in_a_row = 0
@@ -76,7 +79,8 @@ class Health:
     def of_fault(self, fault: Fault) -> PollexError | None:
         """The error that ends the run because of one reply."""
         if fault.action == "stop":
-            return self._say(ModelRefused, fault.detail, fault.remedy)
+            missing = fault.name == "key" and self._keyless
+            return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
         if (fault.wait or 0.0) > self._limits.max_wait:
             what = f"the endpoint asks to wait {fault.wait:g} s, more than --max-wait {self._limits.max_wait:g}"
             return self._say(ModelUnavailable, what, "resume later")
@@ -86,6 +90,16 @@ class Health:
         """The error that ends a run of which nothing was accepted for `max_wait`."""
         what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
         return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
+
+    def of_outage(self, fault: Fault) -> PollexError:
+        """The error that ends a run whose endpoint was away for `max_wait`."""
+        what = f"no answer for {self._limits.max_wait:g} s, the last attempt failed with {fault.name}: {fault.detail}"
+        return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
+
+    def waiting(self, fault: Fault) -> str:
+        """What to tell people when an outage begins."""
+        until = f"waiting up to {self._limits.max_wait:g} s for it (--max-wait)"
+        return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 
     def of_outcome(self, outcome: Outcome) -> PollexError | None:
         """The error that ends the run because too many calls came to this."""

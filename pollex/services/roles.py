@@ -143,7 +143,7 @@ async def hire(
     from pollex.store.ledger import StoreLedger
 
     endpoint = chat or options.endpoint()
-    capabilities = await probe(endpoint)
+    capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger = StoreLedger(store)
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     again = SENT_AGAIN | refused

@@ -169,14 +169,54 @@ async def test_a_dropped_connection_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://nowhere.invalid/v1"])
-async def test_an_endpoint_that_is_not_there_pauses_the_run(url: str) -> None:
-    async with gateway(url, concurrency=8, max_attempts=1, failures=3) as door:
+async def test_an_endpoint_that_is_not_there_ends_the_run_after_the_longest_wait(url: str) -> None:
+    began = time.monotonic()
+    async with gateway(url, concurrency=8, max_wait=2.0) as door:
         results = await ask_all(door, [question(number) for number in range(40)])
-    errors = [result for result in results if isinstance(result, ModelUnavailable)]
-    assert len(errors) >= 40 - 3 - 8, "three failures, and what was in flight"
-    assert "3 calls in a row failed" in str(errors[0])
-    assert "resume" in str(errors[0])
-    assert kinds(results) == {"Failed", "ModelUnavailable"}
+    assert 2.0 < time.monotonic() - began < 30.0
+    assert kinds(results) == {"ModelUnavailable"}
+    assert "no answer for 2 s" in str(results[0])
+    assert "resume" in str(results[0])
+
+
+@pytest.mark.parametrize("code", [500, 503])
+async def test_a_server_that_fails_for_seconds_is_waited_for_with_one_line_and_few_calls(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As while it loads its model: nobody is given up, and one call at a time tries it."""
+    with ProtocolServer(script=[{"do": "status", "code": code}]) as server:
+
+        async def loaded() -> None:
+            await asyncio.sleep(5)
+            server.script([])
+
+        async with gateway(server.url, concurrency=64) as door:
+            results, _ = await asyncio.gather(ask_all(door, [question(n) for n in range(200)]), loaded())
+        assert kinds(results) == {"Completed"}
+        assert server.counts()["received"] - 200 <= 32 + 10, "the first calls, and one at a time"
+    assert len(caplog.messages) == 1
+    assert "waiting up to 120 s for it (--max-wait)" in caplog.text
+
+
+async def test_one_call_at_a_time_waits_for_a_server_too() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 503, "count": 5}]) as server:
+        assert isinstance(await ask_once(server.url, concurrency=1), Completed)
+
+
+async def test_a_call_that_alone_meets_with_503_is_an_error_of_its_item() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 503, "match": "Question 3:"}]) as server:
+        async with gateway(server.url, concurrency=2, max_wait=1.0) as door:
+            results = await ask_all(door, [question(number) for number in range(12)])
+    assert [type(result).__name__ for result in results].count("Failed") == 1
+    assert kinds(results) == {"Completed", "Failed"}
+
+
+async def test_a_refused_call_without_a_key_says_that_there_was_none() -> None:
+    with ProtocolServer(script=[{"do": "status", "code": 401}]) as server:
+        door = Gateway(Endpoint("any-model", server.url), MemoryLedger())
+        with pytest.raises(ModelRefused, match="set OPENAI_API_KEY"):
+            await door.ask(question())
+        await door.close()
 
 
 async def test_one_success_between_failures_keeps_the_run_going() -> None:

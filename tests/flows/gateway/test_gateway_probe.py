@@ -154,12 +154,17 @@ def told(*says: Any) -> Told:
     return Told(says=list(says), asked=[])
 
 
-async def asked(model: BaseChatModel) -> Any:
+async def asked(model: BaseChatModel, max_wait: float = 120.0) -> Any:
     ledger = MemoryLedger()
-    async with Gateway(ChatModel(model), ledger, Limits(backoff=0.01)) as door:
+    async with Gateway(ChatModel(model), ledger, Limits(backoff=0.01, max_wait=max_wait)) as door:
         outcome = await door.ask(question())
         assert (await door.ask(question())).key in ledger.calls
         return outcome
+
+
+async def test_openai_without_a_key_is_not_asked_and_the_missing_key_is_named() -> None:
+    with pytest.raises(ModelRefused, match=r"there is no key.*set OPENAI_API_KEY"):
+        await probe(Endpoint("gpt-5-mini"))
 
 
 async def test_another_providers_message_is_an_outcome_and_kept() -> None:
@@ -180,7 +185,8 @@ async def test_another_providers_limits_faults_and_nonsense_are_understood() -> 
     assert isinstance(await asked(told(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))), Truncated)
     assert isinstance(await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), Completed)
     assert isinstance(await asked(told(KeyError("choices"))), Malformed)
-    assert isinstance(await asked(told(ConnectionError("gone"))), Failed)
+    with pytest.raises(ModelUnavailable, match="gone"):
+        await asked(told(ConnectionError("gone")), max_wait=0.0)
     with pytest.raises(ModelRefused, match="check the API key"):
         await asked(told(Unauthorized("sk-abcdefgh12345")))
 

@@ -1,0 +1,67 @@
+"""Whether a server is away, as while it loads its model, and how long it has been waited for."""
+
+from __future__ import annotations
+
+from pollex.gateway.responses import Fault
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 8.0
+
+
+class Outage:
+    """Faults in a row, on one event loop.
+
+    A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many different calls failed
+    since its last answer as may fail in a row. While it is away one call at a time tries it, after pauses that double.
+
+    Args:
+        failures: Calls that may fail in a row.
+
+    Attributes:
+        answered: Whether the server has answered anything yet.
+    """
+
+    def __init__(self, failures: int) -> None:
+        self._failures = failures
+        self._calls = set[str]()
+        self._since = 0.0
+        self._pause = 0.0
+        self._paused_until = 0.0
+        self.answered = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether the server is taken to be away."""
+        return self._pause > 0
+
+    @property
+    def widespread(self) -> bool:
+        """Whether too many calls failed for the calls themselves to be the reason."""
+        return not self.answered or len(self._calls) >= self._failures
+
+    def lasts(self, now: float) -> float:
+        """Return the seconds since the first fault after the last answer."""
+        return now - self._since
+
+    def note_fault(self, key: str, fault: Fault, sent_at: float, now: float) -> bool:
+        """Count a fault; return whether the outage began with it."""
+        if not self._calls:
+            self._since = now
+        self._calls.add(key)
+        if not (fault.away or len(self._calls) >= self._failures):
+            return False
+        begins = not self.begun
+        if begins or sent_at >= self._paused_until:  # not another of those that were out together
+            self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, _FIRST_PAUSE))
+            self._paused_until = now + max(self._pause, fault.wait or 0.0)
+        return begins
+
+    def note_answer(self) -> None:
+        """End the outage, if there is one."""
+        self._calls.clear()
+        self._pause = 0.0
+        self.answered = True
+
+    def pause(self, now: float) -> float:
+        """Return the seconds for which nothing is to be sent."""
+        return max(0.0, self._paused_until - now) if self.begun else 0.0
