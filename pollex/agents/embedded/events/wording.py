@@ -12,12 +12,15 @@ from pollex.agents.embedded.events.topics import Topics, listed, plural, with_ar
 MOST_NAMED = 3
 LEAST_NAMED = 0.1
 """A topic with a smaller share of an event's happenings isn't named."""
+LEAST_COVERED = 0.6
+"""A trouble is named by its topics only where they are most of its happenings."""
 PLAIN = {
     "deed": "do what was asked",
     "thing": "what was asked for",
     "things": "options",
     "bare": "option",
     "detail": "something else",
+    "trouble": "the problem",
 }
 
 
@@ -35,6 +38,8 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
         found = [topics.topics[i] for i in named]
         words["deed"] = joined([topic.deed for topic in found if topic.deed]) or PLAIN["deed"]
         words["thing"] = listed([with_article(topic.name) for topic in found])
+        if event.topic != ANYWHERE or sum(topic in named for topic in happened) >= LEAST_COVERED * len(happened):
+            words["trouble"] = words["thing"]
         words["things"] = listed([plural(topic.name) for topic in found])
         words["bare"] = listed([topic.name for topic in found])
     common = Counter(details).most_common(1)
@@ -72,4 +77,4 @@ def sayable(event: Event, topics: Topics) -> bool:
         return "{detail}" not in text or bool(event.detail) or event.pattern.startswith(("fail", "question_lost"))
     if "{deed}" in text and not topics.topics[event.topic].deed:
         return False
-    return any(place in text for place in ("{deed}", "{thing", "{bare}"))
+    return any(place in text for place in ("{deed}", "{thing", "{bare}", "{trouble}"))

@@ -2,7 +2,7 @@
 
 from pollex.agents.embedded.events.acts.act import Act, rule
 
-SEEK = r"find|locate|see any|spot|come up with|get any|show any"
+SEEK = r"find|locate[d]?|see any|spot|come up with|get any|show any"
 TELL = (
     r"tell|say|answer|confirm|determine|verify|check|provide|give|share|know|comment|advise|speak|recommend"
     r"|guarantee|look up|access|see whether|see if"
@@ -118,7 +118,7 @@ ACTS = [
                 r"|information|info|record|details"
                 r"|stops?|transfers?|idea|access|way|error|longer|record|memory|option but|choice but))"
                 r"|\b(?:i|we|it|that|search|there) (?:did|do|does)(?:n't| not)(?: seem to| appear to)? "
-                r"(?:find|see|have|return|show|locate|list) (?:any|anything|a single)\b(?! "
+                r"(?:find|see|have|return|show|locate[d]?|list) (?:any|anything|a single)\b(?! "
                 r"(?:information|info|details|record|data|idea|way))"
                 r"|\bno (?:other |such |available |more )?(?:\w+ ){0,3}(?:match(?:es|ed|ing)?|meets?"
                 r"|fits?|(?:were|was|are) found|found|that (?:match|meet|fit))\b"

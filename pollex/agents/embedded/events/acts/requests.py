@@ -91,9 +91,9 @@ ACTS = [
         "asks for something else of the kind",
         (
             rule(
-                "else other different another more alternatives alternative",
-                r"\b(?:something|anything|any ?one|somewhere|some|one|anywhere|somebody|anybody|who"
-                r"|what|where) (?:else|other|different)\b(?! (?:to|i|you|that you))|\banother (?:one"
+                "else other different another more alternatives alternative options option",
+                r"\b(?:something|anything|any ?one|somewhere|someone|some|one|anywhere|somebody|anybody|who"
+                r"|what|where) (?:else|other|different)\b(?! (?:to|i|you|that you)\b)|\banother (?:one"
                 r"|option|\w+)\b|\bother (?:options?|ones?|choices?|\w+s)\b|\bdifferent (?:one|option"
                 r"|\w+)\b|\bmore options\b|\balternatives?\b",
                 0.9,

@@ -10,48 +10,72 @@ from pollex.agents.embedded.events.sentences import Move, Sentence
 
 PATTERNS = (
     Pattern(
+        "fix_back",
+        "both",
+        -1,
+        "The user comes back from the assistant's advice on {trouble} with trouble: it fails, breaks something else, "
+        "or can't be followed.",
+        ("still_fails", "new_trouble", "rules_out", "knows_already"),
+    ),
+    Pattern(
+        "fix_new_trouble",
+        "both",
+        -1,
+        "The assistant's advice on {trouble} brings a new error.",
+        ("new_trouble",),
+        within="fix_back",
+    ),
+    Pattern(
+        "solved_alone",
+        "both",
+        -1,
+        "After the assistant's advice on {trouble}, the user finds the answer alone.",
+        ("solves_alone",),
+    ),
+    Pattern(
         "fix_fails",
         "both",
         -1,
-        "The assistant's advice on {thing} doesn't help: the user reports the same trouble.",
+        "The assistant's advice on {trouble} doesn't help: the user reports the same trouble.",
         ("still_fails",),
     ),
     Pattern(
-        "fix_fails_again", "both", -1, "A second piece of advice on {thing} doesn't help either.", ("still_fails",)
+        "fix_fails_again", "both", -1, "A second piece of advice on {trouble} doesn't help either.", ("still_fails",)
     ),
     Pattern(
         "fix_known",
         "both",
         -1,
-        "The assistant advises something on {thing} that the user has already tried or knows.",
+        "The assistant advises something on {trouble} that the user has already tried or knows.",
         ("knows_already",),
     ),
     Pattern(
         "fix_ruled_out",
         "both",
         -1,
-        "The assistant advises something on {thing} that the user had ruled out or said otherwise.",
-        ("complains", "corrects"),
+        "The assistant advises something on {trouble} that the user's limits rule out, and the user says so.",
+        ("rules_out",),
+        within="fix_back",
     ),
     Pattern(
         "fix_works",
         "both",
         +1,
-        "The assistant shows a change for {thing}, and the user reports that it works.",
+        "The assistant shows a change for {trouble}, and the user reports that it works.",
         ("works_now",),
     ),
     Pattern(
         "next_problem",
         "both",
         +1,
-        "The user takes up the assistant's advice on {thing} and goes on to the next question.",
+        "The user takes up the assistant's advice on {trouble} and goes on to the next question.",
         ("asks",),
     ),
     Pattern(
         "general_list",
         "assistant",
         -1,
-        "The assistant answers with a list of things to try on {thing} and takes up none of the names "
+        "The assistant answers with a list of things to try on {trouble} and takes up none of the names "
         "that the user gave.",
         (),
     ),
@@ -66,17 +90,25 @@ PATTERNS = (
         "asks_evidence",
         "both",
         +1,
-        "Before it advises on {thing}, the assistant asks for one fact, and the user brings it.",
+        "The assistant asks for a fact about {trouble}, and the user brings it.",
         ("asks_back",),
     ),
     Pattern(
         "cause_shown",
         "assistant",
         +1,
-        "The assistant explains the cause of the trouble with {thing} and shows the change to make.",
+        "The assistant explains the cause of the trouble with {trouble} and shows the change to make.",
         ("explains",),
     ),
 )
+
+BACK = {
+    "still_fails": "fix_fails",
+    "new_trouble": "fix_new_trouble",
+    "rules_out": "fix_ruled_out",
+    "knows_already": "fix_known",
+}
+"""Acts by which a user comes back from advice with trouble, and what each is."""
 
 LISTED = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
 NAME = re.compile(r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b")
@@ -103,16 +135,18 @@ def find(x: Exchange) -> Iterator[Firing]:
     """Advice of one exchange."""
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
         return
+    if x.here.has("asks_back") and brings_evidence(x):
+        yield x.fire("asks_evidence", (x.here, "asks_back"))
     if advises(x.here):
         yield from _first_reply(x)
         yield from _helped(x)
-    elif x.here.has("asks_back") and x.opening and brings_evidence(x):
-        yield x.fire("asks_evidence", (x.here, "asks_back"))
 
 
 def brings_evidence(x: Exchange) -> bool:
-    """Whether the user answers with code or with names that weren't there before."""
-    return x.user is not None and x.after is not None and (x.after.code or bool(x.after.names - x.user.names))
+    """Whether the user answers with code or with names that weren't there before, and without objection."""
+    if x.user is None or x.after is None or x.after.has("complains", *BACK):
+        return False
+    return x.after.code or bool(names(x.after.text) - names(x.user.text))
 
 
 def _first_reply(x: Exchange) -> Iterator[Firing]:
@@ -154,18 +188,24 @@ def _helped(x: Exchange) -> Iterator[Firing]:
     after = x.after
     if after is None:
         return
-    if after.has("still_fails"):
-        yield x.fire("fix_fails", (after, "still_fails"))
-        if x.user is not None and x.user.has("still_fails"):
-            yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
-    elif after.has("knows_already"):
-        yield x.fire("fix_known", (after, "knows_already"))
-    elif after.has("complains", "corrects"):
-        yield x.fire("fix_ruled_out", (after, "complains" if after.has("complains") else "corrects"))
+    yield from _comes_back(x, after)
+    if after.has("solves_alone"):
+        yield x.fire("solved_alone", (after, "solves_alone"))
+    elif after.has(*BACK):
+        return
     elif after.has("works_now"):
         yield x.fire("fix_works", (after, "works_now"))
     elif after.has("asks") and agrees(after.sentences[0].low):
         yield x.fire("next_problem", (after, "asks"), sure=0.8)
+
+
+def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
+    back = next((act for act in BACK if act in after.acts), "")
+    if back:
+        yield x.fire("fix_back", (after, back))
+        yield x.fire(BACK[back], (after, back))
+    if "still_fails" in after.acts and x.user is not None and x.user.has("still_fails"):
+        yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
 
 
 def agrees(low: str) -> bool:
