@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.embedded.events.segments import segments_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import together
@@ -31,11 +32,13 @@ from pollex.rubrics.records import (
     ChosenRubric,
     DataRecord,
     WindowRecord,
+    Worth,
 )
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
+from pollex.rubrics.worth import worth_of
 from pollex.selection.guarantee import guaranteed_window
-from pollex.selection.losses import theta_c
+from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.platt import fit_calibration
 from pollex.selection.threshold import fit_window
 
@@ -75,6 +78,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     rng, blocks = np.random.default_rng([settings.seed, 2]), together(held_out)
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
+    worths = worths_of(context, held_out, truth)
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -83,7 +87,9 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         prompts=context.prompts,
         domain=context.profile,
         rubrics=tuple(
-            ChosenRubric(**r.model_dump(), written=r.text, choice=Choice(**selection["choices"][r.id]))
+            ChosenRubric(
+                **r.model_dump(), written=r.text, choice=Choice(**selection["choices"][r.id]), worth=worths.get(r.id)
+            )
             for r in work.chosen
         ),
         theta=theta,
@@ -103,10 +109,21 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         reasons=reasons_of(context),
         rubrics_digest=digest_of(work.chosen),
         calibrator=calibrator,
+        segments=segments_of(training, held_out),
     )
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)
     return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+
+
+def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools) -> dict[str, Worth]:
+    """By rubric, how often it holds on held-out conversations, and thumbs down where it does and where it doesn't."""
+    if not held_out:
+        return {}
+    values, _ = context.work.matrix(held_out, context.work.chosen)
+    middle = EVAL_RANGE / 2
+    held = np.abs(values) > middle
+    return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(context.work.chosen)}
 
 
 def guarantee(

@@ -38,10 +38,40 @@ class Choice(Record):
     stability: float | None = None
 
 
+class Worth(Record):
+    """What a rubric is worth on held-out conversations. Associations, not causes.
+
+    Attributes:
+        holds: Share of conversations in which it holds: the answer is beyond the middle of the scale.
+        down_with: Share of thumbs down where it holds.
+        down_without: Likewise where it doesn't.
+    """
+
+    holds: Figure
+    down_with: Figure
+    down_without: Figure
+
+
+class Segment(Record):
+    """Held-out conversations on one topic.
+
+    Attributes:
+        down: Share of thumbs down among them.
+        rest: Likewise of all others.
+        examples: Ids of three of them, thumbs down first.
+    """
+
+    topic: str
+    down: Figure
+    rest: Figure
+    examples: tuple[str, ...]
+
+
 class ChosenRubric(Rubric):
     """A rubric of the set. A person who adds one gives text and polarity; the rest has defaults.
 
     Attributes:
+        worth: On held-out conversations; None where nothing was held out, and for a rubric that a person added.
         written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
         choice: None for a rubric that a person added.
     """
@@ -51,6 +81,7 @@ class ChosenRubric(Rubric):
     id: str = ""
     written: str = ""
     choice: Choice | None = None
+    worth: Worth | None = None
 
     @model_validator(mode="before")
     @classmethod

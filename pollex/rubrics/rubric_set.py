@@ -30,6 +30,7 @@ from pollex.rubrics.records import (
     DroppedRubric,
     JudgeRecord,
     Record,
+    Segment,
     WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
@@ -49,6 +50,7 @@ class RubricSet(Record):
         guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Who did which work, by role: `embedded`, or a model's name.
+        segments: Topics of held-out conversations, those least like the rest first.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
     """
 
@@ -77,6 +79,7 @@ class RubricSet(Record):
     reasons: tuple[Reason, ...] = ()
     rubrics_digest: str
     calibrator: CalibratorRecord | None = None
+    segments: tuple[Segment, ...] = ()
 
     _arrays: bytes = PrivateAttr(default=b"")
     """The calibrator's, as they lie in the file beside."""

@@ -13,10 +13,10 @@ from pollex.agents.embedded.events.language import not_english
 from pollex.agents.embedded.events.model import EventModel, EventRubric
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading, marked, read
+from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.selection import Found, candidates, chosen, weights
 from pollex.agents.embedded.events.topics import Topics, learn_topics
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence
-from pollex.agents.embedded.events.worth import topic_table
 from pollex.conversations.conversation import Conversation, Label
 
 Bools = npt.NDArray[np.bool_]

@@ -9,8 +9,8 @@ import pytest
 from planted_bookings import booking_log
 
 from pollex.agents.embedded.events import EventModel, study
+from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.selection import last_within, stratified_half, support
-from pollex.agents.embedded.events.worth import segments, share, worth
 from pollex.conversations.conversation import Conversation, Label, Turn
 
 
@@ -98,24 +98,8 @@ def test_thumbs_of_one_kind_teach_nothing_and_the_model_says_so(log: list[Conver
     assert "thumbs" in model.left_out
 
 
-def test_the_worth_of_an_event_is_told_with_its_interval() -> None:
-    held = np.array([True] * 10 + [False] * 10)
-    up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
-    found = worth(held, up)
-    assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
-    assert found.down_with.n == 10
-    assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
-    assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
-
-
-def test_a_share_of_nothing_has_no_value() -> None:
-    assert share(0, 0).value is None
-
-
-def test_topics_are_segments_with_examples(model: EventModel, log: list[Conversation]) -> None:
-    readings = [model.read(conversation) for conversation in log]
-    up = np.array([conversation.label is Label.POSITIVE for conversation in log])
-    found = segments(readings, model.topics, up)
+def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
+    found = segments_of(log, log)
     assert {segment.topic for segment in found} >= {"kayaks", "cabins"}
     assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
 
