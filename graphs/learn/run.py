@@ -211,7 +211,11 @@ async def _learn(
             run.id,
             "partial" if failures or any(c.not_scorable for c in logs) else "done",
             roles=sorted(set(roles.names.values())),
-            result={"rubrics": work.rubric_set.rubrics_digest, "unanswered": len(failures)},
+            result={
+                "rubrics": work.rubric_set.rubrics_digest,
+                "unanswered": len(failures),
+                "auc": auc_of(work.rubric_set),
+            },
         )
     return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
 
@@ -235,3 +239,8 @@ def _judged(
     for id_, answers in answers_of(store, run).items():
         settled = chosen and id_ in training
         yield id_, [answer for answer in answers.values() if settled or not mendable(answer, again)]
+
+
+def auc_of(rubrics: RubricSet) -> float | None:
+    """Return the AUC of held-out conversations; None where none were held out or it is undefined."""
+    return rubrics.held_out.auc.value if rubrics.held_out else None

@@ -287,6 +287,7 @@ def out_option(default: str, said: str) -> Callable[[Any], Any]:
     return click.option("--out", type=click.Path(path_type=Path), default=Path(default), show_default=True, help=said)
 
 
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show all figures, notes and calls.")
 logs_argument = click.argument("logs", nargs=-1, required=True, metavar="LOGS…")
 rubrics_option = click.option(
     "--rubrics", type=click.Path(path_type=Path), required=True, help="A rubric set that `pollex learn` wrote."

@@ -18,9 +18,12 @@ from pollex.formats.label_requests import Row
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
-from pollex.rubrics.guarantee import promise
+from pollex.rubrics.guarantee import in_words, promise
 from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.doctor import Health
+from pollex.services.label import NextConversations, NextTexts
+from pollex.services.learn import LearnResult
 from pollex.services.logs import description
 from pollex.services.options import RunOptions
 from pollex.services.plan import CallPlan
@@ -106,14 +109,16 @@ def probabilities_told(found: ProbabilityFigures) -> str:
     )
 
 
-def show_rubrics(session: Screen | Session, rubrics: RubricSet) -> None:
-    """The rubrics in the order of choice."""
-    made = table("id", "kind", "rubric", "reasons", "chosen in resamples")
+def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
+    """Show the rubrics in the order of choice."""
+    more = ["reasons", "chosen in resamples"] if screen.verbose else []
+    made = table("id", "kind", "rubric", *more)
     for rubric in rubrics.rubrics:
         stability = rubric.choice.stability if rubric.choice else None
         share = "not measured" if stability is None else f"{100 * stability:.0f} %"
-        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), str(len(rubric.reason_ids)), share)
-    session.console.print(made)
+        details = [str(len(rubric.reason_ids)), share] if screen.verbose else []
+        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), *details)
+    screen.console.print(made)
 
 
 def show_logs(session: Screen | Session, logs: Logs) -> None:
@@ -253,3 +258,77 @@ def counted(metric: Figure) -> str:
     """A share with its interval, and what it is of."""
     said = told(metric)
     return said if metric.value is None else f"{said} of {metric.n}"
+
+
+KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
+
+
+def show_learned(screen: Screen, result: LearnResult) -> None:
+    """Show the rubrics, three figures and where the page is; all the rest where the screen is verbose."""
+    rubrics = result.rubrics
+    show_rubrics(screen, rubrics)
+    sides = {"held out": rubrics.held_out, "training": rubrics.training}
+    if screen.verbose:
+        show_figures(screen, sides)
+        show_learning_details(screen, rubrics)
+        show_used(screen, result.usage)
+    else:
+        side, found = next((side, found) for side, found in sides.items() if found is not None)
+        figures = "; ".join(f"{FIGURES[name]} {told(getattr(found, name))}" for name in KEY_FIGURES)
+        screen.say(f"{side.capitalize()} (n = {found.n}): {figures}")
+        if rubrics.notes:
+            screen.say(f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v")
+    if result.out is not None:
+        who = ", ".join(sorted(set(rubrics.roles.values())))
+        screen.say(f"Wrote {result.out} and {result.report} ({who}; run {result.run})")
+
+
+def show_learning_details(screen: Screen, rubrics: RubricSet) -> None:
+    """Show the window with a guarantee, baselines, probabilities and notes."""
+    if rubrics.guaranteed:
+        screen.say(f"Window with a guarantee: {in_words(rubrics.guaranteed)}")
+    for baseline in rubrics.baselines:
+        if baseline.held_out and baseline.advantage:
+            auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
+            screen.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}")
+    show_probabilities(screen, rubrics)
+    for note in rubrics.notes:
+        screen.say(f"Note: {note}", "yellow")
+
+
+def show_next_conversations(screen: Screen, found: NextConversations) -> None:
+    """Show the conversations to label next."""
+    show_rows(screen.console, found.rows, ("id", "probability", "entropy", "judge", "begins"))
+    if found.unlabelled:
+        of = count(found.unlabelled, "conversation")
+        screen.say(f"{len(found.rows)} of {of} without a label, those first whose labels would help most")
+    else:
+        screen.say("Every conversation has a label: there is none to ask people for.")
+    show_outcomes(screen, found.outcomes)
+    show_used(screen, found.usage)
+    screen.say(f"Probabilities: {found.rubrics.support}")
+    if found.out is not None:
+        screen.say(f"Wrote {found.out}")
+
+
+def show_next_texts(screen: Screen, found: NextTexts) -> None:
+    """Show the texts to label next, and whom to ask."""
+    for fault in found.faults:
+        screen.say(f"Note: {fault}", "yellow")
+    show_rows(screen.console, found.rows, ("text_id", "judge", "expected", "entropy"))
+    screen.say(f"Labels of {found.question!r} to ask for: {len(found.rows)}; {found.model}")
+    if found.support:
+        screen.say(f"Predictions: {found.support}")
+    if found.out is not None:
+        screen.say(f"Wrote {found.out}")
+
+
+def show_health(screen: Screen, health: Health) -> None:
+    """Show what was examined, and what to know of the roles."""
+    made = table("", "", "found")
+    for finding in health.findings:
+        found = f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
+        made.add_row("ok" if finding.well else "BAD", finding.what, cell(found))
+    screen.console.print(made)
+    for note in health.notes:
+        screen.say(note)

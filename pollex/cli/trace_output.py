@@ -1,120 +1,90 @@
-"""What `runs`, `trace` and `why` show of the store."""
+"""Print runs, traces, and where rubrics came from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.tree import Tree
 
 from pollex.cli.output import cell, table
-from pollex.cli.session import print_json
+from pollex.cli.session import Screen
 from pollex.conversations.conversation import Conversation
-from pollex.errors import BadRubrics, PollexError
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
-from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import RunOptions
-from pollex.store.resume import conversations_of, find_run, runs
-from pollex.store.runs import Run
-from pollex.store.store import Store
-from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
-from pollex.text import count, printable, writable
+from pollex.services.history import ConversationHistory, Origin, RunList, RunTree
+from pollex.store.traces import Branch, ConversationTrace
+from pollex.text import count, printable
 
 LONGEST = 400
 """Characters shown of a line."""
 
 RUBRIC = 4000
-"""Of a rubric that somebody asks about."""
-
-
-@contextmanager
-def looking(options: RunOptions) -> Iterator[tuple[Store, Console]]:
-    """The store, opened for reading, and where to print for people."""
-    with Store.open(options.store, read_only=True) as store:
-        for notice in store.notices:
-            line(Console(stderr=True), f"Note: {notice}")
-        yield store, Console(stderr=options.as_json)
+"""Characters shown of a rubric that somebody asks about."""
 
 
 def line(console: Console, text: str, style: str | None = None, limit: int = LONGEST) -> None:
-    """A line of foreign text, made harmless."""
+    """Print a line of foreign text, made harmless."""
     console.print(printable(text, limit, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def show_runs(options: RunOptions) -> None:
-    """A row a run."""
-    with looking(options) as (store, console):
-        found = runs(store)
-        made = table("run", "command", "started (UTC)", "status", "roles")
-        for run in found:
-            made.add_row(
-                run.id, run.command, run.started[:19].replace("T", " "), run.status, cell(", ".join(run.roles))
-            )
-        console.print(made)
-        if options.as_json:
-            print_json({"runs": [run.model_dump(mode="json") for run in found]})
+def show_runs(screen: Screen, found: RunList) -> None:
+    """Print a row a run."""
+    made = table("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
+    for row in found.runs:
+        run = row.run
+        more = f" and {len(row.logs) - 1} more" if len(row.logs) > 1 else ""
+        made.add_row(
+            run.id,
+            run.started[:19].replace("T", " "),
+            "" if row.seconds is None else duration(1000 * row.seconds),
+            run.status,
+            cell(", ".join(run.roles)),
+            cell(row.logs[0] + more if row.logs else "", 60),
+            cell(row.rubrics, 60),
+            "" if row.auc is None else f"{row.auc:.3f}",
+        )
+    screen.console.print(made)
 
 
-def show_run(options: RunOptions, name: str) -> None:
-    """The tree of a run."""
-    with looking(options) as (store, console):
-        run = find_run(store, name)
-        branches = run_tree(store, run.id)
-        line(console, f"{run.id}: {run.status}, roles: {', '.join(run.roles) or 'unknown'}, started {run.started[:19]}")
-        top = Tree("", hide_root=True)
-        for branch in branches:
-            grow(top, branch)
-        console.print(top)
-        if options.as_json:
-            print_json({"run": run.model_dump(mode="json"), "tree": [branch_json(branch) for branch in branches]})
+def show_run(screen: Screen, found: RunTree) -> None:
+    """Print the tree of a run."""
+    run = found.run
+    roles = ", ".join(run.roles) or "unknown"
+    line(screen.console, f"{run.id}: {run.status}, roles: {roles}, started {run.started[:19]}")
+    top = Tree("", hide_root=True)
+    for branch in found.branches:
+        add_branch(top, branch)
+    screen.console.print(top)
 
 
-def grow(tree: Tree, branch: Branch) -> None:
-    """Adds a branch with its count, duration and errors."""
-    count = f" × {branch.count}" if branch.count > 1 else ""
-    longest = f", longest {spoken(branch.longest)}" if branch.count > 1 else ""
-    added = tree.add(cell(f"{branch.name}{count}  {spoken(branch.ms)}{longest}  ({branch.kind})"))
-    for error, times in branch.errors.items():
-        added.add(cell(f"{times} × {error}", LONGEST), style="red")
+def add_branch(tree: Tree, branch: Branch) -> None:
+    """Add a branch with its count, duration and errors; what ran side by side is summed."""
+    many = branch.count > 1
+    times = f" × {branch.count}" if many else ""
+    took = f"{duration(branch.ms)} summed, longest {duration(branch.longest)}" if many else duration(branch.ms)
+    added = tree.add(cell(f"{branch.name}{times}  {took}  ({branch.kind})"))
+    for error, number in branch.errors.items():
+        added.add(cell(f"{number} × {error}", LONGEST), style="red")
     for inner in branch.branches:
-        grow(added, inner)
+        add_branch(added, inner)
 
 
-def spoken(ms: float) -> str:
-    """A duration for people."""
+def duration(ms: float) -> str:
+    """Write a duration for people."""
     return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.1f} ms"
 
 
-def branch_json(branch: Branch) -> dict[str, Any]:
-    """A branch for scripts."""
-    return {
-        "name": branch.name,
-        "kind": branch.kind,
-        "count": branch.count,
-        "ms": branch.ms,
-        "longest_ms": branch.longest,
-        "errors": branch.errors,
-        "branches": [branch_json(inner) for inner in branch.branches],
-    }
-
-
-def show_conversation(options: RunOptions, name: str, conversation_id: str) -> None:
-    """Everything that happened to one conversation."""
-    with looking(options) as (store, console):
-        run = find_run(store, name)
-        trace = conversation_trace(store, run.id, writable(conversation_id))
-        line(console, f"{run.id} · {conversation_id} · label {trace.conversation.label}{side_of(trace)}", "bold")
-        show_turns(console, trace.conversation)
-        for step in trace.steps:
-            line(console, f"{step.started[11:23]}  {step.name}  {spoken(step.ms)}  {step.error or 'ok'}")
-        show_findings(console, trace, questions_of(store, run))
-        if options.as_json:
-            print_json(trace_json(run.id, trace))
+def show_conversation(screen: Screen, found: ConversationHistory) -> None:
+    """Print everything that happened to one conversation."""
+    console, trace = screen.console, found.trace
+    about = f"{found.run} · {trace.conversation.id} · label {trace.conversation.label}{side_of(trace)}"
+    line(console, about, "bold")
+    show_turns(console, trace.conversation)
+    for step in trace.steps:
+        line(console, f"{step.started[11:23]}  {step.name}  {duration(step.ms)}  {step.error or 'ok'}")
+    show_findings(console, trace, found.questions)
 
 
 def side_of(trace: ConversationTrace) -> str:
@@ -126,16 +96,6 @@ def show_turns(console: Console, conversation: Conversation) -> None:
     """The conversation itself, turn numbers before the turns."""
     for number, turn in enumerate(conversation.turns):
         line(console, f"  [{number}] {turn.role}: {printable(turn.content, LONGEST)}", "dim")
-
-
-def questions_of(store: Store, run: Run) -> dict[str, Question]:
-    """What was asked in a run, by id, where it was not about rubrics: answers tell only which option they chose."""
-    if run.command not in ("judge", "grade"):
-        return {}
-    from pollex.graphs.grade import run as grading
-    from pollex.graphs.judge import run as judging  # a tenth of a second, for these runs alone
-
-    return judging.asked_in(store, run.id) if run.command == "judge" else grading.asked_in(store, run.id)
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
@@ -172,60 +132,22 @@ def show_reason(console: Console, reason: Reason) -> None:
         line(console, f"      turn {quote.turn}: “{printable(quote.text, LONGEST)}”", "dim")
 
 
-def trace_json(run: str, trace: ConversationTrace) -> dict[str, Any]:
-    """A conversation's trace for scripts."""
-    return {
-        "run": run,
-        "conversation": trace.conversation.model_dump(mode="json"),
-        "side": trace.side,
-        "steps": [vars(step) for step in trace.steps],
-        "extraction": None if trace.extraction is None else trace.extraction.model_dump(mode="json"),
-        "answers": {id_: answer.model_dump(mode="json") for id_, answer in trace.answers.items()},
-        "score": None if trace.score is None else vars(trace.score),
-    }
-
-
-def show_why(options: RunOptions, path: Path, name: str) -> None:
-    """A rubric's reasons, quotes and conversations; the conversations' turns where the store still has the run."""
-    rubrics = RubricSet.load(path, arrays=False)
-    rubric = rubric_named(rubrics, name, path)
-    console = Console(stderr=options.as_json)
-    who = ", ".join(dict.fromkeys(rubrics.roles.values()))
+def show_why(screen: Screen, found: Origin) -> None:
+    """Print a rubric's reasons, quotes and conversations."""
+    console, rubric = screen.console, found.rubric
     line(console, f"{rubric.polarity.upper()} {rubric.text}", "bold", RUBRIC)
-    line(console, f"({rubric.id}, {who})")
+    line(console, f"({rubric.id}, {', '.join(found.roles)})")
     if isinstance(rubric, DroppedRubric):
         line(console, f"not in the set: {rubric.reason}")
     elif rubric.choice:
         line(console, told_choice(rubric))
-    reasons, kept = origin(options, rubrics, rubric)
-    for reason in reasons:
-        line(console, f"\n{reason.conversation_id}" + beginning(kept.get(reason.conversation_id)))
+    for reason in found.reasons:
+        line(console, f"\n{reason.conversation_id}" + beginning(found.conversations.get(reason.conversation_id)))
         show_reason(console, reason)
-    if not reasons:
+    if not found.reasons:
         elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
-        gone = f"its reasons are in the store of run {rubrics.run}: name it with --store"
+        gone = f"its reasons are in the store of run {found.learned_in}: name it with --store"
         line(console, gone if elsewhere else "no reasons: a person wrote it")
-    if options.as_json:
-        print_json(
-            {
-                "rubric": rubric.model_dump(mode="json"),
-                "reasons": [reason.model_dump(mode="json") for reason in reasons],
-                "conversations": {id_: c.model_dump(mode="json") for id_, c in kept.items()},
-            }
-        )
-
-
-def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | DroppedRubric:
-    """The rubric whose id begins so, in the set or among those dropped."""
-    every: list[ChosenRubric | DroppedRubric] = [*rubrics.rubrics, *rubrics.dropped]
-    found = [rubric for rubric in every if rubric.id.startswith(name)]
-    if len(found) != 1:
-        raise BadRubrics(
-            f"{len(found) or 'no'} rubrics have an id that begins with {name!r}",
-            where=str(path),
-            remedy=f"the set has {', '.join(rubric.id for rubric in rubrics.rubrics)}",
-        )
-    return found[0]
 
 
 def told_choice(rubric: ChosenRubric) -> str:
@@ -234,25 +156,6 @@ def told_choice(rubric: ChosenRubric) -> str:
     choice = rubric.choice
     stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of bootstrap resamples"
     return f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
-
-
-def origin(
-    options: RunOptions, rubrics: RubricSet, rubric: ChosenRubric | DroppedRubric
-) -> tuple[Sequence[Reason], Mapping[str, Conversation]]:
-    """A rubric's reasons, and as many of their conversations as the store still has.
-
-    Of a rubric that was dropped the set has no reasons: they, too, are the store's, or gone with it.
-    """
-    own = [] if isinstance(rubric, DroppedRubric) else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
-    try:
-        with Store.open(options.store, read_only=True) as store:
-            if isinstance(rubric, DroppedRubric):
-                found = provenance(store, rubrics.run, rubric.id)
-                return found.reasons, found.conversations
-            ids = sorted({reason.conversation_id for reason in own})
-            return own, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
-    except PollexError:
-        return own, {}
 
 
 def beginning(conversation: Conversation | None) -> str:

@@ -1,4 +1,4 @@
-"""What `pollex label next --rubrics` does: predict, pick the labels worth most, list them."""
+"""Choose what to label next: conversations by a rubric set, texts by a calibrator."""
 
 from __future__ import annotations
 
@@ -15,28 +15,17 @@ from pollex.calibration.active_learning import Picked, doubt_of, most_telling, v
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
-from pollex.cli.calibration_output import show_faults
-from pollex.cli.old_session import Session, session
-from pollex.cli.options import refuse_for
-from pollex.cli.output import (
-    logs_from,
-    print_plan,
-    show_logs,
-    show_outcomes,
-    show_rows,
-    show_usage,
-    usage_json,
-)
-from pollex.cli.session import Screen, print_json
 from pollex.conversations.conversation import Conversation, Label, messages_of
-from pollex.conversations.logs import Logs
+from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import WrongUse
+from pollex.formats.columns import Fault
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
 from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
+from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, score, scores_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
@@ -46,12 +35,14 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.calibrate import faults_json
+from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import plan_scoring
-from pollex.services.results import support_json
-from pollex.services.roles import Workers, judging
+from pollex.services.plan import CallPlan, plan_scoring
+from pollex.services.results import Usage, support_json, usage_json
+from pollex.services.roles import judging
+from pollex.services.score import unedited
 from pollex.services.training_record import training_of
-from pollex.text import count
+from pollex.services.workspace import Workspace, workspace
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -84,9 +75,64 @@ class Candidates:
         return np.asarray(self.labelled[:, None] & (who[:, None] == np.array(self.judges, dtype=object)), dtype=bool)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NextConversations:
+    """The conversations to label next.
+
+    Attributes:
+        rows: A row each: id, probability, entropy, how it begins and, where annotators were named, whom to ask.
+        unlabelled: Conversations without a label.
+    """
+
+    run: str
+    rubrics: RubricSet
+    rows: tuple[Row, ...]
+    unlabelled: int
+    out: Path | None
+    outcomes: dict[str, int]
+    bad_rows: tuple[BadRow, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row and conversation was scored."""
+        return not self.bad_rows and not self.outcomes.keys() - {"scored"}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
+        return {"next": list(self.rows)} | about | support_json(self.rubrics) | usage_json(self.usage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextTexts:
+    """The texts to label next, and whom to ask, by a calibrator of one's own answers.
+
+    Attributes:
+        support: How many labels the calibrator was fitted on, in words.
+    """
+
+    rows: tuple[Row, ...]
+    texts: int
+    question: str
+    model: str
+    support: str
+    out: Path | None
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out."""
+        return not any(fault.left_out for fault in self.faults)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        return {"next": list(self.rows), "texts": self.texts} | faults_json(self.faults)
+
+
 def next_conversations(
-    sources: Sequence[str],
-    rubrics: Path,
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
     *,
     count: int,
     judges: Sequence[str],
@@ -94,34 +140,45 @@ def next_conversations(
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
-) -> int:
-    """Scores what has no label, lists what to label next; the exit code."""
-    rubric_set = RubricSet.load(rubrics)
-    rubric_set.require_unedited(str(rubrics))
-    refuse_for(rubric_set.judge, embeds=True)
+    progress: Progress,
+) -> NextConversations:
+    """Score what has no label, and pick the conversations whose labels would help the predictions most."""
+    rubric_set = unedited(rubrics)
     if out is not None:
-        require_format(out, rubrics, *sources, formats=FORMATS)
+        require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
-    logs = logs_from(sources, reading)
-    asked = to_score(logs, rubric_set)
-    if run.dry_run:
-        return print_plan(plan_scoring(asked.conversations, rubric_set, run, model), run)
-    with session(run) as opened:
-        show_logs(opened, logs)
-        arguments = {"logs": list(sources), "rubrics": str(rubrics)}
-        scored, staff, rows = opened.run(_ask(opened, asked, rubric_set, model, arguments, wanted, count))
-        show_rows(opened.console, rows, ("id", "probability", "entropy", "judge", "begins"))
-        opened.say(counted(len(rows), logs.conversations))
-        show_outcomes(opened, scored.counts)
-        show_usage(opened, staff)
-        opened.say(f"Probabilities: {rubric_set.support}")
-        if out is not None:
-            write_requests(out, rows_to_fill_in(rows, logs, reading))
-            opened.say(f"Wrote {out}")
-        if run.as_json:
-            about = {"run": scored.run, "judge": rubric_set.judge.name, "outcomes": scored.counts}
-            print_json({"next": rows} | about | support_json(rubric_set) | usage_json(staff))
-    return 3 if logs.bad_rows or scored.counts.keys() - {"scored"} else 0
+    read = logs_from(logs, reading, progress)
+    with workspace(run, progress) as opened:
+        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
+        asked = to_score(read, rubric_set)
+        scored, usage, rows = opened.run(_ask(opened, asked, rubric_set, model, arguments, wanted, count))
+    if out is not None:
+        write_requests(out, rows_to_fill_in(rows, read, reading))
+    return NextConversations(
+        run=scored.run,
+        rubrics=rubric_set,
+        rows=tuple(rows),
+        unlabelled=sum(c.label is Label.NONE for c in read.conversations),
+        out=out,
+        outcomes=dict(scored.counts),
+        bad_rows=read.bad_rows,
+        usage=usage,
+    )
+
+
+def plan_next(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `next_conversations` would ask."""
+    rubric_set = unedited(rubrics)
+    read = logs_from(logs, reading, progress)
+    return plan_scoring(to_score(read, rubric_set).conversations, rubric_set, run, model)
 
 
 def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
@@ -131,36 +188,28 @@ def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
     return Logs(conversations=kept, fingerprint=logs.fingerprint)
 
 
-def counted(listed: int, conversations: Sequence[Conversation]) -> str:
-    """How many are listed of how many without a label."""
-    left = sum(c.label is Label.NONE for c in conversations)
-    if not left:
-        return "Every conversation has a label: there is none to ask people for."
-    return f"{listed} of {count(left, 'conversation')} without a label, those first whose labels would make all surest"
-
-
 async def _ask(
-    opened: Session,
+    opened: Workspace,
     logs: Logs,
     rubric_set: RubricSet,
     model: ModelOptions,
     arguments: dict[str, Any],
     judges: Sequence[str],
     count: int,
-) -> tuple[Scored, Workers, list[Row]]:
+) -> tuple[Scored, Usage | None, list[Row]]:
     async with judging(model, rubric_set, opened.store) as staff:
-        opened.meet(staff)
-        setting = opened.setting(arguments, staff)
+        opened.announce(staff)
         scored = await score(
             logs.conversations,
             rubric_set,
             judge=staff.roles.judge,
             data_fingerprint=logs.fingerprint,
-            setting=setting,
+            setting=opened.setting(arguments, staff),
             command="label",
         )
         scores = scores_of(opened.store, scored.run, rubric_set, logs.conversations, judges)
-        return scored, staff, picked_rows(candidates(logs.conversations, scores, judges), staff.embedder, count)
+        rows = picked_rows(candidates(logs.conversations, scores, judges), staff.embedder, count)
+        return scored, Usage.of(staff), rows
 
 
 def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> Candidates:
@@ -226,44 +275,41 @@ def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOption
 
 
 def next_texts(
-    folder: Path,
+    calibrator: Path,
     answers: str,
     judgments: str | None,
     *,
     count: int,
     judges: Sequence[str],
     out: Path | None,
-    as_json: bool,
-) -> int:
-    """Lists which text to label next, and whom to ask; the exit code."""
-    screen = Screen(as_json=as_json)
+    progress: Progress,  # noqa: ARG001 - as every use case; this one is done in a second
+) -> NextTexts:
+    """Pick the texts whose labels would help a calibrator most, and whom to ask."""
     if out is not None:
         require_format(out, answers, judgments, formats=FORMATS)
     find_files([answers, *([judgments] if judgments else [])])
-    model = load(folder)
-    if strangers := sorted(set(judges) - set(model.judges_)):
+    model = load(calibrator)
+    if unknown := sorted(set(judges) - set(model.judges_)):
         known = ", ".join(model.judges_) or "none"
-        raise WrongUse(f"the calibrator doesn't know judge {strangers[0]!r}", remedy=f"it knows {known}")
+        raise WrongUse(f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {known}")
     answered = read_answers(answers, scales=model.questionnaire_.asked)
-    faults = answered.faults
-    given = None
+    faults, given = answered.faults, None
     if judgments is not None:
         judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
         given, faults = judged.judgments, (*faults, *judged.faults)
-    show_faults(screen, faults)
-    names = tuple(judges) or model.judges_
-    rows = text_rows(model, answered.texts, answered.X, given, names, count)
-    show_rows(screen.console, rows, ("text_id", "judge", "expected", "entropy"))
-    labels = training_of(folder).labels
-    screen.say(f"Labels of {model.questionnaire_.main!r} to ask for: {len(rows)}; {model.title}")
-    if labels is not None:
-        screen.say(f"Predictions: {support(labels)}")
+    rows = text_rows(model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count)
     if out is not None:
         write_requests(out, rows)
-        screen.say(f"Wrote {out}")
-    if as_json:
-        print_json({"next": rows, "texts": len(answered.texts)} | faults_json(faults))
-    return 3 if any(fault.left_out for fault in faults) else 0
+    labels = training_of(calibrator).labels
+    return NextTexts(
+        rows=tuple(rows),
+        texts=len(answered.texts),
+        question=model.questionnaire_.main,
+        model=model.title,
+        support="" if labels is None else str(support(labels)),
+        out=out,
+        faults=tuple(faults),
+    )
 
 
 def text_rows(

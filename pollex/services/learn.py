@@ -1,123 +1,165 @@
-"""What `pollex learn` and `pollex refit` do around their graphs: read, run, write, tell."""
+"""Learn a rubric set from labeled conversations, or fit an edited one again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pollex.cli.old_session import Session, session
-from pollex.cli.options import refuse_for, refuse_without_model
-from pollex.cli.output import (
-    logs_from,
-    print_plan,
-    show_figures,
-    show_logs,
-    show_probabilities,
-    show_rubrics,
-    show_usage,
-    told,
-    usage_json,
-)
-from pollex.cli.session import print_json
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import WrongUse
+from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.write import Source, draft_of, require_apart, require_writable
-from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.run import learn, refit
+from pollex.formats.write import draft_of, require_apart, require_writable
+from pollex.graphs.context import Progress
+from pollex.graphs.learn.results import LabelledScore, Learned
+from pollex.graphs.learn.run import learn as run_learning
+from pollex.graphs.learn.run import refit as run_refit
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.page import file_of
-from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.selection.policies import DEFAULT
-from pollex.services.logs import not_scorable
+from pollex.services.logs import Sources, files_of, logs_from, names_of, not_scorable
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import plan_learning, plan_refit
-from pollex.services.results import calibrator_json as probabilities_json
-from pollex.services.results import figures_json
-from pollex.services.roles import Workers, judging, workers
+from pollex.services.plan import CallPlan, plan_learning, plan_refitting
+from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
+from pollex.services.roles import judging, workers
+from pollex.services.workspace import Workspace, workspace
 
 REPORT = "report.html"
-DONE, PARTLY = 0, 3
 
 
-def learn_command(
-    sources: Sequence[str],
-    out: Path,
+@dataclass(frozen=True, kw_only=True)
+class LearnResult:
+    """What a learning run came to.
+
+    Attributes:
+        out: Where the rubric set was written; None where it wasn't.
+        report: Its page, likewise.
+        scores: Of the labeled conversations, for plots.
+        means: By rubric, how much it is agreed with in each class.
+        skipped: What was read and not learned from, and why.
+    """
+
+    run: str
+    rubrics: RubricSet
+    out: Path | None
+    report: Path | None
+    scores: tuple[LabelledScore, ...]
+    means: dict[str, MeanAnswer]
+    skipped: tuple[Skipped, ...]
+    complete: bool
+    usage: Usage | None = None
+
+    def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
+        """Render the report as HTML; `path` and `store` are for the commands in it."""
+        return learning_page(self.rubrics, self.scores, self.skipped, means=self.means, path=path, store=store)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        rubrics = self.rubrics
+        return {
+            "run": self.run,
+            "rubrics": self.out and str(self.out),
+            "report": self.report and str(self.report),
+            "roles": rubrics.roles,
+            "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
+            "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
+            "theta": rubrics.theta,
+            "window": [rubrics.window.lower, rubrics.window.upper],
+            "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
+            "policy": rubrics.policy,
+            "alpha": rubrics.alpha,
+            "training": figures_json(rubrics.training),
+            "held_out": figures_json(rubrics.held_out) or None,
+            "probabilities": calibrator_json(rubrics),
+            "notes": list(rubrics.notes),
+            "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
+        } | usage_json(self.usage)
+
+
+def learn(
+    logs: Sources | Logs,
+    *,
+    out: Path | None,
+    domain: Path | DomainProfile | None,
+    rubrics_from: str | Path | None,
+    settings: LearnSettings,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
-    *,
-    domain: Path | None = None,
-    test_fraction: float = 0.5,
-    budget: int = 10,
-    method: Literal["rubicon", "spur"] = "rubicon",
-    rubrics_from: str | None = None,
-    policy: str = DEFAULT,
-    alpha: float | None = None,
-    seed: int = 0,
-) -> int:
-    """Reads logs, learns, writes rubric set and report, tells; the exit code."""
-    refuse_without_model(model)
-    require_places(out, domain, rubrics_from, *sources)
-    profile = profile_at(domain)
-    settings = LearnSettings(
-        test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
-    )
-    given = given_rubrics(rubrics_from, method, model)
-    logs = logs_from(sources, reading)
-    check_learnable(logs, settings.minimum)
-    if run.dry_run:
-        return print_plan(plan_learning(logs, settings, profile, run, model, given), run)
-    with session(run) as opened:
-        show_logs(opened, logs)
-        arguments = {"logs": list(sources), "out": str(out), "model": model.model}
-        learned, staff = opened.run(_learn(opened, logs, model, profile, settings, arguments, given))
-        return told_and_written(opened, logs, learned, staff, out)
+    progress: Progress,
+) -> LearnResult:
+    """Learn a rubric set; write it and its report where `out` names a place.
 
-
-def require_places(out: Path, *read: Source) -> None:
-    """Refuses places of rubric set and report of which one is the other's, or that of something that is read.
+    Args:
+        domain: A domain profile or its file; None for the neutral one.
+        rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
 
     Raises:
-        WrongUse: Says which.
+        BadLabels: One class is missing or too small.
+        WrongUse: Something that takes a model is asked for without one, rubrics are given and to be learned, or a
+            rubric set that a person edited would be overwritten.
     """
-    require_writable(out, *read)
-    report = report_of(out)
-    require_apart(out, report)
-    require_writable(report, *read)
+    given = given_rubrics(rubrics_from, settings, model)
+    if out is not None:
+        require_places(out, *files_of(domain, rubrics_from, logs))
+        require_not_edited(out)
+    profile, read = _read(logs, domain, settings, reading, progress)
+    with workspace(run, progress) as opened:
+        arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
+        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
+        return _result(read, learned, usage, out, run)
 
 
-def report_of(out: Path) -> Path:
-    """Where a rubric set's report is written: beside it, under a name of its own where another set's has the usual."""
-    usual = out.with_name(REPORT)
-    owner = file_of(usual)
-    if owner in (None, out.name) or not (out.parent / owner).is_file():
-        return usual
-    return out.with_name(f"{out.stem}-{REPORT}")
+def plan_learn(
+    logs: Sources | Logs,
+    *,
+    domain: Path | DomainProfile | None,
+    rubrics_from: str | Path | None,
+    settings: LearnSettings,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `learn` would ask."""
+    given = given_rubrics(rubrics_from, settings, model)
+    profile, read = _read(logs, domain, settings, reading, progress)
+    return plan_learning(read, settings, profile, run, model, given)
+
+
+def _read(
+    logs: Sources | Logs,
+    domain: Path | DomainProfile | None,
+    settings: LearnSettings,
+    reading: ReadOptions,
+    progress: Progress,
+) -> tuple[DomainProfile, Logs]:
+    profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
+    read = logs_from(logs, reading, progress)
+    check_learnable(read, settings.minimum)
+    return profile, read
 
 
 async def _learn(
-    opened: Session,
+    opened: Workspace,
     logs: Logs,
     model: ModelOptions,
     profile: DomainProfile,
     settings: LearnSettings,
     arguments: dict[str, Any],
     given: Sequence[Rubric],
-) -> tuple[Learned, Workers]:
+) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
-        opened.meet(staff)
-        learned = await learn(
+        opened.announce(staff)
+        learned = await run_learning(
             logs,
             roles=staff.for_method(settings.method),
             judge_record=staff.record,
@@ -127,138 +169,178 @@ async def _learn(
             prompts=staff.prompts,
             rubrics=given,
         )
-        return learned, staff
+        return learned, Usage.of(staff)
 
 
-def given_rubrics(source: str | None, method: str, model: ModelOptions) -> tuple[Rubric, ...]:
-    """The rubrics that the user wrote; none where they are to be learnt.
-
-    Raises:
-        WrongUse: The rubrics are to be learnt as well, or by a method that needs a model without one.
-        BadRubrics: The file is wrong.
-    """
-    if method == "spur" and source:
-        raise WrongUse("rubrics that are given are not learnt", remedy="drop --method, or --rubrics-from")
-    if method == "spur" and model.model is None:
-        raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
-    return rubrics_of(source) if source else ()
-
-
-def refit_command(
-    sources: Sequence[str],
-    rubrics: Path,
+def refit(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
     out: Path | None,
+    test_fraction: float | None,
+    seed: int | None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
-    *,
-    test_fraction: float | None = None,
-    seed: int | None = None,
-) -> int:
-    """Reads logs and a rubric set, fits it again, writes it and its report, tells; the exit code.
+    progress: Progress,
+) -> LearnResult:
+    """Judge the rubrics of a set again, and fit θ, window and probability again.
 
-    The split is the one that the set was learnt with, unless told otherwise: another one would hold out conversations
-    that the rubrics came from. The scale is the set's, too, whoever judges.
+    The scale is the set's, whoever judges.
+
+    Args:
+        out: Where to write; None writes nothing.
+        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out.
+        seed: Of the split; None takes the set's.
+
+    Raises:
+        BadLabels: One class is missing or too small.
+        BadRubrics: The set can't be read.
     """
-    rubric_set = RubricSet.load(rubrics, arrays=False)  # a new calibrator is fitted
-    if model.model is None:
-        refuse_for(rubric_set.judge)
-    model = replace(model, scale=rubric_set.judge.scale)
-    require_places(out or rubrics, *sources)
-    logs = logs_from(sources, reading)
+    if out is not None:
+        require_places(out, *files_of(logs))
+    rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
+    with workspace(run, progress) as opened:
+        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
+        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments))
+        return _result(read, learned, usage, out, run)
+
+
+def plan_refit(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    test_fraction: float | None,
+    seed: int | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `refit` would ask."""
+    rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
+    return plan_refitting(read, rubric_set, run, model, settings.seed)
+
+
+def _to_refit(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    test_fraction: float | None,
+    seed: int | None,
+    reading: ReadOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> tuple[RubricSet, LearnSettings, ModelOptions, Logs]:
+    """Read what a refit takes."""
+    # Arrays are left alone: a new calibrator is fitted.
+    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     settings = LearnSettings(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
     )
-    check_learnable(logs, settings.minimum)
-    if run.dry_run:
-        return print_plan(plan_refit(logs, rubric_set, run, model, settings.seed), run)
-    with session(run) as opened:
-        show_logs(opened, logs)
-        arguments = {"logs": list(sources), "rubrics": str(rubrics), "model": model.model}
-        learned, staff = opened.run(_refit(opened, logs, model, rubric_set, settings, arguments))
-        return told_and_written(opened, logs, learned, staff, out or rubrics)
+    read = logs_from(logs, reading, progress)
+    check_learnable(read, settings.minimum)
+    return rubric_set, settings, replace(model, scale=rubric_set.judge.scale), read
 
 
 async def _refit(
-    opened: Session,
+    opened: Workspace,
     logs: Logs,
     model: ModelOptions,
     rubric_set: RubricSet,
     settings: LearnSettings,
     arguments: dict[str, Any],
-) -> tuple[Learned, Workers]:
-    """With the model that the user names, else with the judge that the set has."""
-    if model.model is None:
+) -> tuple[Learned, Usage | None]:
+    """Refit with the model that the user names, else with the judge that the set has."""
+    if model.name is None:
         hired = judging(model, rubric_set, opened.store)
     else:
         hired = workers(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
-        opened.meet(staff)
-        learned = await refit(
+        opened.announce(staff)
+        learned = await run_refit(
             logs,
             rubric_set.model_copy(update={"judge": staff.record}),
             roles=staff.roles,
             settings=settings,
             setting=opened.setting(arguments, staff),
         )
-        return learned, staff
+        return learned, Usage.of(staff)
 
 
-def told_and_written(opened: Session, logs: Logs, learned: Learned, staff: Workers, out: Path) -> int:
-    """Writes the rubric set and the report, and says what came of it."""
-    rubrics = learned.rubric_set
-    left_out = skipped(logs, learned)
-    rubrics.save(out)
-    means = {id_: MeanAnswer(*mean) for id_, mean in learned.means.items()}
-    page = learning_page(rubrics, learned.scores, left_out, means=means, path=str(out), store=str(opened.options.store))
-    report = report_of(out)
-    with draft_of(report) as draft:
-        draft.write_text(page, encoding="utf-8")
-    show_rubrics(opened, rubrics)
-    show_figures(opened, {"held out": rubrics.held_out, "training": rubrics.training})
-    if rubrics.guaranteed:
-        opened.say(f"Window with a guarantee: {in_words(rubrics.guaranteed)}")
-    for baseline in rubrics.baselines:
-        if baseline.held_out and baseline.advantage:
-            auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
-            opened.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC less that: {ahead}")
-    show_probabilities(opened, rubrics)
-    for note in rubrics.notes:
-        opened.say(f"Note: {note}", style="yellow")
-    show_usage(opened, staff)
-    opened.say(f"Wrote {out} and {report} ({', '.join(sorted(set(rubrics.roles.values())))}; run {learned.run})")
+def _result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
+    """Write the rubric set and its report where a place is named, and return what came of the run."""
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
-    if opened.options.as_json:
-        print_json(learned_json(learned, out, report, left_out) | usage_json(staff))
-    return PARTLY if failed or logs.bad_rows or not_scorable(logs) else DONE
+    result = LearnResult(
+        run=learned.run,
+        rubrics=learned.rubric_set,
+        out=out,
+        report=report_of(out) if out else None,
+        scores=learned.scores,
+        means={id_: MeanAnswer(*mean) for id_, mean in learned.means.items()},
+        skipped=tuple(skipped(read, learned)),
+        complete=not (failed or read.bad_rows or not_scorable(read)),
+        usage=usage,
+    )
+    if out is not None:
+        result.rubrics.save(out)
+        with draft_of(report_of(out)) as draft:
+            draft.write_text(result.page(str(out), str(run.store)), encoding="utf-8")
+    return result
 
 
-def learned_json(learned: Learned, out: Path, report: Path, left_out: Sequence[Skipped]) -> dict[str, Any]:
-    """The outcome for scripts."""
-    rubrics = learned.rubric_set
-    return {
-        "run": learned.run,
-        "rubrics": str(out),
-        "report": str(report),
-        "roles": rubrics.roles,
-        "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
-        "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
-        "theta": rubrics.theta,
-        "window": [rubrics.window.lower, rubrics.window.upper],
-        "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
-        "policy": rubrics.policy,
-        "alpha": rubrics.alpha,
-        "training": figures_json(rubrics.training),
-        "held_out": figures_json(rubrics.held_out) or None,
-        "probabilities": probabilities_json(rubrics),
-        "notes": list(rubrics.notes),
-        "skipped": [{"where": s.where, "reason": s.reason} for s in left_out],
-    }
+def given_rubrics(source: str | Path | None, settings: LearnSettings, model: ModelOptions) -> tuple[Rubric, ...]:
+    """Return the rubrics that the user wrote; none where they are to be learned.
+
+    Raises:
+        WrongUse: The rubrics are to be learned as well, or by a method that needs a model without one.
+        BadRubrics: The file is wrong.
+    """
+    if settings.method == "spur" and source:
+        raise WrongUse("rubrics that are given are not learned", remedy="leave out one of method and rubrics_from")
+    if settings.method == "spur" and model.name is None:
+        raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
+    return rubrics_of(source) if source else ()
+
+
+def require_places(out: Path, *read: str) -> None:
+    """Refuse places of rubric set and report that are each other's, or that of something that is read."""
+    require_writable(out, *read)
+    report = report_of(out)
+    require_apart(out, report)
+    require_writable(report, *read)
+
+
+def require_not_edited(out: Path) -> None:
+    """Refuse to overwrite a rubric set that a person edited, or a file that is none.
+
+    Raises:
+        WrongUse: Says what to do.
+    """
+    if not out.exists():
+        return
+    try:
+        edited = RubricSet.load(out, arrays=False).edited
+    except BadRubrics as error:
+        what, remedy = "a file is there already that learn did not write as it is", "give another name"
+        raise WrongUse(what, where=str(out), remedy=remedy, option="out") from error
+    if edited:
+        what = "a person edited this rubric set, and learn would overwrite it"
+        remedy = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        raise WrongUse(what, where=str(out), remedy=remedy, option="out")
+
+
+def report_of(out: Path) -> Path:
+    """Return where a set's report is written: beside it, under a name of its own where another set's is there."""
+    usual = out.with_name(REPORT)
+    owner = file_of(usual)
+    if owner in (None, out.name) or not (out.parent / owner).is_file():
+        return usual
+    return out.with_name(f"{out.stem}-{REPORT}")
 
 
 def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
-    """Everything that was read and not learnt from, with its reason."""
+    """Return everything that was read and not learned from, with its reason."""
     rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
     odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
     unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]

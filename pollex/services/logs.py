@@ -15,6 +15,8 @@ from pollex.text import count
 LISTED = 10
 """How many bad rows or conversations are listed."""
 
+IN_MEMORY = "(in memory)"
+
 Sources = Sequence[str | Path] | str | Path
 
 
@@ -68,3 +70,19 @@ def listed(one: str, more: str, lines: Sequence[str]) -> list[str]:
 def shortened(ids: Sequence[str], most: int = 3) -> str:
     """Return the first ids of many."""
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
+
+
+def files_of(*given: object) -> list[str]:
+    """Return the names of those that are files or globs: none of them may be written over."""
+    return [name for one in given for name in names_of(one) if name != IN_MEMORY]
+
+
+def names_of(given: object) -> list[str]:
+    """Return the names of files, for the record of a run; `IN_MEMORY` for what is no file."""
+    if given is None:
+        return []
+    if isinstance(given, str | Path):
+        return [str(given)]
+    if isinstance(given, Logs) or not isinstance(given, Sequence):
+        return [IN_MEMORY]
+    return [str(one) for one in given]

@@ -17,7 +17,7 @@ from pollex.rubrics.answers import ScaleName
 from pollex.store.place import STORE
 
 if TYPE_CHECKING:
-    pass
+    from pollex.gateway.langchain import ChatModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class ModelOptions:
 
     Attributes:
         model: None for the embedded roles.
+        chat: A LangChain chat model in place of an endpoint.
         scale: How rubrics are asked; all but `likert-domain` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
         value: What NetSAT adds up; see `graphs.rubric_records.JudgeRecord`.
@@ -45,6 +46,12 @@ class ModelOptions:
     retry_refused: bool = False
     value: Literal["auto", "expected", "mode"] = "auto"
     embedding_model: str = DEFAULT_MODEL
+    chat: ChatModel | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The model's name; None for the built-in roles."""
+        return self.chat.model if self.chat else self.model
 
     def __post_init__(self) -> None:
         """Refuses words that nobody would heed.
@@ -52,7 +59,7 @@ class ModelOptions:
         Raises:
             WrongUse: Says which, and those that are known.
         """
-        for name, hint in get_type_hints(ModelOptions).items():
+        for name, hint in get_type_hints(ModelOptions, {**globals(), "ChatModel": object}).items():
             words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
             if words and (given := getattr(self, name)) is not None and given not in words:
                 raise WrongUse(f"{name} is {given!r}", remedy=f"use one of {', '.join(words)}")

@@ -271,7 +271,7 @@ def plan_scoring(
     return call_plan(model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
 
 
-def plan_refit(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
+def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
     """Plan what `refit` would ask: every labelled conversation on every rubric, whatever side it is on."""
     if model.model is None:
         return plan_scoring(logs.learnable, rubrics, run, model)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pollex.agents.llm.asker import LlmOptions
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import Gateway
-    from pollex.gateway.langchain import ChatModel
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
 
@@ -117,13 +116,11 @@ async def hire(
     profile: DomainProfile,
     store: Store,
     seed: int = 0,
-    chat: ChatModel | None = None,
     budget: Budget | None = None,
 ) -> Workers:
     """The roles that the options ask for; a model is probed first.
 
     Args:
-        chat: A LangChain chat model in place of an endpoint.
         budget: What these workers share with others; None: the options' limits are for them alone.
 
     Raises:
@@ -131,7 +128,7 @@ async def hire(
         ModelUnavailable: It can't be reached.
     """
     embedder = embedder_for(store.folder, options.embedding_model)
-    if options.model is None and chat is None:
+    if options.name is None:
         if options.scale != "likert-domain":
             raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
         if options.without:
@@ -142,7 +139,7 @@ async def hire(
     from pollex.gateway.probe import probe
     from pollex.store.ledger import StoreLedger
 
-    endpoint = chat or options.endpoint()
+    endpoint = options.chat or options.endpoint()
     capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger = StoreLedger(store)
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
@@ -275,9 +272,7 @@ async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) ->
         yield staff
 
 
-async def hire_judge(
-    options: ModelOptions, rubric_set: RubricSet, store: Store, chat: ChatModel | None = None
-) -> Workers:
+async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store) -> Workers:
     """Workers whose judge is the one that θ was fitted to.
 
     Raises:
@@ -285,29 +280,29 @@ async def hire_judge(
     """
     record = rubric_set.judge
     if not record.built_in:
-        hired = await hire(confirmed(options, record, chat), rubric_set.domain, store, seed_of(record), chat)
+        hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
         hired.notes += changed(record, hired.capabilities)
         return hired
-    embedder = embedder_for(store.folder, embedding_confirmed(options, record, chat))
+    embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
     staff.roles = replace(staff.roles, judge=build(record, embedder))
     staff.record = record
     return staff
 
 
-def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> ModelOptions:
+def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
     """The options with which the set's judge answers as it did.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
     """
-    asked = chat.model if chat else options.model
+    asked = options.name
     if asked not in (None, record.name):
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of {asked}",
             remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
         )
     place = record.options.get("place")
-    if chat is None and options.base_url is None and place != Endpoint(record.name).place:
+    if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
         made = str(place).startswith(LANGCHAIN)
         remedy = "give it in Python: pollex.Scorer.load(PATH, model=…)" if made else f"confirm it: --base-url {place}"
         raise WrongUse(f"the judge {record.name} answered at {place}", remedy=remedy)
@@ -316,9 +311,9 @@ def confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None
     return replace(options, model=record.name, value=record.value, without=without, **known)
 
 
-def embedding_confirmed(options: ModelOptions, record: JudgeRecord, chat: ChatModel | None = None) -> str:
+def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     """The embedding model with which the set's embedded judge answers as it did; likewise."""
-    if asked := options.model or (chat and chat.model):
+    if asked := options.name:
         raise WrongUse(
             f"θ was fitted to the embedded judge's answers, not to those of {asked}",
             remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",

@@ -28,14 +28,14 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.selection.threshold import Window
 from pollex.services.exchange import require_form, write_requests
-from pollex.services.logs import Sources, logs_from
+from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
 from pollex.services.results import Usage, bad_rows_json, figures_json, probability_json, support_json, usage_json
 from pollex.services.roles import judging
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.runs import Status
 
-IN_MEMORY = "(in memory)"
 SEEN = {"learnt_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
 
@@ -213,15 +213,19 @@ def evaluate(
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
         scored, usage = opened.run(_score(opened, kept, rubric_set, model, arguments, "evaluate"))
         scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
+        measured, counts = measure(rubric_set, labelled, scores), dict(scored.counts)
+        found = {"outcomes": counts, "auc": measured.auc.value}
+        status: Status = "partial" if counts.keys() - {"scored"} else "done"
+        opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=found)
     return Evaluation(
         run=scored.run,
         rubrics=rubric_set,
         n=len(labelled),
-        figures=measure(rubric_set, labelled, scores),
+        figures=measured,
         probability=likelihoods(rubric_set, labelled, scores),
         guarantee=check_guarantee(rubric_set, labelled, scores),
         seen=seen_before(rubric_set, labelled),
-        outcomes=dict(scored.counts),
+        outcomes=counts,
         bad_rows=read.bad_rows,
         usage=usage,
     )
@@ -239,20 +243,6 @@ def unedited(rubrics: Path | RubricSet) -> RubricSet:
     found = RubricSet.load(rubrics)
     found.require_unedited(str(rubrics))
     return found
-
-
-def files_of(*given: object) -> list[str]:
-    """Return the names of those that are files or globs: none of them may be written over."""
-    return [name for one in given for name in names_of(one) if name != IN_MEMORY]
-
-
-def names_of(given: object) -> list[str]:
-    """Return the names of files, for the record of a run; `IN_MEMORY` for what is none."""
-    if isinstance(given, str | Path):
-        return [str(given)]
-    if isinstance(given, Logs | RubricSet) or not isinstance(given, Sequence):
-        return [IN_MEMORY]
-    return [str(one) for one in given]
 
 
 def labelled_in(read: Logs, given: object) -> list[Conversation]:

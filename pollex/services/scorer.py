@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -168,7 +169,7 @@ class Scorer:
         with ExitStack() as opened:
             store = opened.enter_context(Store.open(self._folder))
             chat = None if self._chat is None else chat_model(self._chat)
-            staff = await hire_judge(self._options, self.rubrics, store, chat)
+            staff = await hire_judge(replace(self._options, chat=chat), self.rubrics, store)
             opened.pop_all()
         # A scorer that nobody closed and nobody holds any more must not keep its store from others.
         self._close_store = weakref.finalize(self, store.close)

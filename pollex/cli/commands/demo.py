@@ -25,22 +25,24 @@ def command(out: Path, as_json: bool) -> int:
     """
     from importlib.resources import as_file, files
 
-    from pollex.cli.output import show_scores
+    from pollex.cli.output import show_learned, show_scores
     from pollex.formats.fields import ReadOptions
-    from pollex.services.learn import learn_command
+    from pollex.graphs.learn.state import LearnSettings
+    from pollex.services.learn import learn
     from pollex.services.options import ModelOptions
     from pollex.services.score import score
     from pollex.store.place import kept_in
 
-    run = RunOptions(store=out / ".pollex", as_json=as_json, resume=False)
-    rubrics = out / "rubrics.json"
+    run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
+    model, reading, rubrics = ModelOptions(), ReadOptions(group_field="user_id"), out / "rubrics.json"
     with as_file(files("pollex.examples")) as examples:
-        log, reading = str(examples / "debugging.jsonl"), ReadOptions(group_field="user_id")
-        learnt = learn_command([log], rubrics, reading, run, ModelOptions(), domain=examples / "debugging.toml")
-        use_case = partial(
-            score, log, rubrics, out=out / "scores.jsonl", reading=reading, run=run, model=ModelOptions()
+        log, domain = str(examples / "debugging.jsonl"), examples / "debugging.toml"
+        bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=LearnSettings())
+        learnt = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
+        scoring = partial(
+            score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
-        scored = cli.run(use_case, show_scores, as_json=as_json)
+        scored = cli.run(scoring, show_scores, as_json=as_json)
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pollex.cli import session as cli
 from pollex.cli.options import MODEL, with_store
 from pollex.services.options import RunOptions
 
@@ -26,11 +27,12 @@ def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: b
       pollex doctor --model qwen3 --base-url http://localhost:8000/v1
       pollex doctor --rebuild
     """
-    from pollex.cli.doctor import examine
+    from pollex.cli.output import show_health
+    from pollex.services.doctor import examine
     from pollex.services.options import ModelOptions
-    from pollex.store.store import rebuild as make_anew
-
-    if rebuild:
-        for done in make_anew(run.store):
-            click.echo(f"{done[0].upper()}{done[1:]}.", err=True)
-    return examine(run, ModelOptions(model=model, base_url=base_url))
+    with cli.Screen(as_json=run.as_json, apart=True) as screen:
+        health = examine(run, ModelOptions(model=model, base_url=base_url), screen, rebuild=rebuild)
+    show_health(screen, health)
+    if run.as_json:
+        cli.print_json(health.as_json())
+    return 0 if health.well else 1

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pollex.cli.options import with_model, with_reading, with_run, written
+from pollex.cli import session as cli
+from pollex.cli.options import with_model, with_reading, with_run
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
     from pollex.services.options import ModelOptions
-
-
-TEXTS = ("files", "calibrator", "count", "judges", "out", "as_json")
-"""What counts where texts have answers of one's own."""
 
 
 @click.group("label")
@@ -67,19 +65,24 @@ def next_(
     """
     if (rubrics is None) == (calibrator is None):
         raise click.UsageError("give either --rubrics or --calibrator")
-    if rubrics is not None:
-        from pollex.services.label import next_conversations  # what predicts is not needed for --help
-
-        return next_conversations(
-            files, rubrics, count=count, judges=judges, out=out, reading=reading, run=run, model=model
-        )
-    if strange := written(*(str(one.name) for one in next_.params if one.name not in TEXTS)):
-        raise click.UsageError(f"{', '.join(strange)} and --calibrator don't go together")
-    if len(files) > 2:
+    if len(files) > 2 and calibrator is not None:
         raise click.UsageError("--calibrator takes ANSWERS and, if there are any, JUDGMENTS")
-    from pollex.services.label import next_texts
+    from pollex.cli.output import show_next_conversations, show_next_texts, show_plan
+    from pollex.services.label import (  # what predicts is not needed for --help
+        next_conversations,
+        next_texts,
+        plan_next,
+    )
 
-    assert calibrator is not None, "one of the two was given"
-    chosen = () if judges == ("all",) else judges
-    judgments = files[1] if len(files) == 2 else None
-    return next_texts(calibrator, files[0], judgments, count=count, judges=chosen, out=out, as_json=run.as_json)
+    if rubrics is None:
+        assert calibrator is not None, "one of the two was given"
+        chosen = () if judges == ("all",) else judges
+        judgments = files[1] if len(files) == 2 else None
+        texts = partial(next_texts, calibrator, files[0], judgments, count=count, judges=chosen, out=out)
+        return cli.run(texts, show_next_texts, as_json=run.as_json)
+    if run.dry_run:
+        plan = partial(plan_next, files, rubrics, reading=reading, run=run, model=model)
+        return cli.run(plan, show_plan, as_json=run.as_json)
+    use_case = partial(next_conversations, files, rubrics, count=count, judges=judges, out=out)
+    bound = partial(use_case, reading=reading, run=run, model=model)
+    return cli.run(bound, show_next_conversations, as_json=run.as_json)

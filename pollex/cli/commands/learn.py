@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.cli.options import logs_argument, with_model, with_reading, with_run
+from pollex.cli import session as cli
+from pollex.cli.options import logs_argument, verbose_option, with_model, with_reading, with_run
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -51,11 +53,18 @@ if TYPE_CHECKING:
 )
 @click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
 @click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
+@verbose_option
 @with_reading
 @with_model
 @with_run
 def command(
-    logs: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
+    logs: tuple[str, ...],
+    out: Path,
+    verbose: bool,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    **given: Any,
 ) -> int:
     """Learn rubrics from conversations with thumbs up and down.
 
@@ -71,6 +80,19 @@ def command(
       pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
-    from pollex.services.learn import learn_command  # what learns is not needed for --help
+    from pollex.cli.output import show_learned, show_plan
+    from pollex.graphs.learn.state import LearnSettings
+    from pollex.services.learn import learn, plan_learn  # what learns is not needed for --help
 
-    return learn_command(logs, out, reading, run, replace(model, scale=given.pop("scale")), **given)
+    model = replace(model, scale=given.pop("scale"))
+    budget = given.pop("budget")
+    bound: dict[str, Any] = {"domain": given.pop("domain"), "rubrics_from": given.pop("rubrics_from")}
+    bound |= {
+        "settings": LearnSettings(budget=(budget, budget), **given),
+        "reading": reading,
+        "run": run,
+        "model": model,
+    }
+    if run.dry_run:
+        return cli.run(partial(plan_learn, logs, **bound), show_plan, as_json=run.as_json)
+    return cli.run(partial(learn, logs, out=out, **bound), show_learned, as_json=run.as_json, verbose=verbose)

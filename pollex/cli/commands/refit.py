@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollex.cli.options import logs_argument, rubrics_option, with_model, with_reading, with_run
+from pollex.cli import session as cli
+from pollex.cli.options import logs_argument, rubrics_option, verbose_option, with_model, with_reading, with_run
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
 @click.option("--test-fraction", type=float, help="Share held out; the one that the set was learnt with when left out.")
 @click.option("--seed", type=int, help="Of the split; the one that the set was learnt with when left out.")
+@verbose_option
 @with_reading
 @with_model
 @with_run
@@ -28,6 +31,7 @@ def command(
     logs: tuple[str, ...],
     rubrics: Path,
     out: Path | None,
+    verbose: bool,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -42,6 +46,11 @@ def command(
       pollex refit logs.jsonl --rubrics rubrics.json
       pollex refit logs.jsonl --rubrics edited.json --out refitted.json
     """
-    from pollex.services.learn import refit_command
+    from pollex.cli.output import show_learned, show_plan
+    from pollex.services.learn import plan_refit, refit
 
-    return refit_command(logs, rubrics, out, reading, run, model, **given)
+    bound: dict[str, Any] = given | {"reading": reading, "run": run, "model": model}
+    if run.dry_run:
+        return cli.run(partial(plan_refit, logs, rubrics, **bound), show_plan, as_json=run.as_json)
+    use_case = partial(refit, logs, rubrics, out=out or rubrics, **bound)
+    return cli.run(use_case, show_learned, as_json=run.as_json, verbose=verbose)

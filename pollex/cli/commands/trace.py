@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
+from pollex.cli import session as cli
 from pollex.cli.options import with_store
 from pollex.services.options import RunOptions
 
@@ -12,7 +15,7 @@ from pollex.services.options import RunOptions
 @click.argument("run_id", metavar="RUN")
 @click.option("--conversation", metavar="ID", help="Everything that happened to one conversation.")
 @with_store
-def command(run_id: str, conversation: str | None, run: RunOptions) -> None:
+def command(run_id: str, conversation: str | None, run: RunOptions) -> int:
     """Show every node and role call of a run as a tree, with counts, durations and errors.
 
     RUN is an id, its beginning, or `last`.
@@ -23,8 +26,9 @@ def command(run_id: str, conversation: str | None, run: RunOptions) -> None:
       pollex trace learn-3 --conversation debug-017
     """
     from pollex.cli.trace_output import show_conversation, show_run
+    from pollex.services.history import trace_conversation, trace_run
 
     if conversation is None:
-        show_run(run, run_id)
-    else:
-        show_conversation(run, run_id, conversation)
+        return cli.run(partial(trace_run, run, run_id), show_run, as_json=run.as_json)
+    use_case = partial(trace_conversation, run, run_id, conversation)
+    return cli.run(use_case, show_conversation, as_json=run.as_json)

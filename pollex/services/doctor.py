@@ -1,22 +1,22 @@
-"""What `doctor` examines."""
+"""Examine what is installed, and what works."""
 
 from __future__ import annotations
 
 import asyncio
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
-
 from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
-from pollex.cli.output import cell, table
-from pollex.cli.session import print_json
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
+from pollex.graphs.context import Progress
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.resume import runs
+from pollex.store.store import Store
+from pollex.store.store import rebuild as rebuild_store
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -47,29 +47,51 @@ class Finding(NamedTuple):
     remedy: str = ""
 
 
-def examine(options: RunOptions, model: ModelOptions) -> int:
-    """Prints the findings; 1 when something is not well."""
+@dataclass(frozen=True)
+class Health:
+    """What was examined.
+
+    Attributes:
+        notes: What to know of the roles and their endpoint.
+        endpoint: What the endpoint can do; None without a model.
+    """
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    roles: str
+    endpoint: dict[str, Any] | None
+    complete = True
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(finding.well for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        findings = [finding._asdict() for finding in self.findings]
+        return {"well": self.well, "findings": findings, "roles": self.roles, "endpoint": self.endpoint}
+
+
+def examine(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:
+    """Examine what is installed, the embedding weights, the store, and a model's endpoint.
+
+    Args:
+        rebuild: Make the store's database anew first, from what lies beside it.
+    """
+    for done in rebuild_store(run.store) if rebuild else ():
+        progress.note(f"{done[0].upper()}{done[1:]}.")
     tracing_off()
     endpoint = Examined(model) if model.model else None
     findings = [
         python(),
         *map(package, PACKAGES),
         examined("embeddings", embeddings),
-        examined("store", lambda: store(options)),
+        examined("store", lambda: store(run)),
         *([examined("model", endpoint.look)] if endpoint else []),
     ]
-    console = Console(stderr=options.as_json)
-    made = table("", "", "found")
-    for finding in findings:
-        found = f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
-        made.add_row("ok" if finding.well else "BAD", finding.what, cell(found))
-    console.print(made)
-    for note in endpoint.notes if endpoint else [EMBEDDED]:
-        console.print(cell(note), highlight=False)
-    if options.as_json:
-        about = {"well": all(f.well for f in findings), "findings": [f._asdict() for f in findings]}
-        print_json(about | {"roles": model.model or "embedded", "endpoint": endpoint.as_dict() if endpoint else None})
-    return 0 if all(finding.well for finding in findings) else 1
+    notes = tuple(endpoint.notes) if endpoint else (EMBEDDED,)
+    return Health(tuple(findings), notes, model.model or "embedded", endpoint.as_dict() if endpoint else None)
 
 
 class Examined:
