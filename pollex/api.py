@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,7 +98,7 @@ def learn(
     asked = ModelOptions(model=name, base_url=base_url, embedding_model=embedding_model, **options)
 
     async def work(opened: Store) -> RubricSet:
-        async with dismissed(await hire(asked, profile, opened, seed, chat)) as staff:
+        async with dismissed(await hire(replace(asked, chat=chat), profile, opened, seed)) as staff:
             learned = await runs.learn(
                 read,
                 roles=staff.for_method(method),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -21,17 +21,19 @@ from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import in_words, promise
 from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.doctor import Health
-from pollex.services.label import NextConversations, NextTexts
-from pollex.services.learn import LearnResult
 from pollex.services.logs import description
 from pollex.services.options import RunOptions
-from pollex.services.plan import CallPlan
 from pollex.services.results import FIGURES, Usage
 from pollex.services.results import usage_json as usage_fields
-from pollex.services.roles import Workers
-from pollex.services.score import Evaluation, ScoreResult
 from pollex.text import count, printable
+
+if TYPE_CHECKING:
+    from pollex.services.doctor import Health
+    from pollex.services.label import NextConversations, NextTexts
+    from pollex.services.learn import LearnResult
+    from pollex.services.plan import CallPlan
+    from pollex.services.roles import Workers
+    from pollex.services.score import Evaluation, ScoreResult
 
 
 def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> None:

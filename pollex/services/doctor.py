@@ -17,7 +17,6 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.store.store import rebuild as rebuild_store
-from pollex.store.store import Store
 from pollex.text import count
 
 if TYPE_CHECKING:

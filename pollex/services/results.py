@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pollex.conversations.logs import BadRow
 from pollex.gateway.budget import Price, StageUsage, UsageTable
@@ -12,7 +12,9 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.roles import Workers
+
+if TYPE_CHECKING:
+    from pollex.services.roles import Workers
 
 
 class Result(Protocol):

@@ -58,7 +58,7 @@ def test_an_edited_set_scores_only_after_a_refit(
         assert refused.code == 1
         assert "edited after θ was fitted" in refused.err
         assert "pollex refit" in refused.err
-    ended = pollex("refit", learnt.log, "--rubrics", rubrics, "--store", store)
+    ended = pollex("refit", "-v", learnt.log, "--rubrics", rubrics, "--store", store)
     assert ended.code == 0, ended.err
     assert "embedded" in ended.out
     refitted = json.loads(rubrics.read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ def test_an_edited_set_scores_only_after_a_refit(
 def test_a_refit_of_what_nobody_edited_changes_no_figure(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    ended = pollex("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
+    ended = pollex("refit", "-v", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
     assert ended.code == 0
     assert "not measured" in ended.out  # how often a rubric is chosen again: the column was empty
     before, after = (json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json"))
@@ -92,7 +92,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert chosen.calibrator is not None
     other = chosen.calibrator.model_copy(update={"chosen": "decorrelated NetSAT"})
     chosen.model_copy(update={"calibrator": other}).save(tmp_path / "other.json")
-    same = pollex("refit", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store)
+    same = pollex("refit", "-v", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store)
     assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in same.out
     flattered = RubricSet.load("same.json")
     assert (flattered.guaranteed, flattered.alphas) == (None, ())
@@ -103,7 +103,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert flattered.calibrator.chosen == "decorrelated NetSAT"  # as the set had it: no fair comparison can be had here
     assert flattered.calibrator.held_out is not None
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
-    pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
+    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
     fitted = RubricSet.load("others.json")
     assert fitted.guaranteed is not None
     assert fitted.guaranteed.n == 24
@@ -122,7 +122,7 @@ def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_agai
     refused = pollex("score", learnt.log, "--rubrics", rubrics, "--store", store)
     assert (refused.code, f"window.{place} is" in refused.err) == (1, True)
     assert "on the other side of θ" in refused.err
-    assert pollex("refit", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
+    assert pollex("refit", "-v", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
     assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
 
 
@@ -143,7 +143,7 @@ def test_a_log_that_no_threshold_can_be_fitted_to_is_refused_before_anybody_is_a
 ) -> None:
     few = write_log(tmp_path / "few.jsonl", small_log()[:6])
     model = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    refused = pollex("refit", few, "--rubrics", learnt.rubrics, "--out", tmp_path / "r.json", *model, *plan)
+    refused = pollex("refit", "-v", few, "--rubrics", learnt.rubrics, "--out", tmp_path / "r.json", *model, *plan)
     assert (refused.code, "fewer than 10 conversations of a class" in refused.err) == (1, True)
 
 
@@ -151,7 +151,9 @@ def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, le
     def blank(rubrics: dict[str, Any]) -> None:
         rubrics["rubrics"].append({"text": " \n", "polarity": "sat"})
 
-    refused = pollex("refit", learnt.log, "--rubrics", edited(learnt, tmp_path / "r.json", blank), "--store", store)
+    refused = pollex(
+        "refit", "-v", learnt.log, "--rubrics", edited(learnt, tmp_path / "r.json", blank), "--store", store
+    )
     assert (refused.code, "has no words → write its text" in refused.err) == (1, True)
 
 
@@ -160,13 +162,15 @@ def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
 ) -> None:
     pollex("learn", learnt.log, "--seed", 5, "--test-fraction", 0.4, "--store", store)
     first = json.loads((tmp_path / "rubrics.json").read_text(encoding="utf-8"))
-    kept = pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--out", "kept.json", "--store", store)
+    kept = pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--out", "kept.json", "--store", store)
     assert "too good" not in kept.out
     data = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))["data"]
     assert {name: data[name] for name in ("seed", "test_fraction", "training", "training_hashes")} == {
         name: first["data"][name] for name in ("seed", "test_fraction", "training", "training_hashes")
     }
-    other = pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--out", "o.json", "--seed", 6, "--store", store)
+    other = pollex(
+        "refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--out", "o.json", "--seed", 6, "--store", store
+    )
     assert "of the held-out conversations: their figures are too good" in other.out
     data = json.loads((tmp_path / "o.json").read_text(encoding="utf-8"))["data"]
     assert data["training_hashes"] == first["data"]["training_hashes"]
@@ -178,14 +182,14 @@ def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_onl
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
-    pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "once.json", "--store", store)
-    pollex("refit", others, "--rubrics", "once.json", "--out", "twice.json", "--store", store)
+    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "once.json", "--store", store)
+    pollex("refit", "-v", others, "--rubrics", "once.json", "--out", "twice.json", "--store", store)
     once, twice = RubricSet.load("once.json"), RubricSet.load("twice.json")
     assert twice.guaranteed is not None
     assert twice.guaranteed == once.guaranteed
     assert twice.data == once.data
     assert once.learnt_from == RubricSet.load(learnt.rubrics).learnt_from
-    back = pollex("refit", learnt.log, "--rubrics", "twice.json", "--out", "back.json", "--store", store)
+    back = pollex("refit", "-v", learnt.log, "--rubrics", "twice.json", "--out", "back.json", "--store", store)
     assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in back.out
     assert RubricSet.load("back.json").only_fitted_to == frozenset()
 
@@ -194,7 +198,7 @@ def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_t
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
-    pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
+    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
     seen = pollex("evaluate", others, "--rubrics", "fitted.json", "--store", store, "--json")
     assert (seen.last["learnt_from"], seen.last["fitted_to"]) == (0, 24)
     assert "θ was fitted to 24 of these conversations: figures are too good" in seen.err
@@ -225,7 +229,9 @@ def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
 ) -> None:
     rubrics = edited(learnt, tmp_path / "rubrics.json", add)
     before = rubrics.read_bytes()
-    ended = pollex("refit", write_log(tmp_path / "few.jsonl", small_log(4)), "--rubrics", rubrics, "--store", store)
+    ended = pollex(
+        "refit", "-v", write_log(tmp_path / "few.jsonl", small_log(4)), "--rubrics", rubrics, "--store", store
+    )
     assert ended.code == 1
     assert "fewer than 10" in ended.err
     assert rubrics.read_bytes() == before
@@ -280,5 +286,5 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     assert len(fitted.only_fitted_to) == fitted.data.training
     again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
     assert again.code == 0, again.err
-    pollex("refit", learnt.log, "--rubrics", "rubrics.json", "--store", store)
+    pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--store", store)
     assert RubricSet.load("rubrics.json").guaranteed is not None  # what was written by hand was chosen on no labels
