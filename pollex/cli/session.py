@@ -30,27 +30,41 @@ class Screen(Bars):
         console: For people. Standard output, or standard error where the last line of output is JSON.
     """
 
-    def __init__(self, *, as_json: bool = False, verbose: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, verbose: bool = False, apart: bool = False) -> None:
         super().__init__(Console(stderr=True))
         self.console = Console(stderr=as_json)
         self.verbose = verbose
+        self._aside = Console(stderr=as_json or apart)
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line for people; control characters of foreign text are made visible."""
-        self.console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+        say(self.console, text, style)
 
     def note(self, text: str) -> None:
         """Print a line that a use case has for people."""
-        self.say(text, "yellow" if text.startswith("Note: ") else None)
+        say(self._aside, text, "yellow" if text.startswith("Note: ") else None)
 
 
-def run(use_case: Callable[..., R], show: Callable[[Screen, R], None], *, as_json: bool, verbose: bool = False) -> int:
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print a line; control characters of foreign text are made visible."""
+    console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def run(
+    use_case: Callable[..., R],
+    show: Callable[[Screen, R], None],
+    *,
+    as_json: bool,
+    verbose: bool = False,
+    apart: bool = False,
+) -> int:
     """Run a use case, show what it came to, print it as JSON where asked for; return the exit code.
 
     Args:
         use_case: All that it needs is bound but for `progress`.
+        apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
     """
-    with Screen(as_json=as_json, verbose=verbose) as screen:
+    with Screen(as_json=as_json, verbose=verbose, apart=apart) as screen:
         result = use_case(progress=screen)
     show(screen, result)
     if as_json:

@@ -24,4 +24,4 @@ def command(run: RunOptions) -> int:
     from pollex.cli.trace_output import show_runs
     from pollex.services.history import list_runs
 
-    return cli.run(partial(list_runs, run), show_runs, as_json=run.as_json)
+    return cli.run(partial(list_runs, run), show_runs, as_json=run.as_json, apart=True)

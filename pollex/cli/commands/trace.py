@@ -29,6 +29,6 @@ def command(run_id: str, conversation: str | None, run: RunOptions) -> int:
     from pollex.services.history import trace_conversation, trace_run
 
     if conversation is None:
-        return cli.run(partial(trace_run, run, run_id), show_run, as_json=run.as_json)
+        return cli.run(partial(trace_run, run, run_id), show_run, as_json=run.as_json, apart=True)
     use_case = partial(trace_conversation, run, run_id, conversation)
-    return cli.run(use_case, show_conversation, as_json=run.as_json)
+    return cli.run(use_case, show_conversation, as_json=run.as_json, apart=True)

@@ -29,4 +29,4 @@ def command(rubrics: Path, rubric_id: str, run: RunOptions) -> int:
     from pollex.cli.trace_output import show_why
     from pollex.services.history import explain_rubric
 
-    return cli.run(partial(explain_rubric, run, rubrics, rubric_id), show_why, as_json=run.as_json)
+    return cli.run(partial(explain_rubric, run, rubrics, rubric_id), show_why, as_json=run.as_json, apart=True)

@@ -160,7 +160,7 @@ def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_l
 
 
 def test_nothing_held_out_is_said_and_leaves_no_figures(pollex: Pollex, learnt: Learnt, store: Path) -> None:
-    ended = pollex("learn", learnt.log, "--test-fraction", 0, "--store", store, "--json")
+    ended = pollex("learn", learnt.log, "--test-fraction", 0, "--store", store, "--json", "-v")
     assert ended.code == 0
     assert ended.last["held_out"] is None
     assert ended.last["training"]["n"] == 48

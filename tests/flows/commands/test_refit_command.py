@@ -205,7 +205,7 @@ def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_t
     assert "learnt from" not in seen.err
     first = pollex("evaluate", learnt.log, "--rubrics", "fitted.json", "--store", store, "--json")
     assert first.last["learnt_from"] == 24
-    assert "learnt from 24 of these conversations" in first.err
+    assert "learned from 24 of these conversations" in first.err
 
 
 def test_a_set_of_before_the_two_were_told_apart_counts_as_learnt_from_all_that_it_was_fitted_to(
