@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pollex.cli.old_session import Session
-from pollex.cli.session import Screen, print_json
-from pollex.conversations.logs import Logs
-from pollex.formats.fields import ReadOptions
+from pollex.cli.session import Screen
 from pollex.formats.label_requests import Row
-from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import in_words, promise
 from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.logs import description
-from pollex.services.options import RunOptions
 from pollex.services.results import FIGURES, Usage
-from pollex.services.results import usage_json as usage_fields
 from pollex.text import count, printable
 
 if TYPE_CHECKING:
@@ -32,7 +25,6 @@ if TYPE_CHECKING:
     from pollex.services.label import NextConversations, NextTexts
     from pollex.services.learn import LearnResult
     from pollex.services.plan import CallPlan
-    from pollex.services.roles import Workers
     from pollex.services.score import Evaluation, ScoreResult
 
 
@@ -66,7 +58,7 @@ def told(figure: Figure | None) -> str:
     return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
 
 
-def show_figures(session: Screen | Session, sides: Mapping[str, Assessment | None]) -> None:
+def show_figures(session: Screen, sides: Mapping[str, Assessment | None]) -> None:
     """Metrics with 95 % intervals, one column a side."""
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
@@ -82,7 +74,7 @@ def lacks_interval(figure: Figure) -> bool:
     return figure.value is not None and figure.low is None
 
 
-def show_probabilities(session: Screen | Session, rubrics: RubricSet) -> None:
+def show_probabilities(session: Screen, rubrics: RubricSet) -> None:
     """Which model gives probabilities, how true they are, and whether they may be called calibrated."""
     record = rubrics.calibrator
     if record is None:
@@ -123,13 +115,7 @@ def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
     screen.console.print(made)
 
 
-def show_logs(session: Screen | Session, logs: Logs) -> None:
-    """What was read, and what was left out, in a few lines."""
-    for line in description(logs):
-        session.say(line)
-
-
-def list_some(session: Screen | Session, one: str, more: str, lines: Sequence[str]) -> None:
+def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> None:
     """A count, in the words for one or for more, and the first lines."""
     if not lines:
         return
@@ -140,12 +126,12 @@ def list_some(session: Screen | Session, one: str, more: str, lines: Sequence[st
         session.say(f"  and {len(lines) - LISTED} more")
 
 
-def show_outcomes(session: Screen | Session, counts: Mapping[str, int]) -> None:
+def show_outcomes(session: Screen, counts: Mapping[str, int]) -> None:
     """How many conversations came to what."""
     session.say(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items()))
 
 
-def show_used(screen: Screen | Session, usage: Usage | None) -> None:
+def show_used(screen: Screen, usage: Usage | None) -> None:
     """Show calls, tokens and cost by stage, where a model worked."""
     if usage is None:
         return
@@ -153,16 +139,6 @@ def show_used(screen: Screen | Session, usage: Usage | None) -> None:
     if len(models := usage.table.models) > 1:
         listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
         screen.say(f"Note: several models answered: {listed}", style="yellow")
-
-
-def show_usage(session: Screen | Session, staff: Workers) -> None:
-    """Likewise, of a run's roles."""
-    show_used(session, Usage.of(staff))
-
-
-def usage_json(staff: Workers) -> dict[str, Any]:
-    """The same for scripts; nothing where no model worked."""
-    return usage_fields(Usage.of(staff))
 
 
 def usage_table(usage: Usage) -> Table:
@@ -178,7 +154,7 @@ def usage_table(usage: Usage) -> Table:
     return made
 
 
-def show_plan(screen: Screen | Session, plan: CallPlan) -> None:
+def show_plan(screen: Screen, plan: CallPlan) -> None:
     """Show what would be asked, and what to know of the figures."""
     for name, each in plan.models:
         if len(plan.models) > 1:
@@ -186,14 +162,6 @@ def show_plan(screen: Screen | Session, plan: CallPlan) -> None:
         screen.console.print(usage_table(Usage(each, plan.price)))
     for note in plan.notes:
         screen.say(note)
-
-
-def print_plan(plan: CallPlan, run: RunOptions) -> int:
-    """Print a plan, for a verb that runs none of its own screens."""
-    show_plan(Screen(as_json=run.as_json), plan)
-    if run.as_json:
-        print_json(plan.as_json())
-    return 0
 
 
 def table(*columns: str) -> Table:
@@ -207,17 +175,6 @@ def table(*columns: str) -> Table:
 def cell(text: str, limit: int = 200) -> Text:
     """Foreign text as a cell: no markup, no control characters."""
     return Text(printable(text, limit))
-
-
-def logs_from(sources: Sequence[str], options: ReadOptions) -> Logs:
-    """All conversations of some files. On a terminal a line says that they are being read, and goes again.
-
-    Raises:
-        BadInput: See `conversations.logs.read_logs`; so for the next.
-        WrongUse: The options contradict each other or the log.
-    """
-    with Console(stderr=True).status("Reading the log"):
-        return read_logs(sources, options=options)
 
 
 def show_scores(screen: Screen, result: ScoreResult) -> None:

@@ -21,12 +21,11 @@ from pollex.graphs.grade.run import answer as run_graph
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.services.grade import PROFILE, asker_of, note_cases, require_model
-from pollex.services.logs import Sources
+from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.results import Usage, bad_rows_json, usage_json
 from pollex.services.roles import dismissed, hire
-from pollex.services.score import names_of
 from pollex.services.workspace import Workspace, workspace
 
 COLUMNS = {

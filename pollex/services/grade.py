@@ -32,12 +32,11 @@ from pollex.graphs.grade.summary import Summary, summary
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import grades_page
-from pollex.services.logs import Sources, listed
+from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.results import Usage, bad_rows_json, usage_json
 from pollex.services.roles import Workers, dismissed, hire, llm_options
-from pollex.services.score import names_of
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 from pollex.text import count

@@ -29,12 +29,11 @@ from pollex.graphs.context import Progress
 from pollex.graphs.judge.run import Judged, Task, asked
 from pollex.graphs.judge.run import judge as run_graph
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.services.logs import Sources, logs_from
+from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planner, call_plan
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, workers
-from pollex.services.score import files_of, names_of
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.spans import Tracer

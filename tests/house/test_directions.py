@@ -22,7 +22,7 @@ MAY_KNOW["graphs"] = {*MAY_KNOW}
 for floor in ("formats", "reports", "services", "cli", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"cli"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
-STILL = {("services", "cli"), ("services", FRONT_DOOR)}
+STILL = {("services", FRONT_DOOR)}
 """Arrows up that are still to be cut."""
 
 """Beside itself and what everybody may import: errors and text. Only `pollex.api`, `cli` and `web` know services."""
