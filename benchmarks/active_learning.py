@@ -31,7 +31,7 @@ from sklearn.metrics import roc_auc_score
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.calibration.active_learning import doubt_of, most_telling, vectors_of
+from pollex.calibration.active_learning import predictive_variance, select_queries, vectors_of
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
@@ -194,7 +194,7 @@ def telling(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.rando
     sheet = pool.questions
     vectors = vectors_of(sheet.expected(pool.X), pool.embeddings)
     known = np.isin(np.arange(len(proba)), labelled)[:, None]
-    return most_telling(vectors, doubt_of(proba, sheet)[:, None], known, count).row
+    return select_queries(vectors, predictive_variance(proba, sheet)[:, None], known, count).row
 
 
 def uncertain(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.random.Generator) -> Ints:  # noqa: ARG001

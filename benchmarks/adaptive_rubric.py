@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llm_rubric_data import Sheets, read_sheets
+from llm_rubric_data import AnswerMatrix, read_sheets
 from question_orders import ADAPTIVE, FIXED, FOLDS, POLICIES, RANDOM, Outcome, crossfitted, transferred
 
 from pollex.calibration.models import model_named
@@ -53,7 +53,7 @@ def main() -> None:
         draw(arguments.plot, reports)
 
 
-def report_of(sheets: Sheets, outcome: Outcome) -> dict[str, Any]:
+def report_of(sheets: AnswerMatrix, outcome: Outcome) -> dict[str, Any]:
     """Figures with intervals, as JSON values."""
     weights = dialogue_weights(sheets.dialogue)
     last = outcome.errors[ADAPTIVE]

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pollex.calibration.crossfit import dealt
-from pollex.calibration.judgments import Sheets
+from pollex.calibration.crossfit import assign_folds
+from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.network.batched import table_of
 from pollex.calibration.network.paper_recipe import Settings, fitted
 from pollex.calibration.network.search import BATCHES, EPOCHS, RATES, UNITS
-from pollex.calibration.network.sweep import Family, Sweep
+from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.measures.arrays import Floats
 
 QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8", "Q0")
@@ -54,15 +54,20 @@ def main() -> None:
     compare(inputs, sheets, sample(arguments.sizes, arguments.families, rng), arguments.plain, dtype, rng)
 
 
-def sample(sizes: Sequence[int], count: int, rng: np.random.Generator) -> list[Family]:
+def sample(sizes: Sequence[int], count: int, rng: np.random.Generator) -> list[SettingsGroup]:
     """Families whose h1, h2 and batch each run through all their values in a random order, each with one rate."""
     axes = [np.resize(rng.permutation(values), count).tolist() for values in (sizes, sizes, BATCHES)]
     rates = np.resize(rng.permutation(RATES), count).tolist()
-    return [Family(*shape, (rate,), EPOCHS, EPOCHS) for *shape, rate in zip(*axes, rates, strict=True)]
+    return [SettingsGroup(*shape, (rate,), EPOCHS, EPOCHS) for *shape, rate in zip(*axes, rates, strict=True)]
 
 
 def compare(
-    inputs: Floats, sheets: Sheets, families: list[Family], plain: int, dtype: torch.dtype, rng: np.random.Generator
+    inputs: Floats,
+    sheets: AnswerMatrix,
+    families: list[SettingsGroup],
+    plain: int,
+    dtype: torch.dtype,
+    rng: np.random.Generator,
 ) -> None:
     """Both searches on the families; prints a line each and the whole."""
     sweep = sweep_of(inputs, sheets, dtype, rng)
@@ -97,9 +102,9 @@ def compare(
     )
 
 
-def sweep_of(inputs: Floats, sheets: Sheets, dtype: torch.dtype, rng: np.random.Generator) -> Sweep:
+def sweep_of(inputs: Floats, sheets: AnswerMatrix, dtype: torch.dtype, rng: np.random.Generator) -> Sweep:
     """Both searches' folds, by dialogue."""
-    folds = dealt(sheets.row, FOLDS, rng)
+    folds = assign_folds(sheets.row, FOLDS, rng)
     train = [np.setdiff1d(np.arange(len(sheets)), fold) for fold in folds]
     table = table_of(inputs, sheets, JUDGES, OPTIONS, dtype)
     return Sweep(table, len(QUESTIONS) - 1, train, folds, len(sheets), SEED)
@@ -116,14 +121,14 @@ def picks(count: int, rng: np.random.Generator) -> list[Pick]:
     ]
 
 
-def timed_batched(sweep: Sweep, family: Family) -> tuple[list[Floats], float]:
+def timed_batched(sweep: Sweep, family: SettingsGroup) -> tuple[list[Floats], float]:
     """Held-out probabilities of all its configurations, and the seconds that they take."""
     start = time.process_time()
     return sweep.proba(family), time.process_time() - start
 
 
 def timed_plain(
-    sweep: Sweep, inputs: Floats, sheets: Sheets, family: Family, pick: Pick, dtype: torch.dtype
+    sweep: Sweep, inputs: Floats, sheets: AnswerMatrix, family: SettingsGroup, pick: Pick, dtype: torch.dtype
 ) -> tuple[Floats, float]:
     """Held-out probabilities of one configuration, and the seconds that they take."""
     pre, fine, fold = pick
@@ -138,7 +143,7 @@ def timed_plain(
     return torch.softmax(logits, dim=1).numpy(), time.process_time() - start
 
 
-def read(folder: Path) -> tuple[Floats, Sheets]:
+def read(folder: Path) -> tuple[Floats, AnswerMatrix]:
     """LLM-Rubric's synthetic dialogues: inputs `[sheet, 37]` and sheets with all answers readable."""
     blocks: dict[str, dict[str, list[float]]] = {}
     with (folder / "synthetic-llm.tsv").open() as file:
@@ -155,10 +160,10 @@ def read(folder: Path) -> tuple[Floats, Sheets]:
     _, judges = np.unique([line["annotator_id"] for line in kept], return_inverse=True)
     X = np.array([[p for question in QUESTIONS for p in blocks[text][question]] for text in texts])
     answers = np.array([[int(float(line[question])) - 1 for question in QUESTIONS] for line in kept])
-    return with_bias(X[rows]), Sheets(rows, judges, answers)
+    return with_bias(X[rows]), AnswerMatrix(rows, judges, answers)
 
 
-def made_up(rng: np.random.Generator) -> tuple[Floats, Sheets]:
+def made_up(rng: np.random.Generator) -> tuple[Floats, AnswerMatrix]:
     """Answers of the same shape: 660 sheets of 223 dialogues by judges of whom some judged much more than others."""
     quality = rng.normal(size=(223, 1))
     logits = rng.normal(size=(223, len(QUESTIONS), OPTIONS)) + quality[..., None] * np.linspace(-1, 1, OPTIONS)
@@ -169,7 +174,9 @@ def made_up(rng: np.random.Generator) -> tuple[Floats, Sheets]:
     answers = np.clip(np.round(1.5 + quality[rows] + rng.normal(size=(660, len(QUESTIONS)))), 0, OPTIONS - 1)
     hidden = rng.random(answers.shape) < 0.12
     hidden[:, -1] = False
-    return with_bias(X.reshape(223, -1)[rows]), Sheets(rows, judges, np.where(hidden, -1, answers).astype(np.int64))
+    return with_bias(X.reshape(223, -1)[rows]), AnswerMatrix(
+        rows, judges, np.where(hidden, -1, answers).astype(np.int64)
+    )
 
 
 def with_bias(rows: Floats) -> Floats:

@@ -131,7 +131,7 @@ class Noting:
         self.calls: list[Call] = []
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.Door`."""
+        """See `agents.llm.asking.ModelClient`."""
         self.calls.append(call)
         return Failed(fault="noted")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.crossfit import dealt
+from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.formats.read_tables import read_answers
 from pollex.measures.arrays import Floats, Ints
@@ -21,7 +21,7 @@ OWN = "{} by the judge"
 
 
 @dataclass(frozen=True, eq=False)
-class Sheets:
+class AnswerMatrix:
     """Filled-in questionnaires.
 
     Attributes:
@@ -43,7 +43,7 @@ class Sheets:
     def __len__(self) -> int:
         return len(self.X)
 
-    def part(self, rows: Ints) -> Sheets:
+    def part(self, rows: Ints) -> AnswerMatrix:
         """Those rows."""
         return replace(
             self,
@@ -54,7 +54,7 @@ class Sheets:
             system=tuple(self.system[row] for row in rows),
         )
 
-    def without(self, rows: Ints) -> Sheets:
+    def without(self, rows: Ints) -> AnswerMatrix:
         """All but those rows."""
         return self.part(np.setdiff1d(np.arange(len(self)), rows))
 
@@ -66,7 +66,7 @@ class Sheets:
         return np.asarray((column[:, None] == values).argmax(axis=1), dtype=np.int64)
 
 
-def read_sheets(folder: Path, which: str) -> Sheets:
+def read_sheets(folder: Path, which: str) -> AnswerMatrix:
     """`synthetic` or `real`; without sheets that have no LLM answers, no answer to Q0, or an empty cell."""
     answers = read_answers(folder / f"{which}-llm.tsv")
     questions = Questionnaire(answers.scales, MAIN)
@@ -82,7 +82,7 @@ def read_sheets(folder: Path, which: str) -> Sheets:
         ]
     values = np.array([[float(row[name]) for name in names] for row in rows])
     values[values == NOT_APPLICABLE] = np.nan
-    return Sheets(
+    return AnswerMatrix(
         X=answers.X[[place[row["text_id"]] for row in rows]],
         answers=values,
         judges=tuple(row["annotator_id"] for row in rows),
@@ -92,18 +92,18 @@ def read_sheets(folder: Path, which: str) -> Sheets:
     )
 
 
-def folds_of(sheets: Sheets, split: int, folds: int = 5) -> list[Ints]:
+def folds_of(sheets: AnswerMatrix, split: int, folds: int = 5) -> list[Ints]:
     """Rows of each fold; a dialogue is in one of them only."""
-    return dealt(sheets.dialogue, folds, np.random.default_rng(split))
+    return assign_folds(sheets.dialogue, folds, np.random.default_rng(split))
 
 
-def systems_of(sheets: Sheets) -> list[Ints]:
+def systems_of(sheets: AnswerMatrix) -> list[Ints]:
     """Rows of each dialogue system."""
     systems = np.array(sheets.system)
     return [np.flatnonzero(systems == system) for system in np.unique(systems)]
 
 
-def with_own_answers(sheets: Sheets, llm: bool = True) -> Sheets:
+def with_own_answers(sheets: AnswerMatrix, llm: bool = True) -> AnswerMatrix:
     """X also has the judge's own answers to all but the main question, one-hot; zeros where one does not apply.
 
     Args:
@@ -113,7 +113,7 @@ def with_own_answers(sheets: Sheets, llm: bool = True) -> Sheets:
     return _widened(sheets, blocks, llm)
 
 
-def with_others_answers(sheets: Sheets) -> Sheets:
+def with_others_answers(sheets: AnswerMatrix) -> AnswerMatrix:
     """X is the mean of the other judges' one-hot answers to the dialogue; missing where nobody else judged it."""
     same = sheets.dialogue[:, None] == sheets.dialogue
     others = (same & ~np.eye(len(sheets), dtype=bool)).astype(float)
@@ -123,7 +123,7 @@ def with_others_answers(sheets: Sheets) -> Sheets:
     return _widened(sheets, blocks, llm=False)
 
 
-def without_question(sheets: Sheets, name: str) -> Sheets:
+def without_question(sheets: AnswerMatrix, name: str) -> AnswerMatrix:
     """Neither the LLM's nor the judges' answers to a question; of the main one, not the LLM's."""
     questions = sheets.questions
     main = name == questions.main
@@ -143,13 +143,13 @@ def without_question(sheets: Sheets, name: str) -> Sheets:
     )
 
 
-def with_scores_alone(sheets: Sheets) -> Sheets:
+def with_scores_alone(sheets: AnswerMatrix) -> AnswerMatrix:
     """Every question enters regressions by its expected value, Q8 too, whose answers are in no order."""
     scales = tuple(replace(scale, ordinal=True) for scale in sheets.questions.scales)
     return replace(sheets, questions=Questionnaire(scales, sheets.questions.main))
 
 
-def only_main(sheets: Sheets, proba: Floats) -> Sheets:
+def only_main(sheets: AnswerMatrix, proba: Floats) -> AnswerMatrix:
     """X is a distribution of the main answer, and there is no other question."""
     place = sheets.questions.index()
     scale = replace(sheets.questions.scale(), asked=True)
@@ -162,7 +162,7 @@ def _system(row: dict[str, Any]) -> str:
     return str(row.get("dialogue_system") or row["text_id"].split("_")[0])
 
 
-def _others(sheets: Sheets) -> list[tuple[int, Scale]]:
+def _others(sheets: AnswerMatrix) -> list[tuple[int, Scale]]:
     return [(n, scale) for n, scale in enumerate(sheets.questions.scales) if scale.question != sheets.questions.main]
 
 
@@ -171,7 +171,7 @@ def _one_hot(answers: Floats, scale: Scale) -> Floats:
     return np.asarray(answers[:, None] == np.array(scale.values), dtype=np.float64)
 
 
-def _widened(sheets: Sheets, blocks: Sequence[Floats], llm: bool) -> Sheets:
+def _widened(sheets: AnswerMatrix, blocks: Sequence[Floats], llm: bool) -> AnswerMatrix:
     own = [replace(scale, question=OWN.format(scale.question)) for _, scale in _others(sheets)]
     scales = sheets.questions.scales if llm else tuple(replace(s, asked=False) for s in sheets.questions.scales)
     nothing = np.full((len(sheets), len(own)), np.nan)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from llm_rubric_data import (
-    Sheets,
+    AnswerMatrix,
     folds_of,
     only_main,
     with_others_answers,
@@ -32,7 +32,7 @@ Published = tuple[float, float, float, float]
 Make = Callable[[int], JudgedEstimator]
 """A seed to an estimator that has not learnt yet."""
 
-View = Callable[[Sheets], Sheets]
+View = Callable[[AnswerMatrix], AnswerMatrix]
 
 
 class RandomAnswers(JudgedEstimator):
@@ -73,13 +73,13 @@ class Method:
     systems: bool = False
     isotonic: bool = False
 
-    def fitted(self, train: Sheets, seed: int) -> JudgedEstimator:
+    def fitted(self, train: AnswerMatrix, seed: int) -> JudgedEstimator:
         """The estimator, after it has learnt from what it sees of the sheets."""
         seen = self.view(train)
         groups = seen.system if self.systems else seen.dialogue.tolist()
         return self.make(seed).fit(seen.X, seen.answers, seen.judges, seen.questions, groups)
 
-    def predict(self, train: Sheets, test: Sheets, seed: int) -> tuple[Floats, str]:
+    def predict(self, train: AnswerMatrix, test: AnswerMatrix, seed: int) -> tuple[Floats, str]:
         """Distributions `[sheet, option]` of Q0, and what the estimator says about its choice."""
         model = self.fitted(train, seed)
         proba = self._predicted(model, test)
@@ -91,7 +91,7 @@ class Method:
             proba = second.predict_proba(proba, test.judges)
         return proba, choice_of(model)
 
-    def _predicted(self, model: JudgedEstimator, test: Sheets) -> Floats:
+    def _predicted(self, model: JudgedEstimator, test: AnswerMatrix) -> Floats:
         seen = self.view(test)
         return model.predict_proba(seen.X, seen.judges)
 
@@ -119,7 +119,7 @@ class Fixed(JudgedEstimator):
         return np.asarray(np.tensordot(self.weights, each, axes=1))
 
 
-def chosen_once(method: Method, sheets: Sheets, seed: int) -> Method:
+def chosen_once(method: Method, sheets: AnswerMatrix, seed: int) -> Method:
     """The same row with what it chooses on all sheets."""
     choice = method.fitted(sheets, seed).choice_
     members = [(choice.trials[place].model, choice.trials[place].settings) for place in choice.weights]
@@ -227,7 +227,7 @@ def everything() -> dict[str, Method]:
     return predictors() | bounds() | ablations(NETWORK) | ablations(ORDINAL)
 
 
-def own_answers_alone(sheets: Sheets) -> Sheets:
+def own_answers_alone(sheets: AnswerMatrix) -> AnswerMatrix:
     """The judge's own answers in the place of the LLM's."""
     return with_own_answers(sheets, llm=False)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from leftovers import end_with_parent
-from llm_rubric_data import Sheets, folds_of, read_sheets, systems_of
+from llm_rubric_data import AnswerMatrix, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, FEW, REAL, choice_of, chosen_once, everything
 
 from pollex.calibration.crossfit import Point, learning_curve
@@ -67,8 +67,8 @@ class Done:
 class Material:
     """Both sets of sheets."""
 
-    synthetic: Sheets
-    real: Sheets
+    synthetic: AnswerMatrix
+    real: AnswerMatrix
 
     @classmethod
     def read(cls, folder: Path) -> Material:
@@ -110,7 +110,7 @@ def computed(task: Task, material: Material) -> Done:
     return replace(done, seconds=time.perf_counter() - start)
 
 
-def held_out(task: Task, sheets: Sheets) -> Done:
+def held_out(task: Task, sheets: AnswerMatrix) -> Done:
     """Pooled predictions of all folds, each by a model that has not seen its dialogues."""
     method = everything()[task.key]
     if task.key == CHOSEN_ONCE:
@@ -123,7 +123,7 @@ def held_out(task: Task, sheets: Sheets) -> Done:
     return Done(task, beside(proba, sheets), note="; ".join(filter(None, notes)))
 
 
-def beside(proba: Floats, sheets: Sheets) -> Predictions:
+def beside(proba: Floats, sheets: AnswerMatrix) -> Predictions:
     """Predictions beside what was answered to Q0."""
     return Predictions(proba, sheets.main, sheets.dialogue, sheets.questions.scale().values)
 
@@ -142,14 +142,14 @@ def few_shot(task: Task, material: Material) -> Done:
     return Done(task, draws=draws, note=choice_of(model))
 
 
-def of_each_judge(sheets: Sheets, labels: int, rng: np.random.Generator) -> Ints:
+def of_each_judge(sheets: AnswerMatrix, labels: int, rng: np.random.Generator) -> Ints:
     """Rows of so many random sheets of each judge, or all where a judge has fewer."""
     order = rng.permutation(len(sheets))
     judges = np.array(sheets.judges)[order]
     return np.sort(np.concatenate([order[judges == judge][:labels] for judge in np.unique(judges)]))
 
 
-def curve(task: Task, sheets: Sheets) -> list[Point]:
+def curve(task: Task, sheets: AnswerMatrix) -> list[Point]:
     """Cross-validation with a growing share of each fold's training dialogues."""
     model = everything()[task.key].make(task.seed)
     y = judgments(sheets.answers, sheets.judges, sheets.questions)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from llm_rubric_data import Sheets, folds_of
+from llm_rubric_data import AnswerMatrix, folds_of
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, codes_of
@@ -62,7 +62,7 @@ class Outcome:
     orders: list[list[str]]
 
 
-def crossfitted(sheets: Sheets, kind: type[JudgedEstimator], splits: int, draws: int) -> Outcome:
+def crossfitted(sheets: AnswerMatrix, kind: type[JudgedEstimator], splits: int, draws: int) -> Outcome:
     """Each dialogue by models that did not see it."""
     total = blank(sheets)
     for split in range(splits):
@@ -77,12 +77,14 @@ def crossfitted(sheets: Sheets, kind: type[JudgedEstimator], splits: int, draws:
     return total
 
 
-def transferred(training: Sheets, sheets: Sheets, kind: type[JudgedEstimator], draws: int) -> Outcome:
+def transferred(training: AnswerMatrix, sheets: AnswerMatrix, kind: type[JudgedEstimator], draws: int) -> Outcome:
     """Dialogues of another kind than those of training."""
     return tested(training, sheets, kind, draws, seed=0)
 
 
-def tested(training: Sheets, held_out: Sheets, kind: type[JudgedEstimator], draws: int, seed: int) -> Outcome:
+def tested(
+    training: AnswerMatrix, held_out: AnswerMatrix, kind: type[JudgedEstimator], draws: int, seed: int
+) -> Outcome:
     """All policies on held-out sheets, by a model of the training sheets."""
     model = fit(kind, training)
     reference = training.X[np.unique(training.dialogue, return_index=True)[1]]
@@ -107,12 +109,12 @@ def tested(training: Sheets, held_out: Sheets, kind: type[JudgedEstimator], draw
     return Outcome(errors, stopped, [[names[place] for place in fixed]])
 
 
-def fit(kind: type[JudgedEstimator], sheets: Sheets) -> JudgedEstimator:
+def fit(kind: type[JudgedEstimator], sheets: AnswerMatrix) -> JudgedEstimator:
     """A model of the main answers."""
     return kind().fit(sheets.X, main_judgments(sheets), questions=sheets.questions, groups=sheets.dialogue)
 
 
-def main_judgments(sheets: Sheets) -> Judgments:
+def main_judgments(sheets: AnswerMatrix) -> Judgments:
     """Every sheet's answer to the main question."""
     names = tuple(sorted(set(sheets.judges)))
     places = np.full(len(sheets), sheets.questions.index())
@@ -135,7 +137,7 @@ def adaptive_order(model: JudgedEstimator, texts: Floats, reference: Floats, see
     return np.stack(order, axis=1), np.stack(left, axis=1), np.stack(variances, axis=1)
 
 
-def fixed_order(training: Sheets, kind: type[JudgedEstimator], seed: int) -> Ints:
+def fixed_order(training: AnswerMatrix, kind: type[JudgedEstimator], seed: int) -> Ints:
     """The best order found on training sheets, greedily by the log-loss of an inner cross-fitting `[asked]`."""
     folds = folds_of(training, seed, FOLDS)
     models = [fit(kind, training.without(rows)) for rows in folds]
@@ -148,7 +150,9 @@ def fixed_order(training: Sheets, kind: type[JudgedEstimator], seed: int) -> Int
     return np.array(order)
 
 
-def _inner_loss(training: Sheets, folds: Sequence[Ints], models: Sequence[JudgedEstimator], asked: list[int]) -> float:
+def _inner_loss(
+    training: AnswerMatrix, folds: Sequence[Ints], models: Sequence[JudgedEstimator], asked: list[int]
+) -> float:
     total = 0.0
     for rows, model in zip(folds, models, strict=True):
         part = training.part(rows)
@@ -169,7 +173,7 @@ def masked(model: JudgedEstimator, X: Floats, asked: Ints) -> Floats:
     return np.where(np.repeat(known, lengths, axis=1), X, np.nan)
 
 
-def errors_of(model: JudgedEstimator, sheets: Sheets, order: Ints) -> Errors:
+def errors_of(model: JudgedEstimator, sheets: AnswerMatrix, order: Ints) -> Errors:
     """Errors after 0, 1, 2 … questions `[asked, judgment]`; `order` is `[judgment, asked]`."""
     values = np.array(sheets.questions.scale().values)
     squares, losses = [], []
@@ -192,7 +196,7 @@ def at_stop(errors: Errors, count: Ints) -> tuple[Floats, Errors]:
     return count.astype(float), Errors(errors.squares[count, rows][None], errors.losses[count, rows][None])
 
 
-def blank(sheets: Sheets) -> Outcome:
+def blank(sheets: AnswerMatrix) -> Outcome:
     """Zeros, to add to."""
     width = len(sheets.questions.asked) + 1
 

@@ -47,7 +47,7 @@ class Picked:
         row: Texts `[pick]`.
         judge: Whom to ask `[pick]`: a column of `doubt`.
         fall: By how much the mean variance of the predicted answers falls with each `[pick]`; earlier picks count as
-            labelled.
+            labeled.
     """
 
     row: Ints
@@ -73,7 +73,7 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: in
     return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
 
 
-def doubt_of(proba: Floats, sheet: Questionnaire) -> Floats:
+def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     """Variance of the main answer as a share of the square of its range, at most 1/4; p(1 − p) of a thumb.
 
     Args:
@@ -87,7 +87,7 @@ def doubt_of(proba: Floats, sheet: Questionnaire) -> Floats:
     return found
 
 
-def most_telling(
+def select_queries(
     vectors: Floats,
     doubt: Floats,
     known: Bools,
@@ -99,9 +99,9 @@ def most_telling(
     """The labels to ask for next, each text once at most.
 
     Args:
-        vectors: Of the texts, labelled or not `[row, width]`; see `vectors_of`.
-        doubt: Of each judge's answer about each text `[row, judge]`, see `doubt_of`; one column where judges are not
-            told apart.
+        vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
+        doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one column
+            where judges are not told apart.
         known: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
         personal: Prior precision of a judge's own intercept.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.estimator import JudgedEstimator, OneAnswer
+from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
@@ -17,7 +17,7 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess
 
 
-def dealt(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
+def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
     """Rows of each fold; a group is in one fold only. Folds differ by at most one group.
 
     Args:
@@ -69,20 +69,20 @@ def crossfit(
     names = main.names()
     for rows in folds:
         held_out = np.isin(main.row, rows)
-        # Without their texts, too: X alone moves a model that standardises it.
+        # Without their texts, too: X alone moves a model that standardizes it.
         others = np.setdiff1d(np.arange(len(X)), rows)
         own = None if groups is None else groups[others]
-        fitted = learnt_quietly(clone(model), *alone(X, y, others), questions, own)
+        fitted = learned_quietly(clone(model), *alone(X, y, others), questions, own)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out].tolist())
     return out
 
 
-def learnt_quietly(
+def learned_quietly(
     model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, groups: Ints | None
 ) -> JudgedEstimator:
     """The model, fitted, without a warning of answers that are all alike: that is for the whole of the data to say."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OneAnswer)
+        warnings.simplefilter("ignore", ConstantLabelsWarning)
         return model.fit(X, y, questions=questions, groups=None if groups is None else groups.tolist())
 
 
@@ -179,10 +179,10 @@ def _crossfitted(
         present = order[np.isin(order, together[training.row])]
         kept = present[: max(1, round(share * len(present)))]
         part = training.where(np.isin(together[training.row], kept))
-        learnt = part.of_question(main)
-        if len(np.unique(learnt.answer)) < 2:
+        learned = part.of_question(main)
+        if len(np.unique(learned.answer)) < 2:
             return None
-        counts.append(learnt.labels)
+        counts.append(learned.labels)
         texts = np.unique(part.row)
         fitted = clone(model).fit(*alone(X, part, texts), questions=questions, groups=together[texts])
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])

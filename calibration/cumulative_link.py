@@ -19,7 +19,7 @@ from scipy.special import expit, log_expit
 from pollex.measures.arrays import Bools, Floats, Ints
 
 LEAST_GAP = 1e-9
-"""In training, neighbouring bounds are kept so far apart that no answer has probability 0."""
+"""In training, neighboring bounds are kept so far apart that no answer has probability 0."""
 
 CURVATURE = 0.2
 """Of minus the log-likelihood of one judgment by its location, about; of a yes or no at even odds it is 1/4."""
@@ -32,11 +32,11 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What a cumulative link has learnt; or, in the same places, the precision of the prior on each.
+    """What a cumulative link has learned; or, in the same places, the precision of the prior on each.
 
     Attributes:
         start: The first cut `[1]`.
-        gaps: Logarithms of the distances between neighbouring cuts `[options − 2]`.
+        gaps: Logarithms of the distances between neighboring cuts `[options − 2]`.
         slopes: β, shared `[input]`.
         intercepts: u, `[judge]`.
         scales: s, logarithms `[judge]`.
@@ -70,7 +70,7 @@ class Terms:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
 
 
-def unlearnt(shares: Floats, inputs: int, judges: int) -> Terms:
+def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
     """Terms that give everybody the same distribution.
 
     Args:
@@ -140,11 +140,11 @@ def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = 
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-def learnt(
+def learned(
     F: Floats,
     judges: Ints,
     answers: Ints,
-    centre: Terms,
+    center: Terms,
     precision: Terms,
     weights: Floats | None = None,
     begin: Terms | None = None,
@@ -155,15 +155,15 @@ def learnt(
         F: Inputs `[judgment, input]`.
         judges: Codes `[judgment]`, −1 for nobody known.
         answers: Places of the answers `[judgment]`.
-        centre: Means of the normal priors.
+        center: Means of the normal priors.
         precision: Their precisions, one over the variance; infinite: the term stays at its mean.
         weights: Of the judgments `[judgment]`; None: 1 each.
         begin: Where the search begins; None: at the means.
     """
     held = precision.packed()
-    middle = centre.packed()
+    middle = center.packed()
     free = np.isfinite(held)
-    task = _Task(F, judges, answers, np.ones(len(F)) if weights is None else weights, centre)
+    task = _Task(F, judges, answers, np.ones(len(F)) if weights is None else weights, center)
 
     def loss(values: Floats) -> tuple[float, Floats]:
         full = middle.copy()
@@ -179,11 +179,11 @@ def learnt(
         value, slope = loss(values * unit)
         return value, slope * unit
 
-    first = (centre if begin is None else begin).packed()[free] / unit
+    first = (center if begin is None else begin).packed()[free] / unit
     found = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
     full = middle.copy()
     full[free] = found.x * unit
-    return centre.like(full)
+    return center.like(full)
 
 
 def relearnt(F: Floats, judges: Ints, answers: Ints, before: Terms, covariance: Floats, free: Bools) -> Terms:

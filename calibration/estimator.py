@@ -25,8 +25,8 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 
-class OneAnswer(UserWarning):
-    """All judgments of the main question are alike: what is learnt from them tells no text from another."""
+class ConstantLabelsWarning(UserWarning):
+    """All judgments of the main question are alike: what is learned from them tells no text from another."""
 
 
 class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -40,7 +40,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     title: ClassVar[str] = ""
     """Name for people, in tables and reports."""
 
-    taught: ClassVar[bool] = True
+    uses_labels: ClassVar[bool] = True
     """Whether labels stand behind what it predicts; what takes the judge's answers as they are has none."""
 
     counts: ClassVar[frozenset[str]] = frozenset()
@@ -70,7 +70,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             WrongUse: X or y can't be read, there is no judgment of the main question, or a setting is unknown.
 
         Warns:
-            OneAnswer: All judgments of the main question are alike.
+            ConstantLabelsWarning: All judgments of the main question are alike.
         """
         _require_known(self)
         made = copy.copy(self)
@@ -93,7 +93,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             question: Id; None: the main one.
 
         Raises:
-            WrongUse: X can't be read; there is no such question, or the estimator has not learnt to predict it.
+            WrongUse: X can't be read; there is no such question, or the estimator has not learned to predict it.
         """
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
@@ -152,7 +152,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return type(self)._adapt is not JudgedEstimator._adapt
 
     def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
-        """A new estimator that has also learnt from a few judgments of another domain; this one stays as it is.
+        """A new estimator that has also learned from a few judgments of another domain; this one stays as it is.
 
         Args:
             X: Of the new texts, as in `fit`.
@@ -172,7 +172,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return made
 
     def state(self) -> State:
-        """All that was learnt, without the settings, which `get_params` has."""
+        """All that was learned, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
         own = self._state()
         return State({"judges": list(self.judges_)} | own.facts, own.arrays)
@@ -201,7 +201,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
 
     def _state(self) -> State:
-        """What was learnt, but for the judges' names."""
+        """What was learned, but for the judges' names."""
         raise self._not_kept()
 
     def _restore(self, state: State) -> None:  # noqa: ARG002 (for those that can)
@@ -266,7 +266,9 @@ def _require_answers(found: Judgments, questions: Questionnaire) -> None:
     if len(np.unique(own.answer)) == 1:
         value = questions.scale().values[int(own.answer[0])]
         what = f"all {len(own)} judgments of the main question {questions.main!r} are {value:g}"
-        warnings.warn(f"{what} → add judgments that differ, or name another main question", OneAnswer, stacklevel=3)
+        warnings.warn(
+            f"{what} → add judgments that differ, or name another main question", ConstantLabelsWarning, stacklevel=3
+        )
 
 
 def single_question(options: int) -> Questionnaire:
@@ -276,7 +278,7 @@ def single_question(options: int) -> Questionnaire:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that a fitted estimator has learnt.
+    """All that a fitted estimator has learned.
 
     Attributes:
         facts: JSON values.

@@ -1,4 +1,4 @@
-"""What a regression sees of the answer distributions: standardised expected scores, with missing answers filled in."""
+"""What a regression sees of the answer distributions: standardized expected scores, with missing answers filled in."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ LEAST_SPREAD = 1e-3
 
 LEAST_MASS_SPREAD = 5e-3
 """Likewise of masses. Those of a table whose probabilities were rounded differ, too, but in nothing that another table
-repeats: standardised, they would outweigh everything else there."""
+repeats: standardized, they would outweigh everything else there."""
 
 FARTHEST = 10.0
-"""Standard deviations from the mean that a text can be at most: nothing was learnt about what lies beyond."""
+"""Standard deviations from the mean that a text can be at most: nothing was learned about what lies beyond."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How X becomes inputs, learnt from training rows.
+    """How X becomes inputs, learned from training rows.
 
     Attributes:
         questionnaire: What X is about.
         coding: How ordinal questions enter.
         kept: Which columns vary, of all that there could be `[column]`.
-        gaussian: Of the columns that can be missing, standardised by the training rows' mean and spread.
+        gaussian: Of the columns that can be missing, standardized by the training rows' mean and spread.
         mean: Of the kept columns `[input]`.
         spread: Their standard deviations `[input]`.
     """
@@ -65,7 +65,7 @@ class Inputs:
         return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
 
     def arrays(self) -> dict[str, Any]:
-        """What was learnt, by name."""
+        """What was learned, by name."""
         own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
         return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
 
@@ -93,7 +93,7 @@ def inputs_of(
     wanted = [only is None or name in only for name in _names(questionnaire, coding)]
     kept = (spread > _least_spread(questionnaire, coding)) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
-    return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learnt(standard))
+    return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard))
 
 
 def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
@@ -131,7 +131,7 @@ def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[F
 
 
 def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread: Floats) -> Floats:
-    """Kept columns, standardised; 0 where they don't apply."""
+    """Kept columns, standardized; 0 where they don't apply."""
     standard = np.clip((columns[:, kept] - mean) / spread, -FARTHEST, FARTHEST)
     return np.asarray(np.where(absent[:, kept], 0.0, standard))
 
@@ -200,8 +200,8 @@ class Gaussian:
     covariance: Floats
 
     @classmethod
-    def learnt(cls, rows: Floats, shrinkage: float = 5.0) -> Self:
-        """Learns from standardised rows `[row, column]`, NaN where missing, by expectation-maximisation.
+    def learned(cls, rows: Floats, shrinkage: float = 5.0) -> Self:
+        """Learns from standardized rows `[row, column]`, NaN where missing, by expectation-maximisation.
 
         Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The covariance is drawn to
         the identity as if that had been seen in `shrinkage` rows more.

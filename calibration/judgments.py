@@ -268,7 +268,7 @@ UNANSWERED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Sheets:
+class AnswerMatrix:
     """One row a text and judge, in the order in which they first come in the judgments.
 
     Attributes:
@@ -284,13 +284,13 @@ class Sheets:
     def __len__(self) -> int:
         return len(self.row)
 
-    def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> Sheets:
+    def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> AnswerMatrix:
         """Those that `keep` picks."""
-        return Sheets(self.row[keep], self.judge[keep], self.answer[keep])
+        return AnswerMatrix(self.row[keep], self.judge[keep], self.answer[keep])
 
 
-def sheets_of(y: Judgments, questions: Ints) -> Sheets:
-    """Sheets with one column for each of the questions; judgments of others are left out.
+def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
+    """Make a matrix with one column for each of the questions; judgments of others are left out.
 
     A second answer of the same judge (of nobody known, say) to the same question about the same text starts a second
     sheet, so that no answer is lost.
@@ -304,7 +304,7 @@ def sheets_of(y: Judgments, questions: Ints) -> Sheets:
     place = np.argsort(order)[sheet.reshape(-1)]
     answer = np.full((len(unique), len(questions)), UNANSWERED)
     answer[place, column[kept.question]] = kept.answer
-    return Sheets(unique[order, 0], unique[order, 1], answer)
+    return AnswerMatrix(unique[order, 0], unique[order, 1], answer)
 
 
 def _times_before(y: Judgments) -> Ints:

@@ -74,7 +74,7 @@ def leverages(
         model: Fitted.
         X: Texts `[row, question × option]`.
         judges: Whose main answer it is `[row]`; None: somebody unknown.
-        whose: `judges`: gain on what the model predicts that judges answer to i, which it must have learnt. `asked`:
+        whose: `judges`: gain on what the model predicts that judges answer to i, which it must have learned. `asked`:
             gain on the answer to i that stands in X.
     """
     sheet = model.questionnaire_

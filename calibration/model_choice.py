@@ -93,7 +93,7 @@ class Choice:
         if self.rule == "average" and len(self.weights) > 1:
             taken = f"{taken}, which can't be told from the best, {best.name},"
         if self.rule == "stacked" and len(self.weights) > 1:
-            taken = f"{taken}, weighed; the best alone {best.name}"
+            taken = f"{taken}, weighted; the best alone {best.name}"
         start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             refused = [trial for trial in self.trials if trial.loss is None]

@@ -57,7 +57,7 @@ def next_question(
     reference: Any,
     judges: Sequence[Any] | None = None,
     least: float = LEAST,
-    neighbours: int = NEIGHBOURS,
+    neighbors: int = NEIGHBOURS,
     seed: int = 0,
 ) -> NextQuestion:
     """The unanswered question with the largest expected reduction of Var(ŷ0), for each text.
@@ -69,7 +69,7 @@ def next_question(
         judges: Whose main answer it is `[row]`; None: somebody unknown.
         least: Stop where all questions that are left are expected to take away less than this share of Var(ŷ0)
             together: one by one each may seem not to pay. 0 never stops.
-        neighbours: So many reference texts say how an answer may turn out.
+        neighbors: So many reference texts say how an answer may turn out.
         seed: Picks among reference texts that are as near; all are where nothing is known.
 
     Raises:
@@ -83,7 +83,7 @@ def next_question(
         )
     if not 0 <= least < 1:
         raise WrongUse(f"a share of {least:g} to stop at", remedy="give one from 0 to below 1")
-    trial = _Trial.of(model, X, reference, judges, neighbours, seed)
+    trial = _Trial.of(model, X, reference, judges, neighbors, seed)
     reduction, left = trial.each(), trial.together()
     sheet = model.questionnaire_
     now = variance(model.predict_proba(X, judges), scale.values)
@@ -140,21 +140,21 @@ class _Trial:
     reference: Floats
     distance: Floats
     judges: np.ndarray[Any, Any]
-    neighbours: int
+    neighbors: int
 
     @classmethod
     def of(
-        cls, model: JudgedEstimator, X: Any, reference: Any, judges: Sequence[Any] | None, neighbours: int, seed: int
+        cls, model: JudgedEstimator, X: Any, reference: Any, judges: Sequence[Any] | None, neighbors: int, seed: int
     ) -> _Trial:
         sheet = model.questionnaire_
         rows, texts = sheet.checked(X), sheet.checked(reference)
-        if not len(texts) or neighbours < 2:
+        if not len(texts) or neighbors < 2:
             raise WrongUse(
-                f"{len(texts)} reference texts, {neighbours} neighbours", remedy="give texts, and 2 neighbours or more"
+                f"{len(texts)} reference texts, {neighbors} neighbors", remedy="give texts, and 2 neighbors or more"
             )
         texts = texts[np.random.default_rng(seed).permutation(len(texts))]
         who = np.array(one_a_row(judges, len(rows)), dtype=object)
-        return cls(model, rows, texts, distances(sheet, rows, texts), who, neighbours)
+        return cls(model, rows, texts, distances(sheet, rows, texts), who, neighbors)
 
     def each(self) -> Floats:
         """Of each question `[row, asked]`; NaN where it is answered, or where no reference text answers it."""
@@ -176,13 +176,13 @@ class _Trial:
         return out
 
     def _spread(self, tried: Ints, able: Ints, columns: slice) -> Floats:
-        """Variance over the neighbours' answers of what the model then expects `[tried]`.
+        """Variance over the neighbors' answers of what the model then expects `[tried]`.
 
         Args:
-            able: Reference texts to choose neighbours from.
-            columns: Those that a neighbour fills in, where they are missing.
+            able: Reference texts to choose neighbors from.
+            columns: Those that a neighbor fills in, where they are missing.
         """
-        near = able[nearest(self.distance[np.ix_(tried, able)], self.neighbours)]
+        near = able[nearest(self.distance[np.ix_(tried, able)], self.neighbors)]
         count = near.shape[1]
         portion = max(1, CELLS // (count * self.X.shape[1]))
         out = np.empty(len(tried))

@@ -29,7 +29,7 @@ def table_of(name: str, arrays: Mapping[int, Floats]) -> dict[str, Any]:
     return {f"{name}.{question}": array for question, array in arrays.items()}
 
 
-def learnt_places(name: str, arrays: Mapping[str, Any]) -> dict[int, Any]:
+def learned_places(name: str, arrays: Mapping[str, Any]) -> dict[int, Any]:
     """Arrays by question, as `table_of` named them."""
     own = [key for key in arrays if key.startswith(f"{name}.")]
     return {int(key.removeprefix(f"{name}.")): arrays[key] for key in sorted(own)}

@@ -44,7 +44,7 @@ class Packed:
     """A fitted calibrator, ready to be written.
 
     Attributes:
-        facts: JSON values: the model, its settings, the questionnaire, what it learnt, and the hash of the arrays.
+        facts: JSON values: the model, its settings, the questionnaire, what it learned, and the hash of the arrays.
         arrays: In the format of safetensors.
     """
 
@@ -105,7 +105,7 @@ def described(model: JudgedEstimator, prefix: str = "") -> State:
         "model": name_of(model),
         "settings": _plain(model.get_params(deep=False)),
         "questionnaire": {"main": questions.main, "scales": [_plain(asdict(scale)) for scale in questions.scales]},
-        "learnt": _plain(state.facts),
+        "learned": _plain(state.facts),
     }
     return State(facts, {prefix + name: value for name, value in state.arrays.items()})
 
@@ -122,7 +122,7 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
     scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in _scales(facts))
     questions = Questionnaire(scales, facts["questionnaire"]["main"])
     kind = model_named(facts["model"])
-    return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learnt"]), arrays))
+    return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays))
 
 
 def save(model: JudgedEstimator, folder: Path) -> Path:

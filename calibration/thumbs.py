@@ -16,7 +16,7 @@ import numpy as np
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import standard_error
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.weighted_sum import WeighedSum
+from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -65,7 +65,7 @@ class CandidateScore:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class ModelComparison:
     """Which candidate did best, and all of them.
 
     Attributes:
@@ -78,25 +78,25 @@ class Contest:
     held_out: Floats
 
 
-def candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
+def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     """What is compared, by name; users have intercepts, and nothing else, of their own."""
     signs = tuple(float(sign) for sign in signs)
     return {
-        PLAIN: WeighedSum(signs, independence=1.0),
-        "decorrelated NetSAT": WeighedSum(signs),
-        "NetSAT with learned weights": WeighedSum(signs, independence=1.0, deviations=SHRUNK),
-        "decorrelated NetSAT with learned weights": WeighedSum(signs, deviations=SHRUNK),
+        PLAIN: WeightedSum(signs, independence=1.0),
+        "decorrelated NetSAT": WeightedSum(signs),
+        "NetSAT with learned weights": WeightedSum(signs, independence=1.0, deviations=SHRUNK),
+        "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK),
         "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
     }
 
 
-def contest(
+def compare_models(
     folds: Sequence[Fold],
     positive: Bools,
     judges: Judges = None,
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
-) -> Contest:
+) -> ModelComparison:
     """Fits every candidate without each fold, and measures it there.
 
     Args:
@@ -112,15 +112,17 @@ def contest(
     for fold in folds:
         known = ~fold.out
         who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
-        for name in candidates(fold.signs):
+        for name in thumb_models(fold.signs):
             model = fitted(name, fold.answers[known], fold.signs, positive[known], who)
-            proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = up(model, fold.answers[fold.out])
+            proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = probability_positive(
+                model, fold.answers[fold.out]
+            )
         progress()
     losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
     best = min(losses, key=lambda name: float(losses[name].mean()))
     blocks = np.arange(len(positive)) if together is None else together
     scores = tuple(_score(name, loss, losses[best], blocks) for name, loss in losses.items())
-    return Contest(best, scores, proba[best])
+    return ModelComparison(best, scores, proba[best])
 
 
 def fitted(
@@ -141,7 +143,7 @@ def fitted(
         rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
     """
     questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
-    return candidates(signs)[name].fit(flat(answers), positive.astype(np.float64), judges, questions)
+    return thumb_models(signs)[name].fit(flat(answers), positive.astype(np.float64), judges, questions)
 
 
 def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:
@@ -151,7 +153,7 @@ def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnair
     return Questionnaire((*asked, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
 
 
-def up(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:
+def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
     column: Floats = model.predict_proba(flat(answers), judges)[:, 1]
     return column

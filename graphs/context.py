@@ -49,7 +49,7 @@ class NullProgress:
         """Ignore the line."""
 
 
-class Shelf:
+class ConversationIndex:
     """Conversations by id, wherever they lie."""
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:

@@ -124,11 +124,11 @@ def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> Side:
 
 @dataclass(frozen=True)
 class FittedTau:
-    """A τ fitted to labelled conversations.
+    """A τ fitted to labeled conversations.
 
     Attributes:
         tau: The highest at which the ratings are as precise as wanted; None where there is none.
-        n: Labelled conversations that it was fitted to.
+        n: Labeled conversations that it was fitted to.
         passed: Those among them that pass.
         right: Those of these that are right.
         best: The highest precision that any τ has on them; None where none of them has a mode.

@@ -138,7 +138,7 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
 def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
     """Thresholds from the strictest to θ, scores over each, and how many of them are wrong: each `[threshold]`.
 
-    Half way between neighbouring scores, so that rounding moves none across; θ itself comes last.
+    Half way between neighboring scores, so that rounding moves none across; θ itself comes last.
     """
     levels = np.unique(scores)
     middle = (levels[:-1] + levels[1:]) / 2

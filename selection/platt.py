@@ -52,7 +52,7 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
 
 
 def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
-    """Slope and intercept that minimise the cross-entropy; `z` has mean 0 and deviation 1."""
+    """Slope and intercept that minimize the cross-entropy; `z` has mean 0 and deviation 1."""
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
     for _ in range(STEPS):

@@ -73,7 +73,7 @@ class Selection:
 
 @dataclass
 class Pool:
-    """Rubrics to choose from, judged on labelled conversations.
+    """Rubrics to choose from, judged on labeled conversations.
 
     Attributes:
         evals: Signed evals of the positive and of the negative conversations, each `[rubric, conversation]`.

@@ -51,7 +51,7 @@ def fit_window(scores: Floats, positive: Bools, theta: float, precision: float =
     Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P, whatever happens below
     it: the promise is about all scores at or under it together. `upper` is the lowest from θ on with Prec+ ≥ P. Each
     is bound to its side of θ: a confident score never contradicts its label, and lower ≤ upper; both are θ when θ
-    itself keeps both promises. Thresholds tried are θ and half way between neighbouring scores, so that rounding
+    itself keeps both promises. Thresholds tried are θ and half way between neighboring scores, so that rounding
     moves no score across one.
 
     Args:

@@ -39,7 +39,7 @@ def model_named(name: str) -> type[JudgedEstimator]:
 
 
 def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
-    """An estimator that has not learnt yet.
+    """An estimator that has not learned yet.
 
     Raises:
         WrongUse: There is none of that name, or it has no such setting.

@@ -20,7 +20,7 @@ class Argmax(JudgedEstimator):
     """
 
     title: ClassVar[str] = "answer as it is, most probable"
-    taught: ClassVar[bool] = False
+    uses_labels: ClassVar[bool] = False
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002
         own_block(self, self.questionnaire_.index())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import crossfit, dealt, learnt_quietly, one_group_out
+from pollex.calibration.crossfit import assign_folds, crossfit, learned_quietly, one_group_out
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.model_choice import (
@@ -112,11 +112,11 @@ class Calibrator(JudgedEstimator):
             raise WrongUse("no candidates to choose among", remedy="give one or more, or None for the usual ones")
         parts, how = self._parts(y, groups)
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
-        heats = Heats(candidates, held_out, y.of_question(self.questionnaire_.index()), parts)
+        heats = CrossValidation(candidates, held_out, y.of_question(self.questionnaire_.index()), parts)
         if all(trial.loss is None for trial in heats.trials):
             raise WrongUse(f"no candidate could be fitted: {heats.trials[0].refused}", remedy="give other candidates")
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
-        trials, weights = heats.weighed(rule, mixture=self.mixture)
+        trials, weights = heats.weighted(rule, mixture=self.mixture)
         self.choice_ = Choice(how, rule, best_of(trials), tuple(trials), weights)
         self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
         self.weights_ = np.array(list(weights.values()))
@@ -152,7 +152,7 @@ class Calibrator(JudgedEstimator):
             raise WrongUse(f"folds={self.folds}", remedy="give two or more")
         count = min(self.folds, len(present))
         masked = np.where(np.isin(groups, present), groups, present[0])
-        return dealt(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
+        return assign_folds(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
 
     def _held_out(self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
@@ -163,7 +163,7 @@ class Calibrator(JudgedEstimator):
             return str(error)
 
     def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
-        return learnt_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
+        return learned_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
         able = [place for place, member in enumerate(self.members_) if member.adaptable] or [0]
@@ -194,7 +194,7 @@ class Calibrator(JudgedEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class Heats:
+class CrossValidation:
     """What each candidate predicted of judgments that it had not seen.
 
     Attributes:
@@ -214,7 +214,7 @@ class Heats:
         """How each candidate did."""
         return compared(self.candidates, self.held_out, self.main.answer, self.main.row)
 
-    def weighed(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
+    def weighted(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
         """The trials, with that of a mixture where one was tried; and by place, the shares of what predicts.
 
         Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.shares import learnt_places, shares_of, table_of
+from pollex.calibration.shares import learned_places, shares_of, table_of
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
@@ -18,7 +18,7 @@ class Constant(JudgedEstimator):
 
     Args:
         smoothing: So many judgments more, spread evenly over the options.
-        memory: When adapted, what was learnt before counts as so many judgments.
+        memory: When adapted, what was learned before counts as so many judgments.
     """
 
     title: ClassVar[str] = "constant"
@@ -52,4 +52,4 @@ class Constant(JudgedEstimator):
         return State({}, table_of("shares", self.shares_))
 
     def _restore(self, state: State) -> None:
-        self.shares_ = learnt_places("shares", state.arrays)
+        self.shares_ = learned_places("shares", state.arrays)

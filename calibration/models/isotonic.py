@@ -69,7 +69,7 @@ class IsotonicByJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         if question != self.questionnaire_.index():
             raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learnt: only the main one is",
+                f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
                 remedy="fit with it as the main question",
             )
         scores = self._scores(X, question)

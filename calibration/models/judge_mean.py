@@ -8,7 +8,7 @@ import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.shares import counts_of, learnt_places, shares_of, table_of
+from pollex.calibration.shares import counts_of, learned_places, shares_of, table_of
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
@@ -19,7 +19,7 @@ class JudgeMean(JudgedEstimator):
     Args:
         strength: Everybody's shares count as so many judgments of each judge.
         smoothing: So many judgments more, spread evenly over the options, are in everybody's shares.
-        memory: When adapted, what was learnt before counts as so many judgments, of each judge and of all.
+        memory: When adapted, what was learned before counts as so many judgments, of each judge and of all.
     """
 
     title: ClassVar[str] = "judge's mean"
@@ -64,7 +64,7 @@ class JudgeMean(JudgedEstimator):
         return State({}, table_of("shares", self.shares_))
 
     def _restore(self, state: State) -> None:
-        self.shares_ = learnt_places("shares", state.arrays)
+        self.shares_ = learned_places("shares", state.arrays)
 
 
 def _drawn(counts: Floats, towards: Floats, strength: float) -> Floats:

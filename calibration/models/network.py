@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.judgments import NOBODY, Judgments, Sheets, sheets_of
+from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
 from pollex.calibration.network.weights import Array, Weights, joined
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from pollex.calibration.network.search import Found, Given
-    from pollex.calibration.network.training import Heads, Lesson, Plan
+    from pollex.calibration.network.training import Heads, TrainingConfig, TrainingData
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
@@ -39,7 +39,7 @@ class CalibrationNetwork(JudgedEstimator):
         personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few answers each), `none`.
         recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or `authors`: as those of
             the paper do it, who know h1, h2, batch, rate, the two phases in epochs, and a seed, nothing else.
-        batch: Sheets a step, for the authors' recipe.
+        batch: AnswerMatrix a step, for the authors' recipe.
         pretraining: Steps (the authors': epochs) on all questions.
         finetuning: Likewise on the main one.
         rate: Step size of Adam.
@@ -68,7 +68,7 @@ class CalibrationNetwork(JudgedEstimator):
 
     tuned_: Weights
     general_: Weights
-    learnt_: Ints
+    learned_: Ints
     search_: Found
 
     def __init__(
@@ -125,8 +125,8 @@ class CalibrationNetwork(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         if not self.dropout < 1:
             raise WrongUse(f"dropout={self.dropout:g} leaves no question to learn from", remedy="give less than 1")
-        self.learnt_ = np.unique(y.question)
-        sheets = sheets_of(y, self.learnt_)
+        self.learned_ = np.unique(y.question)
+        sheets = answer_matrix_of(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
         if self.search is not None:
             self.general_, self.tuned_ = self._searched(inputs, sheets, groups)
@@ -136,7 +136,7 @@ class CalibrationNetwork(JudgedEstimator):
         else:
             self.general_, self.tuned_ = self._shrunk(inputs, sheets, self.seeds)
 
-    def _shrunk(self, inputs: Floats, sheets: Sheets, seeds: int) -> tuple[Weights, Weights]:
+    def _shrunk(self, inputs: Floats, sheets: AnswerMatrix, seeds: int) -> tuple[Weights, Weights]:
         """Weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
@@ -150,7 +150,7 @@ class CalibrationNetwork(JudgedEstimator):
         main = self._main()
         return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
 
-    def _searched(self, inputs: Floats, sheets: Sheets, groups: Ints) -> tuple[Weights, Weights]:
+    def _searched(self, inputs: Floats, sheets: AnswerMatrix, groups: Ints) -> tuple[Weights, Weights]:
         from pollex.calibration.network import search, training
 
         if self.recipe != "shrunk" or self.heads != "softmax" or self.personal != "all":
@@ -168,7 +168,7 @@ class CalibrationNetwork(JudgedEstimator):
             return self._shrunk(inputs, sheets, self.seeds)
         return search.trained_with(problem, self.search_.best.family, self.seeds, self.seed)
 
-    def _as_given(self, inputs: Floats, sheets: Sheets) -> Given:
+    def _as_given(self, inputs: Floats, sheets: AnswerMatrix) -> Given:
         from pollex.calibration.network import search
 
         def proba(train: Ints, test: Ints) -> Floats:
@@ -177,7 +177,7 @@ class CalibrationNetwork(JudgedEstimator):
 
         return proba
 
-    def _by_the_authors(self, inputs: Floats, sheets: Sheets) -> Weights:
+    def _by_the_authors(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
         from pollex.calibration.network import paper_recipe as authors
 
         if strangers := int((sheets.judge == NOBODY).sum()):
@@ -188,7 +188,7 @@ class CalibrationNetwork(JudgedEstimator):
         # They number judges as they first come in the data.
         _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))
-        numbered = Sheets(sheets.row, order[code], sheets.answer)
+        numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
         settings = authors.Settings(
             self.h1, self.h2, self.batch, self.rate, self.pretraining, self.finetuning, self.seed, epoch=len(sheets)
         )
@@ -198,42 +198,44 @@ class CalibrationNetwork(JudgedEstimator):
     def _adapt(self, X: Floats, y: Judgments) -> None:
         from pollex.calibration.network import training
 
-        sheets = sheets_of(y, self.learnt_)
+        sheets = answer_matrix_of(y, self.learned_)
         judges = len(self.judges_)
         self.general_ = self.general_.with_more_judges(judges)
         self.tuned_ = self.tuned_.with_more_judges(judges)
         lesson = self._lesson(self.inputs(X)[sheets.row], sheets)
-        plan = training.Plan(ADAPTING_STEPS, self.finetuning_rate, self.adapting_decay, self.shrinkage, anchored=True)
+        plan = training.TrainingConfig(
+            ADAPTING_STEPS, self.finetuning_rate, self.adapting_decay, self.shrinkage, anchored=True
+        )
         if lesson.any():
             self.general_ = training.trained(self.general_, lesson, plan, self.seed + 3)
         own = lesson.only(self._main())
         if own.any():
             self.tuned_ = training.trained(self.tuned_, own, plan, self.seed + 4)
 
-    def _lesson(self, inputs: Floats, sheets: Sheets) -> Lesson:
+    def _lesson(self, inputs: Floats, sheets: AnswerMatrix) -> TrainingData:
         from pollex.calibration.network import training
 
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
         blocks = np.repeat(np.arange(len(sizes)), sizes)
-        return training.Lesson(inputs, sheets, blocks)
+        return training.TrainingData(inputs, sheets, blocks)
 
-    def _plan(self, steps: int, rate: float) -> Plan:
+    def _plan(self, steps: int, rate: float) -> TrainingConfig:
         from pollex.calibration.network import training
 
-        return training.Plan(steps, rate, self.decay, self.shrinkage, self.dropout)
+        return training.TrainingConfig(steps, rate, self.decay, self.shrinkage, self.dropout)
 
     def _main(self) -> int:
-        return int(np.flatnonzero(self.learnt_ == self.questionnaire_.index())[0])
+        return int(np.flatnonzero(self.learned_ == self.questionnaire_.index())[0])
 
     def _options(self) -> Ints:
-        return np.array([len(self.questionnaire_.scales[place].values) for place in self.learnt_])
+        return np.array([len(self.questionnaire_.scales[place].values) for place in self.learned_])
 
     def _ordinal(self) -> Bools:
-        scales = [self.questionnaire_.scales[place] for place in self.learnt_]
+        scales = [self.questionnaire_.scales[place] for place in self.learned_]
         return np.array([self.heads == "ordinal" and scale.ordinal for scale in scales])
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        place = np.flatnonzero(self.learnt_ == question)
+        place = np.flatnonzero(self.learned_ == question)
         if not len(place):
             name = self.questionnaire_.scales[question].question
             raise WrongUse(f"no judgment of question {name!r} was there to learn from", remedy="fit again with some")
@@ -243,18 +245,18 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _state(self) -> State:
         arrays = {f"{kind}.{name}": array for kind in self._kinds() for name, array in self._weights(kind).items()}
-        return State({"learnt": self.learnt_.tolist()}, arrays)
+        return State({"learned": self.learned_.tolist()}, arrays)
 
     def _kinds(self) -> tuple[str, ...]:
-        """Whose weights have to be kept: the general ones answer no question if only the main one was learnt."""
-        return ("tuned",) if len(self.learnt_) == 1 else ("tuned", "general")
+        """Whose weights have to be kept: the general ones answer no question if only the main one was learned."""
+        return ("tuned",) if len(self.learned_) == 1 else ("tuned", "general")
 
     def _weights(self, kind: str) -> dict[str, Array]:
         found: Weights = getattr(self, f"{kind}_")
         return found.arrays()
 
     def _restore(self, state: State) -> None:
-        self.learnt_ = np.array(state.facts["learnt"], dtype=np.int64)
+        self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.tuned_ = _with_prefix(state, "tuned.")
         kept = any(name.startswith("general.") for name in state.arrays)
         self.general_ = _with_prefix(state, "general.") if kept else self.tuned_

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, alike, distribution, learnt, relearnt, unlearnt, with_judges
+from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, relearnt, unlearned, with_judges
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Coding, Inputs, inputs_from, inputs_of
 from pollex.calibration.fisher_information import Information, information
@@ -29,7 +29,7 @@ class OrdinalMixedEffects(JudgedEstimator):
     """Cumulative link with a judge's intercept, scale and slopes; each is shrunk, and each can be left out.
 
     Args:
-        shared: Precision of the prior on the shared slopes; inputs are standardised.
+        shared: Precision of the prior on the shared slopes; inputs are standardized.
         intercepts: Of that on the judges' intercepts; None leaves them out.
         scales: Of that on the logarithms of their scales; likewise.
         slopes: Of that on their own slopes; likewise.
@@ -71,8 +71,8 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.information_: dict[int, Information] = {}
         for question in self._wanted(y):
             own = y.of_question(question)
-            centre = self._centre(own.answer, question)
-            terms = learnt(F[own.row], own.judge, own.answer, centre, self._precision(centre))
+            center = self._center(own.answer, question)
+            terms = learned(F[own.row], own.judge, own.answer, center, self._precision(center))
             self.terms_[question] = terms
             self.information_[question] = self._told(terms, F[own.row], own.judge)
 
@@ -80,7 +80,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         return self.only
 
     def _wanted(self, y: Judgments) -> list[int]:
-        """The questions to be learnt; the main one always."""
+        """The questions to be learned; the main one always."""
         main = self.questionnaire_.index()
         if not self.questionnaire_.scale().ordinal:
             raise WrongUse(
@@ -90,10 +90,10 @@ class OrdinalMixedEffects(JudgedEstimator):
         judged = set(y.question.tolist()) if self.questions == "all" else set()
         return sorted({main, *(place for place in judged if self.questionnaire_.scales[place].ordinal)})
 
-    def _centre(self, answers: Ints, question: int) -> Terms:
+    def _center(self, answers: Ints, question: int) -> Terms:
         options = len(self.questionnaire_.scales[question].values)
         shares = np.bincount(answers, minlength=options) + SMOOTHING / options
-        return unlearnt(shares / shares.sum(), self.inputs_.width, len(self.judges_))
+        return unlearned(shares / shares.sum(), self.inputs_.width, len(self.judges_))
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
         F = self.inputs_.of(X).rows
@@ -138,7 +138,7 @@ class OrdinalMixedEffects(JudgedEstimator):
     def _terms(self, question: int) -> Terms:
         if question not in self.terms_:
             raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learnt",
+                f"question {self.questionnaire_.scales[question].question!r} was not learned",
                 remedy="fit with questions='all' on ordinal judgments of it",
             )
         return self.terms_[question]
@@ -148,20 +148,20 @@ class OrdinalMixedEffects(JudgedEstimator):
         for question, terms in self.terms_.items():
             arrays |= {f"{question}.{part}": getattr(terms, part) for part in PARTS}
             arrays[f"{question}.information"] = self.information_[question].blocks
-        return State({"learnt": sorted(self.terms_)}, arrays)
+        return State({"learned": sorted(self.terms_)}, arrays)
 
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, self.coding, state.arrays)
         self.terms_ = {
             question: Terms(*(state.arrays[f"{question}.{part}"] for part in PARTS))
-            for question in state.facts["learnt"]
+            for question in state.facts["learned"]
         }
         self.information_ = {
-            question: Information(state.arrays[f"{question}.information"]) for question in state.facts["learnt"]
+            question: Information(state.arrays[f"{question}.information"]) for question in state.facts["learned"]
         }
 
     def effects(self, question: str | None = None) -> dict[str, Any]:
-        """What was learnt about a question, for people: cuts, slopes by question asked, and each judge's own terms."""
+        """What was learned about a question, for people: cuts, slopes by question asked, and each judge's own terms."""
         terms = self._terms(self.questionnaire_.index(question))
         return {
             "cuts": terms.cuts.tolist(),

@@ -34,7 +34,7 @@ class RidgeWithJudge(JudgedEstimator):
     not see it: its left-out residual is e / (1 − h). Source: Allen 1974, doi:10.1080/00401706.1974.10489157.
 
     Args:
-        shared: Penalty on the slopes, of standardised inputs.
+        shared: Penalty on the slopes, of standardized inputs.
         judges: Penalty on the judges' intercepts; None leaves them out.
         drift: When adapted, the variance of what a judge's intercept changes, as a multiple of that between judges.
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
@@ -124,7 +124,7 @@ class RidgeWithJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         if question != self.questionnaire_.index():
             raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learnt: only the main one is",
+                f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
                 remedy="fit with it as the main question",
             )
         mean = self._design(self.inputs_.of(X).rows, judges) @ self.weights_
@@ -139,7 +139,7 @@ class RidgeWithJudge(JudgedEstimator):
 
 
 def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
-    """Probability between neighbouring midpoints under a normal around each mean `[row, option]`."""
+    """Probability between neighboring midpoints under a normal around each mean `[row, option]`."""
     below = ndtr((midpoints[None, :] - mean[:, None]) / deviation)
     bounds = np.concatenate([np.zeros((len(mean), 1)), below, np.ones((len(mean), 1))], axis=1)
     proba = np.maximum(np.diff(bounds, axis=1), LEAST)

@@ -1,4 +1,4 @@
-"""A weighed sum of all answers, and a cumulative link on it: NetSAT, but what two questions both say counts once.
+"""A weighted sum of all answers, and a cumulative link on it: NetSAT, but what two questions both say counts once.
 
 NetSAT adds up all answers alike. Were they independent given the label, and the classes as far apart in each answer as
 its spread, that sum would be Fisher's discriminant. With the answers' correlations R the discriminant of the same
@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, distribution, learnt, unlearnt
+from pollex.calibration.cumulative_link import Terms, distribution, learned, unlearned
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import FARTHEST
 from pollex.calibration.judgments import Judgments
@@ -33,7 +33,7 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import platt_targets
 
 SLOPE_PRECISION = 0.16
-"""Of the prior on b, whose score is standardised: a normal of deviation 2.5, which keeps it finite where classes don't
+"""Of the prior on b, whose score is standardized: a normal of deviation 2.5, which keeps it finite where classes don't
 overlap. Source: Gelman et al. 2008, doi:10.1214/08-AOAS191."""
 
 CUTS_PRECISION = 0.01
@@ -42,8 +42,8 @@ LEAST_SPREAD = 1e-9
 PARTS = tuple(Terms.__dataclass_fields__)
 
 
-class WeighedSum(JudgedEstimator):
-    """A cumulative link on one weighed sum of the answers, with shrunk deviations and judges' intercepts.
+class WeightedSum(JudgedEstimator):
+    """A cumulative link on one weighted sum of the answers, with shrunk deviations and judges' intercepts.
 
     Args:
         signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a question to leave
@@ -54,7 +54,7 @@ class WeighedSum(JudgedEstimator):
         intercepts: Precision of the prior on u; None leaves them out.
     """
 
-    title: ClassVar[str] = "weighed sum"
+    title: ClassVar[str] = "weighted sum"
 
     def __init__(
         self,
@@ -115,9 +115,9 @@ class WeighedSum(JudgedEstimator):
         options = len(self.questionnaire_.scale().values)
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
-        centre = unlearnt(counts / counts.sum(), F.shape[1], len(self.judges_))
+        center = unlearned(counts / counts.sum(), F.shape[1], len(self.judges_))
         rows, answers = (each.ravel() for each in np.indices(targets.shape))
-        return learnt(F[rows], y.judge[rows], answers, centre, self._precision(centre), targets.ravel())
+        return learned(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
 
     def _precision(self, shape: Terms) -> Terms:
         slopes = np.full_like(shape.slopes, 1.0 if self.deviations is None else self.deviations)
@@ -134,7 +134,7 @@ class WeighedSum(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         if question != self.questionnaire_.index():
             raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learnt",
+                f"question {self.questionnaire_.scales[question].question!r} was not learned",
                 remedy=f"ask for the main one, {self.questionnaire_.main!r}",
             )
         return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
@@ -156,7 +156,7 @@ class WeighedSum(JudgedEstimator):
 
 
 def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
-    """w `[question]` of standardised rows `[row, question]`."""
+    """w `[question]` of standardized rows `[row, question]`."""
     correlation = z.T @ z / len(z)
     np.fill_diagonal(correlation, 1.0)
     mixed = independence * np.eye(len(spread)) + (1 - independence) * correlation

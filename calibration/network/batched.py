@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from pollex.calibration.judgments import UNANSWERED, Sheets
+from pollex.calibration.judgments import UNANSWERED, AnswerMatrix
 from pollex.measures.arrays import Floats, Ints
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
@@ -33,7 +33,7 @@ class Penalty:
     own: float = 0.0
 
 
-class Stack:
+class NetworkBatch:
     """Networks and Adam's memory of each.
 
     Attributes:
@@ -59,7 +59,7 @@ class Stack:
         self._parts = [self._part(rate) for rate in dict.fromkeys(self.rates)]
 
     @classmethod
-    def begun(cls, weights: Sequence[Tensor], rates: Sequence[float], penalty: Penalty) -> Stack:
+    def begun(cls, weights: Sequence[Tensor], rates: Sequence[float], penalty: Penalty) -> NetworkBatch:
         """A stack before its first step."""
         zeros = [torch.zeros_like(array) for array in weights]
         return cls(weights, zeros, [array.clone() for array in zeros], [0] * len(rates), rates, penalty)
@@ -123,13 +123,13 @@ class Stack:
             else:
                 slope.add_(weight, alpha=self.penalty.own)
 
-    def copied(self) -> Stack:
+    def copied(self) -> NetworkBatch:
         """The same networks, to train on their own."""
         arrays = [[array.clone() for array in group] for group in (self.weights, self.means, self.squares)]
-        return Stack(arrays[0], arrays[1], arrays[2], self.taken, self.rates, self.penalty)
+        return NetworkBatch(arrays[0], arrays[1], arrays[2], self.taken, self.rates, self.penalty)
 
-    def only(self, question: int, questions: int) -> Stack:
-        """A copy with the head of one question: all that counts when nothing else is learnt any more."""
+    def only(self, question: int, questions: int) -> NetworkBatch:
+        """A copy with the head of one question: all that counts when nothing else is learned any more."""
 
         def cut(arrays: Sequence[Tensor]) -> list[Tensor]:
             W1, W2, V, W1a, W2a, Va = arrays
@@ -137,7 +137,7 @@ class Stack:
             part = slice(question * width, (question + 1) * width)
             return [array.clone() for array in (W1, W2, V[..., part], W1a, W2a, Va[..., part])]
 
-        return Stack(cut(self.weights), cut(self.means), cut(self.squares), self.taken, self.rates, self.penalty)
+        return NetworkBatch(cut(self.weights), cut(self.means), cut(self.squares), self.taken, self.rates, self.penalty)
 
     def proba(self, table: Table, batches: Batches) -> Tensor:
         """Probabilities of the answers `[network, sheet, question × option]`; see `step`."""
@@ -148,14 +148,14 @@ class Stack:
         return _softmax(_layer(z2, lay.spread(z2), V, Va, lay), table.questions)
 
 
-def side_by_side(stacks: Sequence[Stack]) -> Stack:
+def side_by_side(stacks: Sequence[NetworkBatch]) -> NetworkBatch:
     """Stacks as one."""
     arrays = [
         [torch.cat(same) for same in zip(*group, strict=True)]
         for group in ([s.weights for s in stacks], [s.means for s in stacks], [s.squares for s in stacks])
     ]
     taken, rates = [count for s in stacks for count in s.taken], [rate for s in stacks for rate in s.rates]
-    return Stack(arrays[0], arrays[1], arrays[2], taken, rates, stacks[0].penalty)
+    return NetworkBatch(arrays[0], arrays[1], arrays[2], taken, rates, stacks[0].penalty)
 
 
 class _Layout:
@@ -271,7 +271,9 @@ class Table:
         return Table(self.inputs, target, counts, self.judge, self.judges, self.nobody, 1)
 
 
-def table_of(inputs: Floats, sheets: Sheets, judges: int, options: int, dtype: torch.dtype = torch.float64) -> Table:
+def table_of(
+    inputs: Floats, sheets: AnswerMatrix, judges: int, options: int, dtype: torch.dtype = torch.float64
+) -> Table:
     """Sheets and their inputs `[sheet, input + 1]`.
 
     In double precision by default: where a unit is saturated, 1 − σ has no digits left in single precision, and Adam

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from pollex.calibration.judgments import UNANSWERED, Sheets
+from pollex.calibration.judgments import UNANSWERED, AnswerMatrix
 from pollex.calibration.network.batched import flat
 from pollex.calibration.network.weights import Weights
 from pollex.errors import WrongUse
@@ -33,12 +33,12 @@ class Settings:
     Attributes:
         h1: Units of the first layer.
         h2: Of the second.
-        batch: Sheets a step.
+        batch: AnswerMatrix a step.
         rate: Of Adam.
         pretraining: Epochs on all questions.
         finetuning: Epochs on the main one.
         seed: Of weights and batches.
-        epoch: Sheets that an epoch counts; in cross-validation the authors count those held out, too.
+        epoch: AnswerMatrix that an epoch counts; in cross-validation the authors count those held out, too.
     """
 
     h1: int
@@ -110,7 +110,7 @@ def _with_bias(z: Tensor) -> Tensor:
 
 
 def fitted(
-    inputs: Floats, sheets: Sheets, train: Ints, judges: int, options: int, main: int, settings: Settings,
+    inputs: Floats, sheets: AnswerMatrix, train: Ints, judges: int, options: int, main: int, settings: Settings,
     dtype: torch.dtype = torch.float32,
 ) -> OneNetwork:  # fmt: skip
     """One network after both phases.
@@ -142,7 +142,9 @@ def fitted(
     return network
 
 
-def several(inputs: Floats, sheets: Sheets, options: Ints, main: int, settings: Settings, seeds: int) -> list[Weights]:
+def several(
+    inputs: Floats, sheets: AnswerMatrix, options: Ints, main: int, settings: Settings, seeds: int
+) -> list[Weights]:
     """Weights of networks with seeds one after the other, each trained on all sheets.
 
     Args:

@@ -16,12 +16,12 @@ from itertools import product
 import numpy as np
 import torch
 
-from pollex.calibration.crossfit import dealt
-from pollex.calibration.judgments import Sheets
+from pollex.calibration.crossfit import assign_folds
+from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.model_choice import standard_error
-from pollex.calibration.network.batched import Penalty, Stack, table_of, without_bias_unit
-from pollex.calibration.network.sweep import Family, Recipe, Sweep, weights_of
-from pollex.calibration.network.training import Heads, Lesson, one_thread
+from pollex.calibration.network.batched import NetworkBatch, Penalty, table_of, without_bias_unit
+from pollex.calibration.network.sweep import Recipe, SettingsGroup, Sweep, weights_of
+from pollex.calibration.network.training import Heads, TrainingData, one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -46,7 +46,7 @@ class Trial:
         log_likelihood: Mean over held-out answers to the main question, in nats.
     """
 
-    family: Family
+    family: SettingsGroup
     log_likelihood: float
 
 
@@ -99,7 +99,7 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: trial.log_likelihood)
 
 
-def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
+def draws(count: int, sheets: int, rng: np.random.Generator) -> list[SettingsGroup]:
     """Shapes, batches and rates of the grid by lot, none twice, with all numbers of epochs; no batch beyond the sheets.
 
     None where there are fewer sheets than the smallest batch has.
@@ -108,10 +108,10 @@ def draws(count: int, sheets: int, rng: np.random.Generator) -> list[Family]:
     axes = (UNITS, UNITS, sizes, RATES)
     every = np.stack(np.meshgrid(*map(np.arange, map(len, axes)), indexing="ij"), axis=-1).reshape(-1, len(axes))
     chosen = every[rng.permutation(len(every))[:count]].tolist()
-    return [Family(UNITS[a], UNITS[b], sizes[c], (RATES[d],), EPOCHS, EPOCHS) for a, b, c, d in chosen]
+    return [SettingsGroup(UNITS[a], UNITS[b], sizes[c], (RATES[d],), EPOCHS, EPOCHS) for a, b, c, d in chosen]
 
 
-def folds_of(sheets: Sheets, groups: Ints, rng: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
+def folds_of(sheets: AnswerMatrix, groups: Ints, rng: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
     """Numbers of the sheets to train on and of those held out, a fold each; groups `[row]` stay together.
 
     Raises:
@@ -125,7 +125,7 @@ def folds_of(sheets: Sheets, groups: Ints, rng: np.random.Generator) -> tuple[li
             remedy="give judgments of more texts, or name a model without settings to search for, such as "
             "--model judge_mean (from Python: search=None)",
         )
-    test = dealt(own, min(FOLDS, present), rng)
+    test = assign_folds(own, min(FOLDS, present), rng)
     return [np.setdiff1d(np.arange(len(sheets)), rows) for rows in test], test
 
 
@@ -150,7 +150,7 @@ the former and the latter to `[sheet, option]`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Runoff:
+class FinalComparison:
     """The best draw against the settings given.
 
     Attributes:
@@ -171,7 +171,7 @@ class Runoff:
         folds = zip(self.sweep.train, self.sweep.test, strict=True)
         return self._log_likelihoods([self.given(train[train < self.sweep.epoch], test) for train, test in folds])
 
-    def drawn(self, family: Family) -> Floats:
+    def drawn(self, family: SettingsGroup) -> Floats:
         """The same with a family's one setting; the networks begin otherwise than in the draw."""
         runs = [replace(self.sweep, seed=self.sweep.seed + number).proba(family) for number in range(NETWORKS)]
         return self._log_likelihoods([np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
@@ -188,7 +188,7 @@ class Runoff:
         return _logs(np.concatenate(each))
 
 
-def random_search(sweep: Sweep, runoff: Runoff, limits: Limits, rng: np.random.Generator) -> Found:
+def random_search(sweep: Sweep, runoff: FinalComparison, limits: Limits, rng: np.random.Generator) -> Found:
     """Tries settings until there were `draws` or the time is over, at least one, and the best against those given.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
@@ -225,7 +225,7 @@ def _logs(chosen: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(chosen, np.finfo(float).tiny)))
 
 
-def tried(sweep: Sweep, answers: Ints, family: Family) -> Iterator[Trial]:
+def tried(sweep: Sweep, answers: Ints, family: SettingsGroup) -> Iterator[Trial]:
     """All settings of a family with their held-out log-likelihood."""
     total, count = np.zeros((len(family.rates), len(family.pretraining), len(family.finetuning))), 0
     for proba, test in zip(sweep.proba(family), sweep.test, strict=True):
@@ -244,7 +244,7 @@ def tried(sweep: Sweep, answers: Ints, family: Family) -> Iterator[Trial]:
         yield Trial(one, float(value))
 
 
-def seconds_of(sweep: Sweep, family: Family) -> float:
+def seconds_of(sweep: Sweep, family: SettingsGroup) -> float:
     """A guess at how long a draw takes."""
     steps = (max(family.pretraining) + len(family.pretraining) * max(family.finetuning)) * (sweep.epoch // family.batch)
     networks = len(family.rates) * len(sweep.train)
@@ -256,7 +256,7 @@ class Problem:
     """What settings are searched for.
 
     Attributes:
-        lesson: Sheets and inputs.
+        lesson: AnswerMatrix and inputs.
         heads: What is answered, by softmax.
         judges: How many are known.
         main: Place of the main question among the sheets'.
@@ -265,7 +265,7 @@ class Problem:
         dropout: Share of the sheets whose copies are thinned.
     """
 
-    lesson: Lesson
+    lesson: TrainingData
     heads: Heads
     judges: int
     main: int
@@ -303,20 +303,20 @@ def searched(problem: Problem, groups: Ints, given: Given, limits: Limits, seed:
     sheets = problem.lesson.sheets
     sweep = problem.sweep(*folds_of(sheets, groups, rng), seed)
     other = problem.sweep(*folds_of(sheets, groups, rng), seed + 1)
-    runoff = Runoff(other, sheets.answer[:, problem.main], sheets.row, given)
+    runoff = FinalComparison(other, sheets.answer[:, problem.main], sheets.row, given)
     return random_search(sweep, runoff, limits, rng)
 
 
 @one_thread()
-def trained_with(problem: Problem, family: Family, seeds: int, seed: int) -> tuple[Weights, Weights]:
+def trained_with(problem: Problem, family: SettingsGroup, seeds: int, seed: int) -> tuple[Weights, Weights]:
     """Weights after each phase of networks that are trained on everything with a family's one setting."""
     every = np.arange(len(problem.lesson.sheets))
     general, tuned = problem.sweep([every], [every[:0]], seed).trained(family, seeds)
     return _kept(general, problem, slice(None)), _kept(tuned, problem, slice(problem.main, problem.main + 1))
 
 
-def thinned(lesson: Lesson, dropout: float, rng: np.random.Generator) -> Floats:
-    """Inputs `[sheet, input + 1]` where some sheets have some questions hidden; see `training.Plan`."""
+def thinned(lesson: TrainingData, dropout: float, rng: np.random.Generator) -> Floats:
+    """Inputs `[sheet, input + 1]` where some sheets have some questions hidden; see `training.TrainingConfig`."""
     columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
     count = len(lesson.inputs)
     chance = rng.random((count, 1)) * (rng.random((count, 1)) < dropout)
@@ -327,7 +327,7 @@ def thinned(lesson: Lesson, dropout: float, rng: np.random.Generator) -> Floats:
     return out
 
 
-def _kept(stack: Stack, problem: Problem, heads: slice) -> Weights:
+def _kept(stack: NetworkBatch, problem: Problem, heads: slice) -> Weights:
     """Weights of a stack that has these of the problem's heads, without nobody's."""
     W1, W2, V, W1a, W2a, Va = (array.double().numpy() for array in without_bias_unit(stack.weights))
     W1a, W2a, Va = W1a[:, : problem.judges], W2a[:, : problem.judges], Va[:, : problem.judges]
@@ -342,9 +342,9 @@ RATES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 EPOCHS = (5, 10, 20, 30, 40, 50)
 
 
-def grid(rates: Sequence[float] = RATES, epochs: Sequence[int] = EPOCHS) -> list[Family]:
+def grid(rates: Sequence[float] = RATES, epochs: Sequence[int] = EPOCHS) -> list[SettingsGroup]:
     """The whole grid, 16,128 settings in 64 families that differ in shape and batch."""
     return [
-        Family(h1, h2, batch, tuple(rates), tuple(epochs), tuple(epochs))
+        SettingsGroup(h1, h2, batch, tuple(rates), tuple(epochs), tuple(epochs))
         for h1, h2, batch in product(UNITS, UNITS, BATCHES)
     ]

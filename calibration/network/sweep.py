@@ -16,8 +16,8 @@ from torch import Tensor
 
 from pollex.calibration.network.batched import (
     Batches,
+    NetworkBatch,
     Penalty,
-    Stack,
     Table,
     batches_of,
     flat,
@@ -33,13 +33,13 @@ WORKING_SET = 400_000
 
 
 @dataclass(frozen=True)
-class Family:
+class SettingsGroup:
     """Settings that are trained together.
 
     Attributes:
         h1: Units of the first layer.
         h2: Of the second.
-        batch: Sheets a step.
+        batch: AnswerMatrix a step.
         rates: Of Adam.
         pretraining: Numbers of epochs, ascending.
         finetuning: Likewise.
@@ -62,7 +62,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How networks begin and what they minimise; by default as the authors' do.
+    """How networks begin and what they minimize; by default as the authors' do.
 
     Attributes:
         heads: First heads of networks whose deltas begin at 0; None: everything is drawn as the authors draw it.
@@ -98,9 +98,9 @@ class Sweep:
         main: Place of the main question among theirs.
         train: Numbers of the sheets of each fold's training.
         test: Of those held out.
-        epoch: Sheets of an epoch.
+        epoch: AnswerMatrix of an epoch.
         seed: Of weights and batches.
-        recipe: How networks begin and what they minimise.
+        recipe: How networks begin and what they minimize.
     """
 
     table: Table
@@ -111,7 +111,7 @@ class Sweep:
     seed: int
     recipe: Recipe = field(default_factory=Recipe)
 
-    def proba(self, family: Family) -> list[Floats]:
+    def proba(self, family: SettingsGroup) -> list[Floats]:
         """Probability of each answer to the main question for what is held out.
 
         Returns:
@@ -123,7 +123,7 @@ class Sweep:
         parts = [self._proba(family, rates) for rates in chunks]
         return [np.concatenate([part[fold] for part in parts]) for fold in range(len(self.train))]
 
-    def _proba(self, family: Family, rates: Sequence[float]) -> list[Floats]:
+    def _proba(self, family: SettingsGroup, rates: Sequence[float]) -> list[Floats]:
         main = self.table.only(self.main)
         steps = self._steps(family)
         held_out = batches_of(main, _filled(self.test))
@@ -137,11 +137,13 @@ class Sweep:
                     out[fold][:, branches, stop] = found[:, :, fold, : len(test)].swapaxes(0, 1)
         return out
 
-    def trained(self, family: Family, seeds: int) -> tuple[Stack, Stack]:
+    def trained(self, family: SettingsGroup, seeds: int) -> tuple[NetworkBatch, NetworkBatch]:
         """Networks of a family's one setting, on the only fold: after each phase, the second with the main head."""
         shape = (self.table.inputs.shape[1] - 1, family.h1, family.h2)
         each = [self.recipe.begun(shape, self.table, self.seed + number) for number in range(seeds)]
-        stack = Stack.begun([torch.stack(same) for same in zip(*each, strict=True)], family.rates, self.recipe.penalty)
+        stack = NetworkBatch.begun(
+            [torch.stack(same) for same in zip(*each, strict=True)], family.rates, self.recipe.penalty
+        )
         steps = self._steps(family)
         (general,) = self._stopped(stack, self.table, steps, self._stops(family, family.pretraining))
         cut = general.only(self.main, self.table.questions)
@@ -150,12 +152,12 @@ class Sweep:
         return general, tuned
 
     def _branches(
-        self, family: Family, rates: Sequence[float], steps: list[Batches]
-    ) -> Iterator[tuple[list[int], Stack]]:
+        self, family: SettingsGroup, rates: Sequence[float], steps: list[Batches]
+    ) -> Iterator[tuple[list[int], NetworkBatch]]:
         """Stacks at the end of pre-training, some lengths of it side by side."""
         stack = self._begun(family, rates)
         together = max(1, WORKING_SET // (weights_of(self.table, family) * len(stack)))
-        waiting: list[Stack] = []
+        waiting: list[NetworkBatch] = []
         stops = self._stops(family, family.pretraining)
         for branch, done in enumerate(self._stopped(stack, self.table, steps, stops)):
             waiting.append(done.only(self.main, self.table.questions))
@@ -163,22 +165,24 @@ class Sweep:
                 yield list(range(branch + 1 - len(waiting), branch + 1)), side_by_side(waiting)
                 waiting = []
 
-    def _begun(self, family: Family, rates: Sequence[float]) -> Stack:
+    def _begun(self, family: SettingsGroup, rates: Sequence[float]) -> NetworkBatch:
         one = self.recipe.begun((self.table.inputs.shape[1] - 1, family.h1, family.h2), self.table, self.seed)
         count = len(rates) * len(self.train)
         repeated = [array.expand(count, *array.shape).clone() for array in one]
-        return Stack.begun(repeated, rates, self.recipe.penalty)
+        return NetworkBatch.begun(repeated, rates, self.recipe.penalty)
 
-    def _steps(self, family: Family) -> list[Batches]:
+    def _steps(self, family: SettingsGroup) -> list[Batches]:
         """Each fold's batch in each step."""
         count = max(self._stops(family, (*family.pretraining, *family.finetuning)))
         each = np.stack([batches(rows, family.batch, count, self.seed) for rows in self.train], axis=1)
         return [batches_of(self.table, step) for step in each]
 
-    def _stops(self, family: Family, epochs: Sequence[int]) -> list[int]:
+    def _stops(self, family: SettingsGroup, epochs: Sequence[int]) -> list[int]:
         return [number * (self.epoch // family.batch) for number in epochs]
 
-    def _stopped(self, stack: Stack, table: Table, steps: list[Batches], stops: Sequence[int]) -> Iterator[Stack]:
+    def _stopped(
+        self, stack: NetworkBatch, table: Table, steps: list[Batches], stops: Sequence[int]
+    ) -> Iterator[NetworkBatch]:
         """Trains on, and yields the stack after each number of steps."""
         taken = 0
         for stop in stops:
@@ -188,7 +192,7 @@ class Sweep:
             yield stack
 
 
-def weights_of(table: Table, family: Family) -> int:
+def weights_of(table: Table, family: SettingsGroup) -> int:
     """Of one network, in fine-tuning, the longer phase."""
     inputs, options = table.inputs.shape[1], table.target.shape[1] // table.questions
     return (table.judges + 1) * (inputs * family.h1 + (family.h1 + 1) * family.h2 + (family.h2 + 1) * options)

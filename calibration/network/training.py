@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from pollex.calibration.judgments import NOBODY, UNANSWERED, Sheets
+from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
 from pollex.calibration.network.weights import LOG_SCALE, Array, Weights
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -26,7 +26,7 @@ SLOT = 32
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingConfig:
     """How to train.
 
     Attributes:
@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Sheets by judge.
+    """AnswerMatrix by judge.
 
     Attributes:
         sheet: Number of a sheet `[slot, place]`; 0 where there is none.
@@ -79,8 +79,8 @@ def slots_of(judge: Ints, judges: int) -> Slots:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """What is learnt from.
+class TrainingData:
+    """What is learned from.
 
     Attributes:
         inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask column.
@@ -89,10 +89,10 @@ class Lesson:
     """
 
     inputs: Floats
-    sheets: Sheets
+    sheets: AnswerMatrix
     blocks: Ints
 
-    def only(self, question: int) -> Lesson:
+    def only(self, question: int) -> TrainingData:
         """The same with the answers to one question."""
         answer = self.sheets.answer[:, [question]]
         return replace(self, sheets=replace(self.sheets, answer=answer))
@@ -159,7 +159,7 @@ class Heads:
         return int(self.shares.shape[1])
 
 
-def heads_of(sheets: Sheets, options: Ints, ordinal: Bools) -> Heads:
+def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
     """Heads for the questions of the sheets."""
     places = np.arange(int(options.max()))
     counts = (sheets.answer[:, :, None] == places).sum(axis=0) + 1.0
@@ -196,7 +196,7 @@ def one_thread() -> Iterator[None]:
 
 
 @one_thread()
-def trained(weights: Weights, lesson: Lesson, plan: Plan, seed: int) -> Weights:
+def trained(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
     """Weights after training on a lesson, as the plan says; the ones given stay as they are."""
     random = torch.Generator().manual_seed(seed)
     single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}
@@ -211,12 +211,12 @@ def trained(weights: Weights, lesson: Lesson, plan: Plan, seed: int) -> Weights:
         adam.zero_grad()
         torch.autograd.backward(step(single, random))
         adam.step()
-    learnt = {name: value.detach().double().numpy() for name, value in single.items()}
-    return replace(weights, **learnt)
+    learned = {name: value.detach().double().numpy() for name, value in single.items()}
+    return replace(weights, **learned)
 
 
 def _objective(
-    lesson: Lesson, weights: Weights, anchor: dict[str, Tensor], plan: Plan
+    lesson: TrainingData, weights: Weights, anchor: dict[str, Tensor], plan: TrainingConfig
 ) -> Callable[[dict[str, Tensor], torch.Generator], Tensor]:
     """Negative log posterior a sheet, summed over the seeds, as a function of the weights."""
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
@@ -235,7 +235,7 @@ def _objective(
     return objective
 
 
-def _thinner(lesson: Lesson, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
+def _thinner(lesson: TrainingData, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Hides whole questions: their probabilities become 0, their mask 1."""
     columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
     width = lesson.inputs.shape[1]
@@ -317,7 +317,7 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
 
-def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: Plan) -> Tensor:
+def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: TrainingConfig) -> Tensor:
     """½ decay · ‖shared, without biases‖² + ½ shrinkage · ‖deltas − where they began‖², over the seeds."""
 
     def square(name: str, rows: slice, anchored: bool) -> Tensor:

@@ -14,9 +14,9 @@ from langgraph.types import Send, interrupt
 
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Votes
-from pollex.conversations.splits import folds, together
+from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.graphs.context import Item, Shelf, WaveContext, WaveState, context_of
+from pollex.graphs.context import ConversationIndex, Item, WaveContext, WaveState, context_of
 from pollex.graphs.judge.state import PERSON, Tally, Work, persons_answer, persons_question, run_question
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.selection.consensus import crossfitted, entropies, fitted_tau, modes
@@ -46,7 +46,7 @@ class JudgeContext(WaveContext):
         truth: By labelled conversation, index of the option that its thumb stands for.
     """
 
-    shelf: Shelf
+    shelf: ConversationIndex
     ensemble: Ensemble
     question: Question
     work: Work
@@ -111,7 +111,7 @@ def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
     truth = np.array([context.truth[id_] for id_ in used], dtype=np.int64)
     entropy, mode = entropies(votes), modes(votes)
     labelled = [context.shelf[id_] for id_ in used]
-    blocks = together(labelled)
+    blocks = block_ids(labelled)
     work.fitted = fitted_tau(entropy, mode, truth, precision, blocks)
     work.rule = replace(work.rule, tau=work.fitted.tau)
     k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())

@@ -11,7 +11,7 @@ from pollex.agents.ensemble import Ensemble, Recorded
 from pollex.agents.votes import Rule, Verdict, Votes, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.graphs.context import Shelf
+from pollex.graphs.context import ConversationIndex
 from pollex.graphs.judge.state import Tally, Work, persons_question, run_question
 from pollex.graphs.run import Setting, config, digest, kept_ids, running
 from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered, mendable
@@ -205,7 +205,7 @@ async def _judge(
 ) -> Judged:
     from pollex.graphs.judge.graph import JudgeContext  # see `runs`
 
-    store, shelf = setting.store, Shelf(conversations)
+    store, shelf = setting.store, ConversationIndex(conversations)
     tallies, partial = _so_far(store, run.id, task, setting.again)
     if not finished:
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
@@ -289,7 +289,7 @@ def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
     return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
 
 
-def _judged(run: str, task: Task, work: Work, shelf: Shelf) -> Judged:
+def _judged(run: str, task: Task, work: Work, shelf: ConversationIndex) -> Judged:
     counts: defaultdict[str, int] = defaultdict(int)
     for id_ in shelf:
         tally = work.tallies[id_]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import together
+from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.calibrate import compared, stored, uncompared
 from pollex.graphs.learn.notes import caveats, dropped_rubrics, reasons_of, refusals
 from pollex.graphs.learn.select import candidates, wholly_judged
@@ -75,7 +75,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     window = fit_window(scores, positive, theta)
     honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
     calibration = fit_calibration(honest, positive)
-    rng, blocks = np.random.default_rng([settings.seed, 2]), together(held_out)
+    rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
     worths = worths_of(context, held_out, truth)
@@ -101,7 +101,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
         judge=judge_record(context),
         data=data_record(context, training, held_out),
-        training=assess(scores, positive, theta, window.confident(scores), rng, together=together(training)),
+        training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),
         held_out=assess(tested, truth, theta, window.confident(tested), rng, together=blocks) if held_out else None,
         baselines=tuple(baselines(training, positive, held_out, truth, tested, rng)),
         notes=tuple(notes),
@@ -161,8 +161,8 @@ def calibrator_record(
         chosen=comparison["chosen"],
         compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
         labels=len(training),
-        training=probability_figures(np.array(seen), positive, share, rng, together(training)) if seen else None,
-        held_out=probability_figures(unseen, truth, share, rng, together(held_out)) if held_out else None,
+        training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
+        held_out=probability_figures(unseen, truth, share, rng, block_ids(held_out)) if held_out else None,
         rubrics=model.rubrics,
         facts={name: value for name, value in pack.facts.items() if name != "questionnaire"},
     )
@@ -189,7 +189,7 @@ def data_record(
         conversations=len(logs),
         positives=logs.counts[Label.POSITIVE],
         negatives=logs.counts[Label.NEGATIVE],
-        unlabelled=logs.counts[Label.NONE],
+        unlabeled=logs.counts[Label.NONE],
         not_scorable=logs.counts[Label.POSITIVE]
         + logs.counts[Label.NEGATIVE]
         - len(context.training)
@@ -212,7 +212,7 @@ def baselines(
     rng: np.random.Generator,
 ) -> list[Baseline]:
     """TF-IDF with logistic regression, and the constant that says what most training conversations are."""
-    blocks = together(held_out)
+    blocks = block_ids(held_out)
     constant = 1.0 if positive.mean() >= 0.5 else -1.0
     simple = {
         "TF-IDF + logistic regression": tfidf_scores(training, positive, held_out),
@@ -221,7 +221,7 @@ def baselines(
     return [
         Baseline(
             name=name,
-            training=assess(seen, positive, 0.0, np.zeros(len(seen), bool), rng, together=together(training)),
+            training=assess(seen, positive, 0.0, np.zeros(len(seen), bool), rng, together=block_ids(training)),
             held_out=assess(unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks)
             if held_out
             else None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import folds, together
+from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.graphs.learn.select import both_lists, kinds_of
 from pollex.rubrics.rubric import Rubric
@@ -16,7 +16,7 @@ from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
 from pollex.selection.policies import select
 
 if TYPE_CHECKING:
-    from pollex.calibration.thumbs import Contest
+    from pollex.calibration.thumbs import ModelComparison
 
 
 def compared(
@@ -29,7 +29,7 @@ def compared(
     policy: str,
     seed: int,
     progress: Callable[[], None],
-) -> Contest | None:
+) -> ModelComparison | None:
     """How the candidates do on folds of the training conversations, with rubrics that were chosen without the fold.
 
     Args:
@@ -40,7 +40,7 @@ def compared(
     Returns:
         None where there are too few conversations to deal folds.
     """
-    from pollex.calibration.thumbs import Fold, contest
+    from pollex.calibration.thumbs import Fold, compare_models
 
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
@@ -54,7 +54,7 @@ def compared(
         chosen = select(values[~out], positive[~out], kinds_of(rubrics), ids, both_lists(budget), alpha, rng, policy)
         places = [step.index for step in chosen.steps]
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
-    return contest(parts, positive, judges_of(training), progress, together(training))
+    return compare_models(parts, positive, judges_of(training), progress, block_ids(training))
 
 
 def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
@@ -71,7 +71,7 @@ def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Se
     return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids), answers.shape[2])
 
 
-def stored(found: Contest | None) -> dict[str, Any]:
+def stored(found: ModelComparison | None) -> dict[str, Any]:
     """What came of the comparison, as JSON values."""
     if found is None:
         return uncompared()
@@ -85,6 +85,6 @@ def uncompared(model: str | None = None) -> dict[str, Any]:
     Args:
         model: The one that is taken; None, or one that is not known: the one that learns least.
     """
-    from pollex.calibration.thumbs import PLAIN, candidates
+    from pollex.calibration.thumbs import PLAIN, thumb_models
 
-    return {"chosen": model if model in candidates(()) else PLAIN, "compared": [], "held_out": None}
+    return {"chosen": model if model in thumb_models(()) else PLAIN, "compared": [], "held_out": None}

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import together
+from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.state import Work
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric_set import RubricSet
@@ -61,7 +61,7 @@ def labelled_scores(
     for side, conversations in sides:
         values, answered = work.matrix(conversations, work.chosen)
         unseen = work.crossfitted if side == "training" else likelihoods(work, conversations)
-        complete, blocks = np.all(answered, axis=1).tolist(), together(conversations).tolist()
+        complete, blocks = np.all(answered, axis=1).tolist(), block_ids(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, blocks, strict=True):
             failure, positive = work.failures.get(c.id), c.label is Label.POSITIVE
             if scored:

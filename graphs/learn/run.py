@@ -109,7 +109,7 @@ async def refit(
         logs,
         Work(
             kept=rubrics,
-            learnt_from=rubric_set.learnt_from,
+            learnt_from=rubric_set.learned_from,
             model=rubric_set.calibrator.chosen if rubric_set.calibrator else None,
         ),
         fingerprint,
@@ -121,7 +121,7 @@ async def refit(
         rubric_set.prompts,
         refit_graph.graph,
     )
-    known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learnt_from}
+    known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
 
 
@@ -145,7 +145,7 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
             "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
         fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
-    learnt_from = before.learnt_from
+    learnt_from = before.learned_from
     fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
     hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
     kept = {

@@ -11,7 +11,7 @@ from langgraph.types import Send
 
 from pollex.agents.roles import Judge
 from pollex.graphs.ask import ask
-from pollex.graphs.context import Item, Shelf, WaveContext, WaveState, context_of
+from pollex.graphs.context import ConversationIndex, Item, WaveContext, WaveState, context_of
 from pollex.graphs.score.run import score_row
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
@@ -26,7 +26,7 @@ class ScoreContext(WaveContext):
         answers: Of the wave's conversations, by conversation; emptied with each wave.
     """
 
-    shelf: Shelf
+    shelf: ConversationIndex
     judge: Judge
     questions: Sequence[Question]
     netsat: NetSat

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import Shelf, WaveState
+from pollex.graphs.context import ConversationIndex, WaveState
 from pollex.graphs.learn.results import LabelledScore
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.run import Setting, config, digest, kept_ids, running
@@ -51,7 +51,7 @@ async def score(
         for start in range(0, len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
-        shelf, done = Shelf(conversations), scored_ids(store, run.id, setting.again)
+        shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.again)
         context = ScoreContext(
             **setting.of_run(run.id),
             shelf=shelf,

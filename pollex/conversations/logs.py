@@ -5,8 +5,8 @@ JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`)
 dates, take ragged tables for one column and lose one of two equal keys without a word.
 
 Every row ends as a conversation, an identical duplicate, a bad row with its place and reason, or a row that its format
-has beside conversations; the counts add up. Many conversations are put on disk (`Shelf`), so that a log larger than
-memory can be read and walked through.
+has beside conversations; the counts add up. Many conversations are put on disk (`SpilledList`), so that a log
+larger than memory can be read and walked through.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ TURN_OVERHEAD = 500
 """Bytes that a turn takes beside its text."""
 
 
-class Shelf(Sequence[Conversation]):
+class SpilledList(Sequence[Conversation]):
     """A list that can grow and be read in any order, of conversations that may not fit into memory.
 
     The file has no name and goes when the shelf goes. Reading one conversation costs one read and one parse.

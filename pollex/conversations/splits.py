@@ -54,7 +54,7 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     if sides is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_counted(ordered)}",
-            remedy="add labelled conversations or groups, or hold nothing out: --test-fraction 0",
+            remedy="add labeled conversations or groups, or hold nothing out: --test-fraction 0",
         )
     train, test = (tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1))
     return Split(train, test)
@@ -73,7 +73,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
     if dealt is None:
         raise BadLabels(
             f"both classes can't be in each of {k} folds: {_counted(conversations)}",
-            remedy="add labelled conversations or groups, or take fewer folds",
+            remedy="add labeled conversations or groups, or take fewer folds",
         )
     return dealt
 
@@ -101,7 +101,7 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     return list(members.values())
 
 
-def together(conversations: Sequence[Conversation]) -> Ints:
+def block_ids(conversations: Sequence[Conversation]) -> Ints:
     """The number of each conversation's block [conversation]: those of a block tell less than as many others."""
     numbers = np.zeros(len(conversations), dtype=np.int64)
     for number, block in enumerate(blocks(conversations)):
@@ -178,7 +178,7 @@ def _lacking(held: Ints) -> int:
 
 
 def _distance(held: Ints, shares: Floats) -> float:
-    """Squared distance to the quotas, weighed as in `_fill`."""
+    """Squared distance to the quotas, weighted as in `_fill`."""
     total = held.sum(axis=0)
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
@@ -197,7 +197,7 @@ def _counted(conversations: Sequence[Conversation]) -> str:
 
 
 MINIMUM = 10
-"""Conversations of each class, below which nothing is learnt."""
+"""Conversations of each class, below which nothing is learned."""
 
 
 def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMUM) -> None:
@@ -233,4 +233,4 @@ def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
         return "say where the labels are: --label-field, and --positive and --negative for ratings"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
-    return f"add labelled conversations until there are {minimum} of each class"
+    return f"add labeled conversations until there are {minimum} of each class"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import Conversation, Flag, Label
 from pollex.conversations.logs import LISTED, BadRow, Logs, as_list
-from pollex.conversations.spill import Shelf
+from pollex.conversations.spill import SpilledList
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.text import count
@@ -59,7 +59,7 @@ class Tally:
 
     def __init__(self, options: ReadOptions, memory: int | None = None) -> None:
         self._on_duplicate = options.on_duplicate
-        self._shelf = Shelf() if memory is None else Shelf(memory)
+        self._shelf = SpilledList() if memory is None else SpilledList(memory)
         self._entries: dict[str, Entry] = {}
         self._bad_rows: list[BadRow] = []
         self._clashes: list[str] = []

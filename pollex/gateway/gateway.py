@@ -16,14 +16,14 @@ from pollex.errors import Interrupted, PollexError
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Call, Reply, Request
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.inflight import Flight
+from pollex.gateway.inflight import SharedCall
 from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
 from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
-from pollex.gateway.responses import Fault, read
-from pollex.gateway.retries import Health, Patience
+from pollex.gateway.responses import HttpFault, read
+from pollex.gateway.retries import CircuitBreaker, RetryPolicy
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import Wire, connect
 from pollex.text import printable
@@ -44,7 +44,7 @@ class _Session:
     wire: Wire
     limiter: Limiter
     outage: Outage
-    flights: dict[str, Flight] = field(default_factory=dict)
+    flights: dict[str, SharedCall] = field(default_factory=dict)
     open: AsyncGenerator[None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,13 +57,13 @@ class _Session:
         finally:
             await self.wire.close()
 
-    def launch(self, key: str, work: Callable[[Flight], Coroutine[None, None, Outcome]]) -> Flight:
+    def launch(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
         """A new flight, to be found under `key` until it is over."""
-        flight = self.flights[key] = Flight(work)
+        flight = self.flights[key] = SharedCall(work)
         flight.task.add_done_callback(lambda _: self._forget(key, flight))
         return flight
 
-    def _forget(self, key: str, flight: Flight) -> None:
+    def _forget(self, key: str, flight: SharedCall) -> None:
         if self.flights.get(key) is flight:
             del self.flights[key]
 
@@ -115,7 +115,7 @@ class Gateway:
         self._again = frozenset(again)
         self._window = window
         self._budget = budget or Budget(self.limits)
-        self._health = Health(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
+        self._health = CircuitBreaker(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
         self._stopped: PollexError | None = None
         self._jitter = random.Random()  # only spreads retries over time; enters no result
@@ -192,7 +192,7 @@ class Gateway:
         error = self._stopped or Interrupted("stopped")
         return type(error)(error.what, where=error.where, remedy=error.remedy)
 
-    async def _settle(self, session: _Session, request: Request, flight: Flight) -> Outcome:
+    async def _settle(self, session: _Session, request: Request, flight: SharedCall) -> Outcome:
         """A call's way to its outcome, whatever happens."""
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request.call) or self._too_long(request.call)
@@ -208,7 +208,7 @@ class Gateway:
         if stored is None:
             return None
         meaning = read(Reply.stored(stored), call)
-        outcome = _failed(meaning) if isinstance(meaning, Fault) else meaning
+        outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
         return None if outcome.kind in self._again else outcome
 
     def _too_long(self, call: Call) -> Outcome | None:
@@ -220,29 +220,31 @@ class Gateway:
         needed += call.max_tokens or 0
         return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
 
-    async def _send_until_settled(self, session: _Session, request: Request, flight: Flight, before: int) -> Outcome:
-        patience = Patience(self.limits, self._jitter)
+    async def _send_until_settled(
+        self, session: _Session, request: Request, flight: SharedCall, before: int
+    ) -> Outcome:
+        patience = RetryPolicy(self.limits, self._jitter)
         sent = 0
         while True:
             sent += 1
             meaning = await self._attempt(session, request, flight, patience, before + sent)
             if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed):
                 return replace(meaning, attempts=sent)
-            if isinstance(meaning, Fault) and meaning.action == "wait":
+            if isinstance(meaning, HttpFault) and meaning.action == "wait":
                 if not self._starved(session, patience):
                     continue
-            elif isinstance(meaning, Fault) and meaning.action == "retry" and session.outage.begun:
+            elif isinstance(meaning, HttpFault) and meaning.action == "retry" and session.outage.begun:
                 if self._waits(session.outage, meaning, sent):
                     continue
             elif (seconds := patience.backoff(meaning)) is not None:
                 await asyncio.sleep(seconds)
                 continue
-            outcome = _failed(meaning) if isinstance(meaning, Fault) else meaning
+            outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
             return replace(outcome, attempts=sent)
 
     async def _attempt(
-        self, session: _Session, request: Request, flight: Flight, patience: Patience, number: int
-    ) -> Outcome | Fault:
+        self, session: _Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
+    ) -> Outcome | HttpFault:
         """Sends once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
         given_at = await session.limiter.acquire(first=number > 1)
         flight.sent = True
@@ -275,8 +277,8 @@ class Gateway:
             raise
         return reply
 
-    def _adapt(self, limiter: Limiter, meaning: Outcome | Fault, given_at: float, patience: Patience) -> None:
-        fault = meaning if isinstance(meaning, Fault) else None
+    def _adapt(self, limiter: Limiter, meaning: Outcome | HttpFault, given_at: float, patience: RetryPolicy) -> None:
+        fault = meaning if isinstance(meaning, HttpFault) else None
         if fault is not None and (error := self._health.of_fault(fault)):
             self.stop(error)
             raise self._error()
@@ -285,18 +287,18 @@ class Gateway:
         elif fault is None:
             limiter.accept()
 
-    def _note(self, session: _Session, key: str, meaning: Outcome | Fault, given_at: float) -> None:
+    def _note(self, session: _Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
         """Count faults in a row; hold calls back while the endpoint is away. A timeout says nothing of either."""
-        if isinstance(meaning, Fault) and meaning.action == "retry":
+        if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
             if session.outage.note_fault(key, meaning, given_at, now):
                 LOG.warning("%s", printable(self._health.waiting(meaning)))
             if session.outage.begun:
                 session.limiter.hold(session.outage.pause(now))
-        elif not (isinstance(meaning, Fault) and meaning.name == "timeout"):
+        elif not (isinstance(meaning, HttpFault) and meaning.name == "timeout"):
             session.outage.note_answer()
 
-    def _waits(self, outage: Outage, fault: Fault, sent: int) -> bool:
+    def _waits(self, outage: Outage, fault: HttpFault, sent: int) -> bool:
         """Return whether a call is sent again during an outage.
 
         Raises:
@@ -310,7 +312,7 @@ class Gateway:
             raise self._error()
         return False
 
-    def _starved(self, session: _Session, patience: Patience) -> bool:
+    def _starved(self, session: _Session, patience: RetryPolicy) -> bool:
         """Whether a call met with nothing but 429 for too long. If all calls did, the run ends."""
         now = asyncio.get_running_loop().time()
         since = patience.rejected_since(now)
@@ -321,7 +323,7 @@ class Gateway:
             raise self._error()
         return True
 
-    def _bill(self, call: Call, reply: Reply, meaning: Outcome | Fault) -> None:
+    def _bill(self, call: Call, reply: Reply, meaning: Outcome | HttpFault) -> None:
         """Counts tokens of replies that an endpoint charges for, or may."""
         if reply.status != HTTPStatus.OK and reply.problem != "timeout":
             return
@@ -332,7 +334,7 @@ class Gateway:
         self._budget.spend(usage)
 
 
-def _failed(fault: Fault) -> Failed:
+def _failed(fault: HttpFault) -> Failed:
     return Failed(fault=fault.name, detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name)
 
 

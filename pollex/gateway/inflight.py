@@ -8,10 +8,10 @@ from collections.abc import Callable, Coroutine
 from pollex.gateway.outcomes import Outcome
 
 
-class Flight:
+class SharedCall:
     """Work on one key.
 
-    It belongs to nobody: an asker who is cancelled leaves a call that was sent to come back and be recorded, and takes
+    It belongs to nobody: an asker who is canceled leaves a call that was sent to come back and be recorded, and takes
     one that was not sent along.
 
     Attributes:
@@ -19,7 +19,7 @@ class Flight:
         abandoned: Whether the work was ended before anything came of it.
     """
 
-    def __init__(self, work: Callable[[Flight], Coroutine[None, None, Outcome]]) -> None:
+    def __init__(self, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> None:
         self.sent = False
         self.abandoned = False
         self._askers = 0
@@ -44,6 +44,6 @@ class Flight:
 
 
 def _retrieve(task: asyncio.Task[Outcome]) -> None:
-    """Marks an error as seen: with all askers cancelled there is nobody left to see it."""
+    """Marks an error as seen: with all askers canceled there is nobody left to see it."""
     if not task.cancelled():
         task.exception()

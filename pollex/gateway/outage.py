@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.gateway.responses import Fault
+from pollex.gateway.responses import HttpFault
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
@@ -43,7 +43,7 @@ class Outage:
         """Return the seconds since the first fault after the last answer."""
         return now - self._since
 
-    def note_fault(self, key: str, fault: Fault, sent_at: float, now: float) -> bool:
+    def note_fault(self, key: str, fault: HttpFault, sent_at: float, now: float) -> bool:
         """Count a fault; return whether the outage began with it."""
         if not self._calls:
             self._since = now

@@ -37,7 +37,7 @@ _REFUSAL = re.compile(
 )
 
 
-def read(reply: Reply, call: Call) -> Outcome | Fault:
+def read(reply: Reply, call: Call) -> Outcome | HttpFault:
     """What `reply` means: an outcome, or a fault that the gateway has to act on."""
     fault = fault_of(reply)
     if fault is not None:
@@ -51,7 +51,7 @@ def read(reply: Reply, call: Call) -> Outcome | Fault:
         return Malformed(detail=detail, seconds=reply.seconds)
 
 
-def _settled(fault: Fault) -> Outcome | None:
+def _settled(fault: HttpFault) -> Outcome | None:
     if fault.action == "context":
         return ContextExceeded(detail=fault.detail)
     if fault.action == "refused":
@@ -180,7 +180,7 @@ _LONGEST_DETAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class HttpFault:
     """Why a reply is no answer.
 
     Attributes:
@@ -199,46 +199,46 @@ class Fault:
     away: bool = False
 
 
-def fault_of(reply: Reply) -> Fault | None:
+def fault_of(reply: Reply) -> HttpFault | None:
     """The fault that `reply` is, None for a whole reply with status 200."""
     if reply.problem == "timeout":
-        return Fault("timeout", "fail", reply.detail)
+        return HttpFault("timeout", "fail", reply.detail)
     if reply.problem == "connection":
-        return Fault("connection", "retry", reply.detail, away=True)
+        return HttpFault("connection", "retry", reply.detail, away=True)
     if reply.problem == "certificate":
-        return Fault("certificate", "stop", reply.detail, "check the address and its certificate, then resume")
+        return HttpFault("certificate", "stop", reply.detail, "check the address and its certificate, then resume")
     if reply.status == HTTPStatus.OK:
         return None
     return _status_fault(reply.status, reply.headers, error_text(reply.body))
 
 
-def _status_fault(status: int, headers: Mapping[str, str], text: str) -> Fault:
+def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
     detail = f"HTTP {status} {text}".strip()
     if 300 <= status < 400:
         target = redacted(headers.get("location", "another address"))
-        return Fault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
+        return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return _too_many(headers, text, detail)
     if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
-        return Fault("context", "context", detail)
+        return HttpFault("context", "context", detail)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
-        return Fault("bad_request", "fail", detail)
+        return HttpFault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED:
-        return Fault("server", "retry", detail, wait=retry_after(headers), away=status in _AWAY)
+        return HttpFault("server", "retry", detail, wait=retry_after(headers), away=status in _AWAY)
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
-        return Fault("filter", "refused", detail)
+        return HttpFault("filter", "refused", detail)
     if status in _REMEDIES:
         name, remedy = _REMEDIES[status]
-        return Fault(name, "stop", detail, remedy)
-    return Fault("bad_request", "fail", detail)
+        return HttpFault(name, "stop", detail, remedy)
+    return HttpFault("bad_request", "fail", detail)
 
 
-def _too_many(headers: Mapping[str, str], text: str, detail: str) -> Fault:
+def _too_many(headers: Mapping[str, str], text: str, detail: str) -> HttpFault:
     if _QUOTA.search(text):
-        return Fault("quota", "stop", detail, _REMEDIES[402][1])
+        return HttpFault("quota", "stop", detail, _REMEDIES[402][1])
     if _NEVER_FITS.search(text):
-        return Fault("bad_request", "fail", detail)
-    return Fault("rate_limited", "wait", detail, wait=retry_after(headers))
+        return HttpFault("bad_request", "fail", detail)
+    return HttpFault("rate_limited", "wait", detail, wait=retry_after(headers))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -9,7 +9,7 @@ from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
 from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncated
 from pollex.gateway.redaction import redacted
-from pollex.gateway.responses import Fault
+from pollex.gateway.responses import HttpFault
 
 NO_KEY = "no key was sent: set OPENAI_API_KEY"
 _MOST_MALFORMED = 3
@@ -17,7 +17,7 @@ _LONGEST_BACKOFF = 30.0
 _SHORTEST_WAIT = 0.1
 
 
-class Patience:
+class RetryPolicy:
     """One call's attempts in this run.
 
     Network and server faults count towards `max_attempts`, malformed replies may come three times, and 429 counts
@@ -32,7 +32,7 @@ class Patience:
         self._rejected = 0
         self._rejected_at = 0.0
 
-    def backoff(self, meaning: Fault | Malformed) -> float | None:
+    def backoff(self, meaning: HttpFault | Malformed) -> float | None:
         """Seconds to wait before the call is sent again; None when it is not."""
         if isinstance(meaning, Malformed):
             self._malformed += 1
@@ -44,7 +44,7 @@ class Patience:
             return None
         return max(meaning.wait or 0.0, self._spread(self._faults))
 
-    def rejection(self, fault: Fault, now: float) -> float:
+    def rejection(self, fault: HttpFault, now: float) -> float:
         """Seconds for which a 429 stops all sending: what the endpoint asks for, where that is not nothing."""
         self._rejected += 1
         if self._rejected == 1:
@@ -61,7 +61,7 @@ class Patience:
         return longest * self._jitter.uniform(0.5, 1.5)
 
 
-class Health:
+class CircuitBreaker:
     """Decides when the way things go should end the run, and in what words.
 
     Args:
@@ -76,7 +76,7 @@ class Health:
         self._failed_in_a_row = 0
         self._cut_prompts = 0
 
-    def of_fault(self, fault: Fault) -> PollexError | None:
+    def of_fault(self, fault: HttpFault) -> PollexError | None:
         """The error that ends the run because of one reply."""
         if fault.action == "stop":
             missing = fault.name == "key" and self._keyless
@@ -91,12 +91,12 @@ class Health:
         what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
         return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
 
-    def of_outage(self, fault: Fault) -> PollexError:
+    def of_outage(self, fault: HttpFault) -> PollexError:
         """The error that ends a run whose endpoint was away for `max_wait`."""
         what = f"no answer for {self._limits.max_wait:g} s, the last attempt failed with {fault.name}: {fault.detail}"
         return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
 
-    def waiting(self, fault: Fault) -> str:
+    def waiting(self, fault: HttpFault) -> str:
         """What to tell people when an outage begins."""
         until = f"waiting up to {self._limits.max_wait:g} s for it (--max-wait)"
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"

@@ -208,9 +208,9 @@ def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """Both ends of the 95 % score interval of shares of n, any shape."""
     p, size = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
     below = 1 + Z * Z / size
-    centre = (p + Z * Z / (2 * size)) / below
+    center = (p + Z * Z / (2 * size)) / below
     half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
 
 
 def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> list[Bin]:

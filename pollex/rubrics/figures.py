@@ -29,7 +29,7 @@ def probability_figures(
         probability: Of positive `[conversation]`.
         positive: Labels `[conversation]`.
         share: Of positive training conversations.
-        together: The block of each conversation; see `conversations.splits.together`.
+        together: The block of each conversation; see `conversations.splits.block_ids`.
         smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
     """
     proba, thumb = np.stack([1 - probability, probability], axis=1), positive.astype(np.int64)

@@ -41,7 +41,7 @@ class GuaranteeRecord(BaseModel):
         n: Training conversations that it was fitted on, by rubrics that were chosen, though not written, without them.
         held_out: Held-out conversations.
         outside: Those among them outside the window.
-        right: Those of these that are labelled right.
+        right: Those of these that are labeled right.
         blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside.
     """
 

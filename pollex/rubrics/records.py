@@ -206,7 +206,7 @@ class DataRecord(Record):
     conversations: int
     positives: int
     negatives: int
-    unlabelled: int
+    unlabeled: int
     not_scorable: int
     training: int
     held_out: int

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -149,6 +150,8 @@ class RubricSet(Record):
             require_arrays(self._arrays, record.facts, str(target))
             write_whole(place_of(target, record.facts), self._arrays)
         write_whole(target, f"{text}\n".encode())
+        if record:
+            remove_others(target, place_of(target, record.facts))
 
     def to_json(self) -> str:
         """Indented JSON, fields in a fixed order."""
@@ -191,14 +194,14 @@ class RubricSet(Record):
         return [Question.about(rubric, self.judge.scale) for rubric in self.rubrics]
 
     @property
-    def learnt_from(self) -> frozenset[str]:
+    def learned_from(self) -> frozenset[str]:
         """Hashes of the conversations that the rubrics came from and were chosen on; none where people wrote them."""
         return frozenset(self.data.training_hashes if self.reasons else ())
 
     @property
     def only_fitted_to(self) -> frozenset[str]:
         """Hashes of the conversations that θ was fitted to, and no rubric came from."""
-        return frozenset((*self.data.training_hashes, *self.data.fitted_hashes)) - self.learnt_from
+        return frozenset((*self.data.training_hashes, *self.data.fitted_hashes)) - self.learned_from
 
     @property
     def edited(self) -> bool:
@@ -285,3 +288,16 @@ def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
             where=where,
             remedy=f"put the file back that came with it, or {AGAIN}",
         )
+
+
+def remove_others(path: Path, kept: Path) -> None:
+    """Remove arrays of rubric sets that were saved at `path` before.
+
+    All stay where another file there has the same name with another ending, such as a copy that was put aside.
+    """
+    begin = f"{path.stem}."
+    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name != path.name):
+        return
+    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
+        if other != kept:
+            other.unlink(missing_ok=True)

@@ -53,11 +53,11 @@ class ThumbModel:
         Args:
             answers: Probability of each option `[conversation, rubric, option]`; NaN where unanswered.
         """
-        from pollex.calibration.thumbs import up
+        from pollex.calibration.thumbs import probability_positive
 
         if not len(answers):
             return np.zeros(0)
-        found = up(self.model, answers, None if judge is None else [judge] * len(answers))
+        found = probability_positive(self.model, answers, None if judge is None else [judge] * len(answers))
         return np.round(found, DIGITS)
 
     @property
@@ -76,7 +76,7 @@ class ThumbModel:
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
-            raise WrongUse(f"no thumb of {strangers[0]!r} was learnt from", remedy=_who(self.judges))
+            raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=_who(self.judges))
         return tuple(dict.fromkeys(judges))
 
 
@@ -93,7 +93,7 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
 
 def _who(judges: Sequence[str]) -> str:
     if not judges:
-        return "the log that it was learnt from names nobody: learn with --judge-field FIELD, or leave judges out"
+        return "the log that it was learned from names nobody: learn with --judge-field FIELD, or leave judges out"
     more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
     return f"name one of {', '.join(judges[:SHOWN])}{more}"
 

@@ -247,7 +247,7 @@ def trainable_model(name: str) -> type[JudgedEstimator]:
         WrongUse: There is none, or it learns nothing from labels.
     """
     kind = model_named(name)
-    if not kind.taught:
+    if not kind.uses_labels:
         what = f"{name!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
         raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
     return kind

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.crossfit import crossfit, dealt, learning_curve
+from pollex.calibration.crossfit import assign_folds, crossfit, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.leverage import Leverage, Whose, leverages
@@ -147,7 +147,7 @@ def bench_of(
     rows = np.unique(y.of_question(questions.index()).row)
     if len(rows) < 2:
         raise BadInput("one text only has a judgment of the main question", remedy="give judgments of more texts")
-    found = dealt(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
+    found = assign_folds(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
     return Bench(table.X, y, questions, [rows[part] for part in found], seed, groups, effort, progress)
 
 

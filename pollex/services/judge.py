@@ -304,7 +304,7 @@ class Rehearsal:
     planner: Planner
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.Door`."""
+        """See `agents.llm.asking.ModelClient`."""
         if call.stage == "describe":
             await self.planner.ask(call)
             return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))

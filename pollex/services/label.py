@@ -11,7 +11,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
-from pollex.calibration.active_learning import Picked, doubt_of, most_telling, vectors_of
+from pollex.calibration.active_learning import Picked, predictive_variance, select_queries, vectors_of
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
@@ -227,7 +227,7 @@ def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
     p = found.probability
     answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for s in found.scores]
     vectors = vectors_of(np.array(answers), embeddings_of(found.conversations, embedder))
-    picked = most_telling(
+    picked = select_queries(
         vectors,
         p * (1 - p),
         found.known,
@@ -320,7 +320,7 @@ def text_rows(
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
     known = known_labels(given, sheet, len(X), judges)
-    picked: Picked = most_telling(vectors_of(columns_of(sheet, X)), doubt_of(proba, sheet), known, count)
+    picked: Picked = select_queries(vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count)
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]

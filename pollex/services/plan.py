@@ -97,7 +97,7 @@ class Planner:
     certainty: str = EXACT
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.Door`."""
+        """See `agents.llm.asking.ModelClient`."""
         row = self.table.stage(call.stage)
         row.asked += self.times
         row.outcomes[self.certainty] += self.times

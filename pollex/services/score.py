@@ -11,7 +11,7 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import BadRow, Logs, positives
-from pollex.conversations.splits import together
+from pollex.conversations.splits import block_ids
 from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import write_scores
@@ -259,7 +259,7 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the rubric set is made of, by how they were used; see `SEEN`."""
-    known = {"learnt_from": rubric_set.learnt_from, "fitted_to": rubric_set.only_fitted_to}
+    known = {"learnt_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
     return {how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in known.items()}
 
 
@@ -286,7 +286,7 @@ def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score
     """Return NetSAT, label and block of the conversations that have a score, each `[conversation]`."""
     pairs = [(s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None]
     scored = [c for _, c in pairs]
-    return np.array([netsat for netsat, _ in pairs], float), positives(scored), together(scored)
+    return np.array([netsat for netsat, _ in pairs], float), positives(scored), block_ids(scored)
 
 
 def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
@@ -294,7 +294,7 @@ def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores:
     pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
     probability, scored = np.array([p for p, _ in pairs], float), [c for _, c in pairs]
     share, rng = rubric_set.training.positives / rubric_set.training.n, np.random.default_rng(0)
-    return probability_figures(probability, positives(scored), share, rng, together(scored), smooth=True)
+    return probability_figures(probability, positives(scored), share, rng, block_ids(scored), smooth=True)
 
 
 async def _score(

@@ -1,1 +1,1 @@
-"""Rubrics that were written by hand, as plain files: what learnt ones are compared with."""
+"""Rubrics that were written by hand, as plain files: what learned ones are compared with."""

@@ -47,8 +47,8 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
 def within(pool: Pool) -> Floats:
     """Covariances of evals within the classes, pooled and shrunk `[rubric, rubric]`."""
-    centred = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
+    centered = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
-    covariance: Floats = (centred[0] @ centred[0].T + centred[1] @ centred[1].T) / freedom
+    covariance: Floats = (centered[0] @ centered[0].T + centered[1] @ centered[1].T) / freedom
     shrunk: Floats = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
     return shrunk

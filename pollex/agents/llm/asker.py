@@ -26,7 +26,7 @@ VERSION = "1"
 """Changes when the same model answer would be read differently."""
 
 
-class Door(Protocol):
+class ModelClient(Protocol):
     """What the roles need of a gateway."""
 
     async def ask(self, call: Call) -> Outcome:
@@ -42,7 +42,7 @@ class Asker:
         capabilities: What the endpoint can do; calls are cut down to it.
     """
 
-    door: Door
+    door: ModelClient
     capabilities: Capabilities
     profile: DomainProfile
     options: LlmOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pollex.agents.llm.asker import Asker, Door, LlmOptions
+from pollex.agents.llm.asker import Asker, LlmOptions, ModelClient
 from pollex.agents.llm.deduplicator import Embedder, LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
@@ -23,7 +23,7 @@ class LlmRoles(NamedTuple):
 
 
 def build_llm_roles(
-    gateway: Door, capabilities: Capabilities, profile: DomainProfile, options: LlmOptions, embedder: Embedder
+    gateway: ModelClient, capabilities: Capabilities, profile: DomainProfile, options: LlmOptions, embedder: Embedder
 ) -> LlmRoles:
     """The four roles.
 

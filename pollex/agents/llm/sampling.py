@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pollex.agents.llm.asker import Asker, Door
+from pollex.agents.llm.asker import Asker, ModelClient
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Outcome
@@ -50,7 +50,7 @@ STRIDE = 1000
 
 @dataclass(frozen=True)
 class Replicate:
-    """See `agents.llm.asking.Door`.
+    """See `agents.llm.asking.ModelClient`.
 
     A call of another replicate has another key: it is paid by itself, and found again by itself. Its seed is another,
     too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that of samples.
@@ -59,7 +59,7 @@ class Replicate:
         seeds: How many a run uses by itself, one for each of its samples.
     """
 
-    door: Door
+    door: ModelClient
     capabilities: Capabilities
     number: int
     temperature: float

@@ -82,7 +82,7 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
             conversations=0,
             positives=0,
             negatives=0,
-            unlabelled=0,
+            unlabeled=0,
             not_scorable=0,
             training=0,
             held_out=0,

@@ -37,7 +37,7 @@ def rubrics(learnt: Learnt, tmp_path: Path) -> Path:
 def test_a_judge_whom_nobody_knows_stops_before_any_work(learnt: Learnt, rubrics: Path, pollex: Pollex) -> None:
     ended = pollex("score", learnt.log, "--rubrics", rubrics, "--judge", "nobody", "--store", learnt.store)
     assert ended.code == 2
-    assert "no thumb of 'nobody' was learnt from" in ended.err
+    assert "no thumb of 'nobody' was learned from" in ended.err
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])

@@ -188,7 +188,7 @@ def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_onl
     assert twice.guaranteed is not None
     assert twice.guaranteed == once.guaranteed
     assert twice.data == once.data
-    assert once.learnt_from == RubricSet.load(learnt.rubrics).learnt_from
+    assert once.learned_from == RubricSet.load(learnt.rubrics).learned_from
     back = pollex("refit", "-v", learnt.log, "--rubrics", "twice.json", "--out", "back.json", "--store", store)
     assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in back.out
     assert RubricSet.load("back.json").only_fitted_to == frozenset()
@@ -206,22 +206,6 @@ def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_t
     first = pollex("evaluate", learnt.log, "--rubrics", "fitted.json", "--store", store, "--json")
     assert first.last["learnt_from"] == 24
     assert "learned from 24 of these conversations" in first.err
-
-
-def test_a_set_of_before_the_two_were_told_apart_counts_as_learnt_from_all_that_it_was_fitted_to(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
-) -> None:
-    def as_before(rubrics: dict[str, Any]) -> None:
-        rubrics["data"]["training_hashes"] += rubrics["data"].pop("fitted_hashes")
-
-    others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
-    pollex("refit", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
-    stored = json.loads((tmp_path / "fitted.json").read_text(encoding="utf-8"))
-    as_before(stored)
-    (tmp_path / "fitted.json").write_text(json.dumps(stored), encoding="utf-8")
-    again = pollex("refit", others, "--rubrics", "fitted.json", "--out", "again.json", "--store", store)
-    assert "no window with a guarantee: the rubrics were learnt from 24" in again.out
-    assert len(RubricSet.load("again.json").learnt_from) == 48
 
 
 def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
@@ -282,7 +266,7 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     assert fitted.held_out is not None
     assert fitted.held_out.n > 0
     assert fitted.reasons == ()
-    assert not fitted.learnt_from
+    assert not fitted.learned_from
     assert len(fitted.only_fitted_to) == fitted.data.training
     again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
     assert again.code == 0, again.err

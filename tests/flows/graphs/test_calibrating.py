@@ -12,8 +12,8 @@ from known_judges import with_judges
 from small_runs import Learnt
 
 from pollex.calibration.files import write_whole
-from pollex.calibration.models.weighted_sum import WeighedSum
-from pollex.calibration.thumbs import candidates
+from pollex.calibration.models.weighted_sum import WeightedSum
+from pollex.calibration.thumbs import thumb_models
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.learn.calibrate import stored
 from pollex.rubrics.answers import Answer, Unanswered
@@ -105,8 +105,8 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
 
 
 def test_where_nothing_could_be_compared_the_plain_sum_of_the_answers_is_taken() -> None:
-    taken = candidates([1.0, -1.0])[stored(None)["chosen"]]
-    assert isinstance(taken, WeighedSum)
+    taken = thumb_models([1.0, -1.0])[stored(None)["chosen"]]
+    assert isinstance(taken, WeightedSum)
     assert (taken.independence, taken.deviations) == (1.0, None)
 
 
@@ -137,7 +137,7 @@ def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(learnt: Le
 def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(learnt: Learnt) -> None:
     model = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).thumb_model
     assert model is not None
-    with pytest.raises(WrongUse, match=r"'carl' was learnt from.*anna, ben"):
+    with pytest.raises(WrongUse, match=r"'carl' was learned from.*anna, ben"):
         model.wanted(["anna", "carl"])
     assert model.wanted(["ben", "ben"]) == ("ben",)
     assert model.wanted(["all"]) == ("anna", "ben")

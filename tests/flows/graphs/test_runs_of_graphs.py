@@ -152,7 +152,7 @@ async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_note
     assert any("1 training conversation gave no reasons" in note for note in learned.rubric_set.notes)
     assert any("1 conversation lacks an answer" in note for note in learned.rubric_set.notes)
     assert learned.rubric_set.data.training == 23
-    assert learned.rubric_set.learnt_from == {one.text_hash[:16] for one in sides.train}, (
+    assert learned.rubric_set.learned_from == {one.text_hash[:16] for one in sides.train}, (
         "the unjudged one gave reasons"
     )
     assert find_run(kept, learned.run).status == "partial"

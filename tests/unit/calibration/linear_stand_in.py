@@ -35,7 +35,7 @@ class Linear(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         name = self.questionnaire_.scales[question].question
         if name not in self.weights:
-            raise WrongUse(f"{name} was not learnt")
+            raise WrongUse(f"{name} was not learned")
         intercept, *slopes = self.weights[name]
         shifts = np.array([*(self.shifts.get(judge, 0.0) for judge in self.judges_), 0.0])
         upper = intercept + np.where(np.isnan(X), self.usual, X) @ np.array(slopes) + shifts[judges]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.active_learning import INTERCEPT, PERSONAL, doubt_of, most_telling, vectors_of
+from pollex.calibration.active_learning import INTERCEPT, PERSONAL, predictive_variance, select_queries, vectors_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -26,31 +26,31 @@ def unknown(rows: int, judges: int = 1) -> np.ndarray:
 )
 def test_arrays_that_do_not_fit_are_refused(doubt: np.ndarray, known: np.ndarray) -> None:
     with pytest.raises(WrongUse, match="don't fit"):
-        most_telling(np.zeros((3, 2)), doubt, known, 1)
+        select_queries(np.zeros((3, 2)), doubt, known, 1)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.1])
 def test_a_doubt_that_is_none_is_refused(wrong: float) -> None:
     with pytest.raises(WrongUse, match="no numbers, or negative"):
-        most_telling(np.zeros((2, 1)), np.array([[0.25], [wrong]]), unknown(2), 1)
+        select_queries(np.zeros((2, 1)), np.array([[0.25], [wrong]]), unknown(2), 1)
 
 
 def test_no_label_to_ask_for_is_refused() -> None:
     with pytest.raises(WrongUse, match="0 labels"):
-        most_telling(np.zeros((2, 1)), np.full((2, 1), 0.25), unknown(2), 0)
+        select_queries(np.zeros((2, 1)), np.full((2, 1), 0.25), unknown(2), 0)
 
 
 def test_where_fewer_are_left_than_wanted_all_of_them_are_picked_once() -> None:
     known = np.array([[True], [False], [False], [True]])
-    found = most_telling(np.arange(4.0)[:, None], np.full((4, 1), 0.25), known, 9)
+    found = select_queries(np.arange(4.0)[:, None], np.full((4, 1), 0.25), known, 9)
     assert sorted(found.row.tolist()) == [1, 2]
-    assert len(most_telling(np.zeros((1, 1)), np.full((1, 1), 0.25), ~unknown(1), 1)) == 0
+    assert len(select_queries(np.zeros((1, 1)), np.full((1, 1), 0.25), ~unknown(1), 1)) == 0
 
 
 def test_the_fall_of_the_variance_by_hand() -> None:
     # One text at 0 with w = 1/4: only the intercept counts. Its variance 1/c falls to 1/(c + w), and the variance of
     # the predicted probability is w² times that.
-    found = most_telling(np.zeros((1, 1)), np.full((1, 1), 0.25), unknown(1), 1)
+    found = select_queries(np.zeros((1, 1)), np.full((1, 1), 0.25), unknown(1), 1)
     assert found.fall == pytest.approx([0.25**2 * (1 / INTERCEPT - 1 / (INTERCEPT + 0.25))])
 
 
@@ -73,7 +73,7 @@ def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
         covariance = np.linalg.inv(precision)
         return float(np.mean([doubt[p] ** 2 * z(*p) @ covariance @ z(*p) for p in pairs]))
 
-    found = most_telling(vectors, doubt, known, 4)
+    found = select_queries(vectors, doubt, known, 4)
     taken: set[int] = set()
     for row, judge, fall in zip(found.row.tolist(), found.judge.tolist(), found.fall.tolist(), strict=True):
         left = [p for p in pairs if not known[p] and p[0] not in taken]
@@ -86,7 +86,7 @@ def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
 
 def test_among_texts_that_are_alike_the_least_certain_comes_first() -> None:
     probability = np.array([0.05, 0.5, 0.8, 0.99])
-    found = most_telling(np.ones((4, 2)), (probability * (1 - probability))[:, None], unknown(4), 4)
+    found = select_queries(np.ones((4, 2)), (probability * (1 - probability))[:, None], unknown(4), 4)
     assert found.row.tolist() == [1, 2, 0, 3]
     assert (np.diff(found.fall) < 0).all()
 
@@ -96,7 +96,7 @@ def test_a_list_spreads_over_clusters_and_begins_with_the_largest() -> None:
     sizes, centres = [60, 30, 20], 3 * np.eye(3)
     cluster = np.repeat([0, 1, 2], sizes)
     vectors = centres[cluster] + rng.normal(scale=0.05, size=(110, 3))
-    found = most_telling(vectors, np.full((110, 1), 0.2), unknown(110), 3)
+    found = select_queries(vectors, np.full((110, 1), 0.2), unknown(110), 3)
     assert sorted(cluster[found.row].tolist()) == [0, 1, 2]
     assert cluster[found.row[0]] == 0
 
@@ -104,13 +104,13 @@ def test_a_list_spreads_over_clusters_and_begins_with_the_largest() -> None:
 def test_what_is_known_already_is_not_asked_of_the_like_of_it() -> None:
     vectors = np.array([[3.0, 0.0], [3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]])
     known = np.array([True, True, False, False, False, False])[:, None]
-    assert most_telling(vectors, np.full((6, 1), 0.25), known, 1).row[0] >= 3
+    assert select_queries(vectors, np.full((6, 1), 0.25), known, 1).row[0] >= 3
 
 
 def test_a_judge_of_whom_nothing_is_known_is_asked_before_one_of_whom_much_is() -> None:
     doubt, known = np.full((30, 2), 0.25), unknown(30, 2)
     known[:20, 0] = True
-    found = most_telling(np.zeros((30, 1)), doubt, known, 3)
+    found = select_queries(np.zeros((30, 1)), doubt, known, 3)
     assert found.judge.tolist() == [1, 1, 1]
     assert len(set(found.row.tolist())) == 3
 
@@ -118,11 +118,11 @@ def test_a_judge_of_whom_nothing_is_known_is_asked_before_one_of_whom_much_is() 
 def test_nobody_is_asked_who_cannot_be() -> None:
     askable = unknown(4, 2)
     askable[2, 1] = True
-    found = most_telling(np.zeros((4, 1)), np.full((4, 2), 0.25), unknown(4, 2), 4, askable=askable)
+    found = select_queries(np.zeros((4, 1)), np.full((4, 2), 0.25), unknown(4, 2), 4, askable=askable)
     assert (found.row.tolist(), found.judge.tolist()) == ([2], [1])
 
 
-def test_vectors_are_standardised_cut_off_and_know_missing_and_constant_columns() -> None:
+def test_vectors_are_standardized_cut_off_and_know_missing_and_constant_columns() -> None:
     columns = np.array([[1.0, 7.0, np.nan], [3.0, 7.0, 2.0], [1.0, 7.0, 4.0], [3.0, 7.0, np.nan]])
     found = vectors_of(columns) * np.sqrt(3) / 3
     assert found == pytest.approx(np.array([[-1, 0, 0], [1, 0, -1], [-1, 0, 1], [1, 0, 0]]))
@@ -145,18 +145,18 @@ def test_embeddings_enter_by_their_principal_components(width: int) -> None:
 
 def test_the_doubt_of_a_thumb_is_p_times_1_less_p_and_of_grades_a_share_of_their_range() -> None:
     thumb = Questionnaire((Scale("t", (0.0, 1.0), asked=False),), "t")
-    assert doubt_of(np.array([[0.5, 0.5], [0.9, 0.1]]), thumb) == pytest.approx([0.25, 0.09])
+    assert predictive_variance(np.array([[0.5, 0.5], [0.9, 0.1]]), thumb) == pytest.approx([0.25, 0.09])
     grades = Questionnaire((Scale("g", (1.0, 2.0, 5.0), asked=False),), "g")
-    assert doubt_of(np.array([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), grades) == pytest.approx(
+    assert predictive_variance(np.array([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]), grades) == pytest.approx(
         [0.25, 0.0, 0.25 / 16]
     )
     kinds = Questionnaire((Scale("k", (1.0, 2.0, 3.0), ordinal=False, asked=False),), "k")
-    assert doubt_of(np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]), kinds) == pytest.approx([0.0, 0.25])
+    assert predictive_variance(np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]), kinds) == pytest.approx([0.0, 0.25])
 
 
 def test_the_input_is_left_as_it_is() -> None:
     rng = np.random.default_rng(1)
     vectors, doubt, known = rng.normal(size=(9, 2)), rng.uniform(0, 0.25, (9, 2)), rng.random((9, 2)) < 0.3
     before = vectors.copy(), doubt.copy(), known.copy()
-    most_telling(vectors, doubt, known, 3)
+    select_queries(vectors, doubt, known, 3)
     assert all(np.array_equal(a, b) for a, b in zip(before, (vectors, doubt, known), strict=True))

@@ -16,12 +16,12 @@ MAIN = [0.1, 0.0, 0.2, 0.0, 0.1, 0.0, 0.3]
 REFERENCE = np.array([certain(0.0, 0.2, 0.5), certain(1.0, 0.4, 0.5), certain(0.0, 0.6, 0.5), certain(1.0, 0.8, 0.5)])
 
 
-def test_no_reference_texts_or_one_neighbour_are_refused() -> None:
+def test_no_reference_texts_or_one_neighbor_are_refused() -> None:
     model = fitted({"main": MAIN})
     with pytest.raises(WrongUse, match="0 reference texts"):
         next_question(model, NOTHING, np.zeros((0, 6)))
-    with pytest.raises(WrongUse, match="1 neighbours"):
-        next_question(model, NOTHING, REFERENCE, neighbours=1)
+    with pytest.raises(WrongUse, match="1 neighbors"):
+        next_question(model, NOTHING, REFERENCE, neighbors=1)
 
 
 def test_judges_that_are_not_one_a_text_are_refused() -> None:
@@ -82,7 +82,7 @@ def test_what_is_known_says_how_the_rest_may_turn_out() -> None:
         [certain(0.0, 0.0, 0.5), certain(0.0, 1.0, 0.5), certain(1.0, 0.5, 0.0), certain(1.0, 0.5, 1.0)]
     )
     texts = np.array([certain(0.0, np.nan, np.nan), certain(1.0, np.nan, np.nan)])
-    found = next_question(fitted({"main": MAIN}), texts, reference, neighbours=2)
+    found = next_question(fitted({"main": MAIN}), texts, reference, neighbors=2)
     assert found.question == ("b", "c")
     assert found.reduction[0, 1:] == pytest.approx([0.01 * 0.25, 0.0], abs=1e-12)
     assert found.reduction[1, 1:] == pytest.approx([0.0, 0.09 * 0.25], abs=1e-12)
@@ -96,8 +96,8 @@ def test_many_texts_at_once_are_answered_as_one_by_one_and_the_input_is_left_as_
     before = texts.copy(), reference.copy()
     model = fitted({"main": MAIN}, shifts={"x": 0.05, "y": -0.05})
     judges = ["x", "y", None] * 10
-    whole = next_question(model, texts, reference, judges, neighbours=7)
-    single = [next_question(model, texts[[n]], reference, [judges[n]], neighbours=7) for n in range(30)]
+    whole = next_question(model, texts, reference, judges, neighbors=7)
+    single = [next_question(model, texts[[n]], reference, [judges[n]], neighbors=7) for n in range(30)]
     assert whole.question == tuple(one.question[0] for one in single)
     for name in ("reduction", "left", "variance"):
         alone = [getattr(one, name)[0] for one in single]
@@ -128,7 +128,7 @@ def test_another_seed_picks_other_reference_texts_and_the_same_seed_the_same() -
     assert not np.array_equal(first, other)
 
 
-def test_with_a_model_that_learnt_it_the_question_that_decides_the_thumb_comes_first() -> None:
+def test_with_a_model_that_learned_it_the_question_that_decides_the_thumb_comes_first() -> None:
     rng = np.random.default_rng(5)
     sheet = Questionnaire(
         (Scale("noise", (0.0, 1.0)), Scale("tells", (0.0, 1.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb"

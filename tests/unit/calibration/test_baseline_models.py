@@ -46,7 +46,7 @@ def test_classes_have_no_mean_and_no_order(model: RidgeWithJudge) -> None:
 
 
 @pytest.mark.parametrize("model", [RidgeWithJudge(), IsotonicByJudge(), Constant(), JudgeMean()])
-def test_another_question_than_was_learnt_is_refused(model: Constant) -> None:
+def test_another_question_than_was_learned_is_refused(model: Constant) -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match="'clear'"):
         model.fit(X, y, judges, THREE).predict(X, question="clear")
@@ -81,7 +81,7 @@ def test_a_judge_without_answers_has_everybodys_shares_even_where_nothing_is_dra
     ]
 
 
-def test_the_answer_as_it_is_is_normalised_by_its_mass() -> None:
+def test_the_answer_as_it_is_is_normalized_by_its_mass() -> None:
     X = np.array([[0.1, 0.1, 0.3, 0, 0, 1], [0, 0, 0, 0, 0, 1], [np.nan] * 3 + [0, 0, 1]])
     model = AsIs().fit(X, [1, 2, 3], questions=THREE)
     np.testing.assert_allclose(model.predict_proba(X), [[0.2, 0.2, 0.6], [1 / 3] * 3, [1 / 3] * 3])

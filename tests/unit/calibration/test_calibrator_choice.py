@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.crossfit import dealt
+from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.model_choice import (
     Trial,
     best_of,
@@ -105,7 +105,7 @@ def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> 
         .choice_.trials[0]
     )
     losses = np.zeros(30)
-    for rows in dealt(groups, 3, np.random.default_rng(4)):
+    for rows in assign_folds(groups, 3, np.random.default_rng(4)):
         rest = np.setdiff1d(np.arange(30), rows)
         model = OrdinalMixedEffects().fit(X[rest], y[rest], [judges[row] for row in rest], RATING)
         proba = model.predict_proba(X[rows], [judges[row] for row in rows])
@@ -221,7 +221,7 @@ def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
 
 
-def test_a_main_question_without_order_is_learnt_by_the_network() -> None:
+def test_a_main_question_without_order_is_learned_by_the_network() -> None:
     rng = np.random.default_rng(5)
     values = (1.0, 2.0, 3.0)
     asked = Questionnaire((Scale("clear", values), Scale("kind", values, ordinal=False, asked=False)), "kind")

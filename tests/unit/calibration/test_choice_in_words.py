@@ -35,11 +35,11 @@ def test_those_averaged_stand_beside_the_best_and_the_first_that_was_left_out() 
     assert said.endswith("next ordinal shared=100.0 with 0.015 ± 0.020 more")
 
 
-def test_those_weighed_stand_beside_the_best_alone_and_its_loss() -> None:
+def test_those_weighted_stand_beside_the_best_alone_and_its_loss() -> None:
     said = Choice("leaving out one of 5 groups in turn", "stacked", 2, TRIALS, {0: 0.2, 2: 0.8}).sentence()
     assert said == (
-        "2 together (constant, ordinal shared=30.0), weighed; the best alone ordinal shared=30.0 by leaving out one of "
-        "5 groups in turn: log-loss 1.000 ± 0.050 on 90 judgments, next ridge with 0.010 ± 0.020 more"
+        "2 together (constant, ordinal shared=30.0), weighted; the best alone ordinal shared=30.0 by leaving out one "
+        "of 5 groups in turn: log-loss 1.000 ± 0.050 on 90 judgments, next ridge with 0.010 ± 0.020 more"
     )
 
 

@@ -11,7 +11,7 @@ from linear_stand_in import fitted as fitted_by_hand
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from pollex.calibration.estimator import JudgedEstimator, OneAnswer
+from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
 from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.models.best import Calibrator
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -202,7 +202,7 @@ def test_fit_returns_the_estimator_and_changes_no_setting(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_clone_has_the_settings_and_nothing_learnt(name: str) -> None:
+def test_a_clone_has_the_settings_and_nothing_learned(name: str) -> None:
     X, y, judges = world()
     copy = clone(made(name).fit(X, y, judges, QUESTIONS))
     assert copy.get_params(deep=False) == made(name).get_params(deep=False)
@@ -313,12 +313,12 @@ def test_a_judge_with_one_label_and_an_answer_that_never_comes_are_no_obstacle(n
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_that_was_always_answered_alike_is_predicted_so(name: str) -> None:
     X, _, judges = world()
-    with pytest.warns(OneAnswer, match="all 60 judgments of the main question 'overall' are 3") as warned:
+    with pytest.warns(ConstantLabelsWarning, match="all 60 judgments of the main question 'overall' are 3") as warned:
         model = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS)
     assert len(warned) == 1
     proba = model.predict_proba(X, judges)
     assert np.isfinite(proba).all()
-    if model.taught:
+    if model.uses_labels:
         assert proba.mean(axis=0).argmax() == 2
 
 
@@ -374,7 +374,7 @@ def test_one_that_was_kept_predicts_the_same(fitted: JudgedEstimator) -> None:
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
 
 
-def test_adapting_to_judgments_of_what_was_not_learnt_changes_no_prediction(fitted: JudgedEstimator) -> None:
+def test_adapting_to_judgments_of_what_was_not_learned_changes_no_prediction(fitted: JudgedEstimator) -> None:
     X, _, judges = world(seed=2)
     if fitted.adaptable:
         adapted = fitted.adapt(X, [(0, "kind", "new", 1)])

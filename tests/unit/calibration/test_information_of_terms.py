@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pollex.calibration.cumulative_link import Terms, _Task, alike, distribution, learnt, relearnt, unlearnt
+from pollex.calibration.cumulative_link import Terms, _Task, alike, distribution, learned, relearnt, unlearned
 from pollex.calibration.fisher_information import information
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -65,7 +65,7 @@ def test_the_information_is_the_mean_square_of_the_slope_over_what_may_be_answer
 def test_the_information_of_many_judgments_takes_no_block_a_judgment() -> None:
     many, width = 4_000, 30
     judges = np.arange(many) % 5
-    shape = unlearnt(np.full(4, 0.25), width, 5)
+    shape = unlearned(np.full(4, 0.25), width, 5)
     F = np.random.default_rng(0).normal(size=(many, width))
     tracemalloc.start()
     try:
@@ -78,7 +78,7 @@ def test_the_information_of_many_judgments_takes_no_block_a_judgment() -> None:
 
 def test_a_judge_s_block_is_what_the_own_judgments_tell_and_who_gave_none_tells_nothing() -> None:
     judges = np.array([2, -1, 0, 2, 0, -1, 2])
-    shape = unlearnt(np.full(4, 0.25), 3, 4)
+    shape = unlearned(np.full(4, 0.25), 3, 4)
     F = np.random.default_rng(0).normal(size=(len(judges), 3))
     together = information(shape, F, judges).blocks
     for judge in range(-1, 4):
@@ -89,7 +89,7 @@ def test_a_judge_s_block_is_what_the_own_judgments_tell_and_who_gave_none_tells_
 
 
 def test_a_yes_or_no_tells_what_a_logistic_regression_does_worked_by_hand() -> None:
-    found = unlearnt(np.array([0.3, 0.7]), inputs=1, judges=0)
+    found = unlearned(np.array([0.3, 0.7]), inputs=1, judges=0)
     told = information(found, np.array([[2.0]]), np.array([-1])).dense(found, np.ones(2, dtype=bool))
     # 0.3 · 0.7 times the outer product of (1, −2), for the cut and the slope
     np.testing.assert_allclose(told, [[0.21, -0.42], [-0.42, 0.84]], rtol=1e-9)
@@ -127,27 +127,27 @@ def ratings(rows: int, seed: int) -> tuple[Floats, Ints, Ints]:
 
 def test_a_prior_without_covariances_is_that_of_learning() -> None:
     F, judges, answers = ratings(60, seed=0)
-    centre = unlearnt(np.full(3, 1 / 3), inputs=2, judges=2)
-    precision = alike(centre, (0.5, 0.5, 2.0, 3.0, 4.0, None))
+    center = unlearned(np.full(3, 1 / 3), inputs=2, judges=2)
+    precision = alike(center, (0.5, 0.5, 2.0, 3.0, 4.0, None))
     held = precision.packed()
     free = np.isfinite(held)
-    wanted = learnt(F, judges, answers, centre, precision)
-    found = relearnt(F, judges, answers, centre, np.diag(1 / held[free]), free)
+    wanted = learned(F, judges, answers, center, precision)
+    found = relearnt(F, judges, answers, center, np.diag(1 / held[free]), free)
     np.testing.assert_allclose(found.packed(), wanted.packed(), atol=1e-4)
     assert not found.judge_slopes.any()
 
 
 def test_learning_in_two_parts_comes_to_what_learning_at_once_does() -> None:
     F, judges, answers = ratings(1200, seed=1)
-    centre = unlearnt(np.full(3, 1 / 3), inputs=2, judges=2)
-    precision = alike(centre, (0.1, 0.1, 1.0, 1.0, None, None))
+    center = unlearned(np.full(3, 1 / 3), inputs=2, judges=2)
+    precision = alike(center, (0.1, 0.1, 1.0, 1.0, None, None))
     held = precision.packed()
     free = np.isfinite(held)
-    first = learnt(F[:600], judges[:600], answers[:600], centre, precision)
+    first = learned(F[:600], judges[:600], answers[:600], center, precision)
     told = information(first, F[:600], judges[:600]).dense(first, free)
     covariance = np.linalg.inv(told + np.diag(held[free]))
     found = relearnt(F[600:], judges[600:], answers[600:], first, covariance, free)
-    wanted = learnt(F, judges, answers, centre, precision)
+    wanted = learned(F, judges, answers, center, precision)
     # no further apart than a tenth of a standard error
     errors = np.sqrt(np.diag(covariance))
     assert (np.abs(found.packed() - wanted.packed())[free] < 0.1 * errors).all()
@@ -176,7 +176,7 @@ def test_a_judge_moves_the_more_the_more_judges_drift(drift: float) -> None:
     assert moved[1] < moved[0]
 
 
-def test_what_was_learnt_of_a_domain_is_remembered_in_the_next() -> None:
+def test_what_was_learned_of_a_domain_is_remembered_in_the_next() -> None:
     """Adapted twice to the same, a model has moved further, and is surer than after once."""
     X, y, judges = world(100, severity=0, seed=0)
     new, harsh, who = world(30, severity=4, seed=1)
@@ -190,7 +190,7 @@ def test_what_was_learnt_of_a_domain_is_remembered_in_the_next() -> None:
 
 
 def test_the_information_is_finite_where_an_answer_is_all_but_impossible() -> None:
-    far = unlearnt(np.array([0.2, 0.3, 0.5]), inputs=1, judges=0)
+    far = unlearned(np.array([0.2, 0.3, 0.5]), inputs=1, judges=0)
     told = information(far, np.array([[500.0]]), np.array([-1]))
     assert np.isfinite(told.blocks).all()
     assert expit(far.cuts[0] - 0) == pytest.approx(0.2)

@@ -73,12 +73,12 @@ def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> 
     [
         {"settings": {"no_such_setting": 1}},
         {"settings": [1]},
-        {"learnt": {}},
+        {"learned": {}},
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb"}]}},
         {"questionnaire": {"main": "other", "scales": [{"question": "thumb", "values": [0, 1]}]}},
         {"questionnaire": None},
         {"settings": {"coding": "options"}},
-        {"learnt": {"judges": ["ann", "bob", "cy"], "learnt": [10**40]}},
+        {"learned": {"judges": ["ann", "bob", "cy"], "learned": [10**40]}},
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb", "values": [0, 10**400]}]}},
     ],
 )

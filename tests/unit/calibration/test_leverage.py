@@ -23,11 +23,11 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_a_question_that_the_model_has_not_learnt_has_a_reason_and_no_figure(rng: np.random.Generator) -> None:
+def test_a_question_that_the_model_has_not_learned_has_a_reason_and_no_figure(rng: np.random.Generator) -> None:
     found = {one.question: one for one in leverages(fitted({"main": MAIN, "a": A, "b": B}), ROWS, rng)}
     assert found["c"].mean is None
     assert found["c"].low is None
-    assert "c was not learnt" in found["c"].undefined
+    assert "c was not learned" in found["c"].undefined
 
 
 def test_where_the_main_question_has_no_order_nothing_can_be_raised(rng: np.random.Generator) -> None:

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import Judgments, Sheets, sheets_of
+from pollex.calibration.judgments import AnswerMatrix, Judgments, answer_matrix_of
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration.network.training import Lesson, Plan, begun, heads_of, log_likelihood, slots_of, trained
+from pollex.calibration.network.training import (
+    TrainingConfig,
+    TrainingData,
+    begun,
+    heads_of,
+    log_likelihood,
+    slots_of,
+    trained,
+)
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -101,7 +109,9 @@ def test_a_cumulative_link_head_worked_by_hand():
 def test_training_maximises_the_likelihood_that_predictions_have():
     rng = np.random.default_rng(1)
     heads = heads_of(
-        Sheets(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2))), np.array([2, 4]), np.array([False, True])
+        AnswerMatrix(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2))),
+        np.array([2, 4]),
+        np.array([False, True]),
     )
     weights = begun((3, 4, 3), (2, 2), heads, 2, 0)
     weights = Weights(
@@ -135,11 +145,14 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     held = CalibrationNetwork(**QUICK, shrinkage=1e6).fit(X, y, questions=ASKED)
     assert np.abs(loose.tuned_.W1a).max() > 1e-3
     assert np.abs(held.tuned_.Va).max() < np.abs(loose.tuned_.Va).max() / 3
-    sheets = Sheets(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
+    sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
     heads = heads_of(sheets, np.array([2]), np.array([False]))
     inputs = np.concatenate([np.eye(4), np.ones((4, 1))], axis=1)
     after = trained(
-        begun((4, 3, 3), (2, 2), heads, 1, 0), Lesson(inputs, sheets, np.arange(4)), Plan(5, 0.05, 0.0, 1.0), 0
+        begun((4, 3, 3), (2, 2), heads, 1, 0),
+        TrainingData(inputs, sheets, np.arange(4)),
+        TrainingConfig(5, 0.05, 0.0, 1.0),
+        0,
     )
     assert np.abs(after.Va[:, 0]).max() > 0
     assert not after.Va[:, 1].any()
@@ -161,7 +174,7 @@ def test_answers_that_are_missing_change_nothing_in_the_equations_of_those_that_
     assert model.predict_proba(thinned).sum(axis=1) == pytest.approx(np.ones(len(X)))
 
 
-def test_what_follows_the_answers_is_learnt_and_missing_ones_are_made_up_for():
+def test_what_follows_the_answers_is_learned_and_missing_ones_are_made_up_for():
     rng = np.random.default_rng(4)
     X, y = answers(200, rng)
     fresh, truth = answers(200, rng)
@@ -243,7 +256,7 @@ def test_a_second_answer_by_nobody_known_is_a_second_sheet():
     y = Judgments(
         np.array([3, 3, 1, 3]), np.array([0, 0, 2, 2]), np.array([-1, -1, 0, -1]), np.array([1, 0, 1, 1]), ("a",)
     )
-    sheets = sheets_of(y, np.array([0, 2]))
+    sheets = answer_matrix_of(y, np.array([0, 2]))
     assert sheets.row.tolist() == [3, 3, 1]
     assert sheets.judge.tolist() == [-1, -1, 0]
     assert sheets.answer.tolist() == [[1, 1], [0, -1], [-1, 1]]
@@ -257,7 +270,7 @@ def test_a_busy_judge_has_several_slots():
 
 
 def test_heads_begin_at_the_shares_of_the_answers():
-    sheets = Sheets(np.arange(6), np.zeros(6, int), np.array([[0], [1], [1], [1], [-1], [0]]))
+    sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), np.array([[0], [1], [1], [1], [-1], [0]]))
     heads = heads_of(sheets, np.array([2]), np.array([False]))
     assert heads.shares == pytest.approx(np.array([[3 / 7, 4 / 7]]))
     weights = begun((2, 3, 3), (1, 1), heads, 1, 0)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import Sheets
+from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network.batched import (
+    NetworkBatch,
     Penalty,
-    Stack,
     batches_of,
     flat,
     table_of,
@@ -17,7 +17,7 @@ from pollex.calibration.network.batched import (
 )
 from pollex.calibration.network.paper_recipe import Settings, batches, drawn, fitted
 from pollex.calibration.network.search import grid
-from pollex.calibration.network.sweep import Family, Sweep
+from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
 VALUES = (1.0, 2.0, 3.0)
@@ -124,7 +124,7 @@ def sweep_on(rows, rng, *, nobody=False):
     X, answers, judges = judged(rows, rng)
     if nobody:
         judges = np.where(judges == 3, -1, judges)
-    sheets = Sheets(np.arange(rows), judges, answers)
+    sheets = AnswerMatrix(np.arange(rows), judges, answers)
     inputs = np.concatenate([X, np.ones((rows, 1))], axis=1)
     parts = np.array_split(rng.permutation(rows), 3)
     train = [np.setdiff1d(np.arange(rows), part) for part in parts]
@@ -134,7 +134,7 @@ def sweep_on(rows, rng, *, nobody=False):
 
 def test_the_sweep_gives_for_every_setting_what_one_network_at_a_time_gives():
     sweep, inputs, sheets = sweep_on(50, np.random.default_rng(2))
-    family = Family(6, 5, 8, (0.001, 0.01), (1, 3), (2, 4))
+    family = SettingsGroup(6, 5, 8, (0.001, 0.01), (1, 3), (2, 4))
     found = sweep.proba(family)
     for fold, rate, pre, fine in np.ndindex(3, 2, 2, 2):
         settings = Settings(6, 5, 8, family.rates[rate], family.pretraining[pre], family.finetuning[fine], 7, epoch=50)
@@ -147,7 +147,7 @@ def test_the_sweep_gives_for_every_setting_what_one_network_at_a_time_gives():
 
 def test_a_sweep_in_small_parts_is_the_same_as_in_one(monkeypatch):
     sweep, _, _ = sweep_on(50, np.random.default_rng(3))
-    family = Family(4, 3, 16, (0.001, 0.01, 0.005), (1, 2, 4), (1, 2))
+    family = SettingsGroup(4, 3, 16, (0.001, 0.01, 0.005), (1, 2, 4), (1, 2))
     whole = sweep.proba(family)
     monkeypatch.setattr("pollex.calibration.network.sweep.WORKING_SET", 1)
     for one, other in zip(whole, sweep.proba(family), strict=True):
@@ -157,7 +157,7 @@ def test_a_sweep_in_small_parts_is_the_same_as_in_one(monkeypatch):
 def test_slopes_by_hand_are_those_of_autograd():
     sweep, inputs, sheets = sweep_on(30, np.random.default_rng(4))
     weights = {name: array.double() for name, array in drawn((9, 4, 3), (3, 3), 4, 0).items()}
-    stack = Stack.begun([array[None] for array in with_bias_unit(flat(weights))], [0.01], Penalty())
+    stack = NetworkBatch.begun([array[None] for array in with_bias_unit(flat(weights))], [0.01], Penalty())
     rows = np.arange(12)[None]
     stack._learn(sweep.table, batches_of(sweep.table, rows), 1.0 / 36)
     for array in weights.values():
@@ -182,7 +182,7 @@ def test_nobody_has_no_deltas():
     arrays = [array.double()[None].clone() for array in first]
     for array in arrays[3:]:
         array[:, -1] = 0.0
-    stack = Stack.begun(arrays, [0.01], Penalty())
+    stack = NetworkBatch.begun(arrays, [0.01], Penalty())
     for _ in range(3):
         stack.step(sweep.table, batches_of(sweep.table, np.arange(30)[None]), 0.01)
     for array in stack.weights[3:]:
@@ -191,7 +191,7 @@ def test_nobody_has_no_deltas():
 
 
 def test_sheets_are_laid_out_by_judge():
-    sheets = Sheets(np.arange(4), np.array([1, 0, 1, 1]), np.zeros((4, 1), dtype=int))
+    sheets = AnswerMatrix(np.arange(4), np.array([1, 0, 1, 1]), np.zeros((4, 1), dtype=int))
     table = table_of(np.ones((4, 2)), sheets, 2, 2)
     layout = batches_of(table, np.array([[0, 1, 2], [3, 3, 0]]))
     assert layout.padded.view(2, 2, 3).tolist() == [[[1, 4, 4], [0, 2, 4]], [[4, 4, 4], [3, 3, 0]]]

@@ -10,7 +10,16 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
-from pollex.calibration.cumulative_link import SEARCH, Terms, _Task, alike, distribution, learnt, unlearnt, with_judges
+from pollex.calibration.cumulative_link import (
+    SEARCH,
+    Terms,
+    _Task,
+    alike,
+    distribution,
+    learned,
+    unlearned,
+    with_judges,
+)
 from pollex.calibration.features import Gaussian, inputs_of
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -42,10 +51,10 @@ def test_a_main_question_without_order_is_refused() -> None:
         OrdinalMixedEffects().fit(np.full((4, 3), 1 / 3), [0, 1, 2, 1], questions=classes)
 
 
-def test_a_question_that_was_not_learnt_is_not_predicted() -> None:
+def test_a_question_that_was_not_learned_is_not_predicted() -> None:
     X = np.full((4, 6), 1 / 3)
     model = OrdinalMixedEffects().fit(X, [1, 2, 3, 2], questions=RATING)
-    with pytest.raises(WrongUse, match="'clear' was not learnt"):
+    with pytest.raises(WrongUse, match="'clear' was not learned"):
         model.predict(X, question="clear")
 
 
@@ -65,7 +74,7 @@ def test_the_distribution_is_the_formula_worked_by_hand() -> None:
 
 
 def test_what_is_not_known_for_sure_flattens_the_curve_as_the_average_over_it_does() -> None:
-    found = unlearnt(np.array([0.3, 0.7]), inputs=1, judges=0)
+    found = unlearned(np.array([0.3, 0.7]), inputs=1, judges=0)
     flat = distribution(found, np.zeros((1, 1)), np.array([-1]), spread=np.array([1.5]))
     draws = np.random.default_rng(0).normal(0, np.sqrt(1.5), 400_000)
     averaged = expit(found.cuts[0] - draws).mean()
@@ -101,8 +110,8 @@ def test_with_two_options_it_is_scikit_learns_logistic_regression(monkeypatch: p
     answers = (F @ [1.0, -0.5, 0] + rng.logistic(size=80) > 0.3).astype(np.int64)
     for name, value in {"ftol": 1e-16, "gtol": 1e-9}.items():
         monkeypatch.setitem(SEARCH, name, value)
-    centre = unlearnt(np.array([0.5, 0.5]), inputs=3, judges=0)
-    found = learnt(F, np.full(80, -1), answers, centre, alike(centre, (0.0, 0.0, 2.0, None, None, None)))
+    center = unlearned(np.array([0.5, 0.5]), inputs=3, judges=0)
+    found = learned(F, np.full(80, -1), answers, center, alike(center, (0.0, 0.0, 2.0, None, None, None)))
     theirs = LogisticRegression(C=0.5, tol=1e-12, max_iter=1000).fit(F, answers)
     np.testing.assert_allclose(found.slopes, theirs.coef_[0], atol=1e-6)
     np.testing.assert_allclose(-found.start, theirs.intercept_, atol=1e-6)
@@ -110,9 +119,9 @@ def test_with_two_options_it_is_scikit_learns_logistic_regression(monkeypatch: p
 
 def test_a_prior_of_infinite_precision_leaves_a_term_out() -> None:
     rng = np.random.default_rng(3)
-    centre = unlearnt(np.full(3, 1 / 3), inputs=2, judges=2)
-    precision = alike(centre, (0.1, 0.1, 1.0, 1.0, None, None))
-    found = learnt(rng.normal(size=(40, 2)), np.arange(40) % 2, rng.integers(0, 3, 40), centre, precision)
+    center = unlearned(np.full(3, 1 / 3), inputs=2, judges=2)
+    precision = alike(center, (0.1, 0.1, 1.0, 1.0, None, None))
+    found = learned(rng.normal(size=(40, 2)), np.arange(40) % 2, rng.integers(0, 3, 40), center, precision)
     assert not found.scales.any()
     assert not found.judge_slopes.any()
     assert found.intercepts.any()
@@ -142,7 +151,7 @@ def test_no_other_gaussian_makes_rows_with_gaps_likelier() -> None:
         both = multivariate_normal(mean, covariance).logpdf(rows[80:]).sum()
         return float(both + multivariate_normal(mean[0], covariance[0, 0]).logpdf(rows[:80, 0]).sum())
 
-    found = Gaussian.learnt(rows, shrinkage=0)
+    found = Gaussian.learned(rows, shrinkage=0)
     best = likelihood(found.mean, found.covariance)
     for place in range(2):
         for step in (-0.02, 0.02):
@@ -232,7 +241,7 @@ def test_more_shrinkage_brings_all_texts_closer_together() -> None:
     assert spreads[0] > spreads[1] > spreads[2]
 
 
-def test_all_questions_with_judgments_are_learnt_when_asked() -> None:
+def test_all_questions_with_judgments_are_learned_when_asked() -> None:
     X, y, judges = ratings(100)
     table = np.stack([y, 4 - y], axis=1)
     model = OrdinalMixedEffects(questions="all").fit(X, table, judges, RATING)
@@ -241,7 +250,7 @@ def test_all_questions_with_judgments_are_learnt_when_asked() -> None:
     assert np.corrcoef(model.predict(X, judges), model.predict(X, judges, "clear"))[0, 1] < -0.9
 
 
-def test_a_judge_who_rates_otherwise_elsewhere_is_learnt_from_few_labels() -> None:
+def test_a_judge_who_rates_otherwise_elsewhere_is_learned_from_few_labels() -> None:
     X, y, judges = ratings()
     model = OrdinalMixedEffects().fit(X, y, judges, RATING)
     new, fresh, who = ratings(40, seed=1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pollex.calibration.judgments import Sheets
+from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.model_choice import standard_error
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network import search
@@ -16,9 +16,9 @@ from pollex.calibration.network.search import (
     EPOCHS,
     RATES,
     UNITS,
+    FinalComparison,
     Found,
     Limits,
-    Runoff,
     Trial,
     draws,
     folds_of,
@@ -26,21 +26,21 @@ from pollex.calibration.network.search import (
     thinned,
     tried,
 )
-from pollex.calibration.network.sweep import Family, Sweep
-from pollex.calibration.network.training import Lesson
+from pollex.calibration.network.sweep import SettingsGroup, Sweep
+from pollex.calibration.network.training import TrainingData
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
 VALUES = (0.0, 1.0)
 ASKED = Questionnaire((Scale("kind", VALUES), Scale("thumb", VALUES, asked=False)), "thumb")
-TINY = Family(3, 3, 8, (0.01,), (1, 2), (1, 3))
+TINY = SettingsGroup(3, 3, 8, (0.01,), (1, 2), (1, 3))
 
 
 def two_sweeps(rows, rng):
     """In other folds of the same sheets, two of a text, and the answers to the main question."""
     answers = rng.integers(2, size=(rows, 2))
     answers[rng.random(rows) < 0.3, 1] = -1
-    sheets = Sheets(np.arange(rows), rng.integers(2, size=rows), answers)
+    sheets = AnswerMatrix(np.arange(rows), rng.integers(2, size=rows), answers)
     inputs = np.concatenate([rng.dirichlet([1, 1], rows), np.ones((rows, 1))], axis=1)
     table = table_of(inputs, sheets, 2, 2)
     folds = [folds_of(sheets, np.arange(rows) // 2, rng) for _ in range(2)]
@@ -50,7 +50,7 @@ def two_sweeps(rows, rng):
 
 def search_of(rows, limits, given=None):
     first, second, answers = two_sweeps(rows, np.random.default_rng(4))
-    runoff = Runoff(second, answers, np.arange(rows) // 2, given or uniform)
+    runoff = FinalComparison(second, answers, np.arange(rows) // 2, given or uniform)
     return random_search(first, runoff, limits, np.random.default_rng(5)), runoff
 
 
@@ -97,7 +97,7 @@ def test_draws_are_of_the_grid_none_twice_and_no_batch_larger_than_the_data():
 
 
 def test_folds_keep_groups_together_and_cover_every_sheet_once():
-    sheets = Sheets(np.array([0, 0, 1, 2, 3, 4, 5, 5]), np.zeros(8, dtype=int), np.zeros((8, 1), dtype=int))
+    sheets = AnswerMatrix(np.array([0, 0, 1, 2, 3, 4, 5, 5]), np.zeros(8, dtype=int), np.zeros((8, 1), dtype=int))
     groups = np.array([0, 0, 1, 1, 2, 2])
     train, test = folds_of(sheets, groups, np.random.default_rng(2))
     assert sorted(np.concatenate(test).tolist()) == list(range(8))
@@ -202,7 +202,9 @@ def test_the_folds_of_the_runoff_are_others_than_the_draws(monkeypatch):
 def test_thinned_inputs_hide_whole_questions_and_say_so():
     blocks = np.array([0, 0, 1, 1])
     inputs = np.concatenate([np.full((200, 4), 0.5), np.zeros((200, 2)), np.ones((200, 1))], axis=1)
-    found = thinned(Lesson(inputs, Sheets(*(np.zeros(1, dtype=int),) * 3), blocks), 1.0, np.random.default_rng(6))
+    found = thinned(
+        TrainingData(inputs, AnswerMatrix(*(np.zeros(1, dtype=int),) * 3), blocks), 1.0, np.random.default_rng(6)
+    )
     assert np.array_equal(found[:, :4] == 0, found[:, 4:6][:, blocks] == 1)
     assert 0.3 < found[:, 4:6].mean() < 0.7
     assert (found[:, 6] == 1).all()

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.thumbs import PLAIN, THUMB, Contest, Fold, candidates, contest, fitted, questionnaire, up
+from pollex.calibration.thumbs import (
+    PLAIN,
+    THUMB,
+    Fold,
+    ModelComparison,
+    compare_models,
+    fitted,
+    probability_positive,
+    questionnaire,
+    thumb_models,
+)
 from pollex.measures.arrays import Bools, Floats
 
 SIGNS = (1.0, 1.0, -1.0)
@@ -26,13 +36,13 @@ def dealt(answers: Floats, count: int = 5) -> list[Fold]:
 
 
 @pytest.fixture(scope="module")
-def found() -> Contest:
+def found() -> ModelComparison:
     answers, positive = drawn()
-    return contest(dealt(answers), positive)
+    return compare_models(dealt(answers), positive)
 
 
-def test_the_best_is_chosen_and_all_others_are_behind_it(found: Contest) -> None:
-    assert {score.name for score in found.scores} == set(candidates(SIGNS))
+def test_the_best_is_chosen_and_all_others_are_behind_it(found: ModelComparison) -> None:
+    assert {score.name for score in found.scores} == set(thumb_models(SIGNS))
     best = min(found.scores, key=lambda score: score.log_loss)
     assert (best.name, best.behind, best.error) == (found.chosen, 0.0, 0.0)
     for score in found.scores:
@@ -40,7 +50,7 @@ def test_the_best_is_chosen_and_all_others_are_behind_it(found: Contest) -> None
         assert score.n == 60
 
 
-def test_the_log_loss_is_that_of_the_probabilities_shown(found: Contest) -> None:
+def test_the_log_loss_is_that_of_the_probabilities_shown(found: ModelComparison) -> None:
     positive = drawn()[1]
     given = np.where(positive, found.held_out, 1 - found.held_out)
     (own,) = [score.log_loss for score in found.scores if score.name == found.chosen]
@@ -52,13 +62,13 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_thumb() -> None:
     folds = dealt(answers)
     turned = positive ^ folds[0].out
     model = fitted(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
-    alone = up(model, answers[folds[0].out])
+    alone = probability_positive(model, answers[folds[0].out])
     for thumbs in (positive, turned):
-        again = contest(folds, thumbs)
+        again = compare_models(folds, thumbs)
         assert again.held_out.shape == (60,)
         if again.chosen == PLAIN:
             assert again.held_out[folds[0].out] == pytest.approx(alone)
-    one, other = contest(folds, positive), contest(folds, turned)
+    one, other = compare_models(folds, positive), compare_models(folds, turned)
     if one.chosen == other.chosen:
         assert one.held_out[folds[0].out] == pytest.approx(other.held_out[folds[0].out])
 
@@ -68,7 +78,7 @@ def test_rubrics_may_differ_from_fold_to_fold() -> None:
     first, *others = dealt(answers)
     fewer = Fold(first.out, SIGNS[1:], answers[:, 1:])
     told: list[str] = []
-    again = contest([fewer, *others], positive, progress=lambda: told.append("."))
+    again = compare_models([fewer, *others], positive, progress=lambda: told.append("."))
     assert not np.isnan(again.held_out).any()
     assert len(told) == 5
 
@@ -77,7 +87,7 @@ def test_rows_that_go_together_say_less_of_who_is_behind() -> None:
     answers, positive = drawn()
     twice, thumbs = answers.repeat(2, axis=0), positive.repeat(2)
     folds = [Fold(fold.out.repeat(2), SIGNS, twice) for fold in dealt(answers)]
-    alone, paired = contest(folds, thumbs), contest(folds, thumbs, together=np.arange(60).repeat(2))
+    alone, paired = compare_models(folds, thumbs), compare_models(folds, thumbs, together=np.arange(60).repeat(2))
     assert paired.held_out == pytest.approx(alone.held_out)
     for one, both in zip(alone.scores, paired.scores, strict=True):
         assert both.behind == one.behind
@@ -91,13 +101,14 @@ def test_the_questionnaire_asks_the_rubrics_and_not_the_thumb() -> None:
     assert (questions.main, questions.width) == (THUMB, 10)
 
 
-@pytest.mark.parametrize("name", list(candidates(SIGNS)))
+@pytest.mark.parametrize("name", list(thumb_models(SIGNS)))
 def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(name: str) -> None:
     answers, _ = drawn()
     positive = np.arange(60) % 2 == 0
     model = fitted(name, answers, SIGNS, positive, ["mild", "strict"] * 30)
     mild, strict, stranger, nobody = (
-        float(up(model, answers[:1], None if who is None else [who])[0]) for who in ("mild", "strict", "new", None)
+        float(probability_positive(model, answers[:1], None if who is None else [who])[0])
+        for who in ("mild", "strict", "new", None)
     )
     assert strict < nobody < mild
     assert stranger == nobody

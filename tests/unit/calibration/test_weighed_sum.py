@@ -1,4 +1,4 @@
-"""The weighed sum: weights and targets by hand, NetSAT as its special case."""
+"""The weighted sum: weights and targets by hand, NetSAT as its special case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeighedSum, weights_of
+from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeightedSum, weights_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import packed, unpacked
 from pollex.errors import WrongUse
@@ -34,19 +34,19 @@ def drawn(n: int = 60, seed: int = 0) -> tuple[Floats, Floats]:
 def test_a_main_question_without_an_order_is_refused() -> None:
     nominal = Questionnaire((Scale("a", (0.0, 1.0)), Scale("kind", (0.0, 1.0), ordinal=False, asked=False)), "kind")
     with pytest.raises(WrongUse, match="'kind' is not ordinal"):
-        WeighedSum().fit([[0.5, 0.5], [0.1, 0.9]], [0.0, 1.0], questions=nominal)
+        WeightedSum().fit([[0.5, 0.5], [0.1, 0.9]], [0.0, 1.0], questions=nominal)
 
 
 def test_signs_that_are_not_one_a_question_are_refused() -> None:
     X, up = drawn()
     with pytest.raises(WrongUse, match="1 signs for 2 questions"):
-        WeighedSum((1.0,)).fit(X, up, questions=THUMBS)
+        WeightedSum((1.0,)).fit(X, up, questions=THUMBS)
 
 
-def test_another_question_than_the_main_one_was_not_learnt() -> None:
+def test_another_question_than_the_main_one_was_not_learned() -> None:
     X, up = drawn()
-    with pytest.raises(WrongUse, match="'a' was not learnt"):
-        WeighedSum((1, -1)).fit(X, up, questions=THUMBS).predict_proba(X, question="a")
+    with pytest.raises(WrongUse, match="'a' was not learned"):
+        WeightedSum((1, -1)).fit(X, up, questions=THUMBS).predict_proba(X, question="a")
 
 
 def test_two_questions_that_say_the_same_share_their_weight() -> None:
@@ -59,7 +59,7 @@ def test_two_questions_that_say_the_same_share_their_weight() -> None:
 
 def test_full_independence_ranks_as_the_plain_signed_sum_does() -> None:
     X, up = drawn()
-    model = WeighedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
+    model = WeightedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
     plain = THUMBS.expected(X) @ np.array([1.0, -1.0])
     p = model.predict_proba(X)[:, 1]
     assert (np.argsort(p) == np.argsort(plain)).all()
@@ -72,9 +72,9 @@ def test_targets_are_those_of_platt() -> None:
     assert targets == pytest.approx(np.array([[1 / 5, 4 / 5]] * 3 + [[2 / 3, 1 / 3]]))
 
 
-def test_the_slope_is_the_penalised_maximum_of_the_likelihood() -> None:
+def test_the_slope_is_the_penalized_maximum_of_the_likelihood() -> None:
     X, up = drawn()
-    model = WeighedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
+    model = WeightedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
     score = THUMBS.expected(X) @ np.array([1.0, -1.0])
     score = (score - score.mean()) / score.std()
     targets = platt_targets(up.astype(np.int64), 2)[:, 1]
@@ -93,20 +93,20 @@ def test_the_slope_is_the_penalised_maximum_of_the_likelihood() -> None:
 
 def test_classes_that_do_not_overlap_leave_probabilities_between_0_and_1() -> None:
     X = rows(*[(0.1, 0.9)] * 5, *[(0.9, 0.1)] * 5)
-    p = WeighedSum((1, -1)).fit(X, [0.0] * 5 + [1.0] * 5, questions=THUMBS).predict_proba(X)[:, 1]
+    p = WeightedSum((1, -1)).fit(X, [0.0] * 5 + [1.0] * 5, questions=THUMBS).predict_proba(X)[:, 1]
     assert 0.02 < p[0] < 0.4
     assert 0.6 < p[-1] < 0.98
 
 
 def test_answers_that_are_all_alike_give_the_share_of_thumbs() -> None:
     X = rows(*[(0.5, 0.5)] * 8)
-    p = WeighedSum((1, -1)).fit(X, [1.0] * 6 + [0.0] * 2, questions=THUMBS).predict_proba(X)[:, 1]
+    p = WeightedSum((1, -1)).fit(X, [1.0] * 6 + [0.0] * 2, questions=THUMBS).predict_proba(X)[:, 1]
     assert p == pytest.approx(np.full(8, 0.7), abs=0.02)  # (6 + 1) / (8 + 2)
 
 
 def test_a_missing_answer_counts_as_its_questions_mean() -> None:
     X, up = drawn()
-    model = WeighedSum((1, -1), deviations=10.0).fit(X, up, questions=THUMBS)
+    model = WeightedSum((1, -1), deviations=10.0).fit(X, up, questions=THUMBS)
     usual = X[:1].copy()
     usual[0, 2:] = X[:, 2:].mean(axis=0)
     missing = X[:1].copy()
@@ -116,9 +116,9 @@ def test_a_missing_answer_counts_as_its_questions_mean() -> None:
 
 def test_deviations_move_what_the_sum_gets_wrong_and_less_so_the_more_they_are_shrunk() -> None:
     X, up = drawn(200)  # the second question speaks against; a sum with two plus signs is of no use
-    blind = WeighedSum((1, 1), independence=1.0).fit(X, up, questions=THUMBS)
-    free = WeighedSum((1, 1), independence=1.0, deviations=1.0).fit(X, up, questions=THUMBS)
-    tight = WeighedSum((1, 1), independence=1.0, deviations=1e6).fit(X, up, questions=THUMBS)
+    blind = WeightedSum((1, 1), independence=1.0).fit(X, up, questions=THUMBS)
+    free = WeightedSum((1, 1), independence=1.0, deviations=1.0).fit(X, up, questions=THUMBS)
+    tight = WeightedSum((1, 1), independence=1.0, deviations=1e6).fit(X, up, questions=THUMBS)
     assert free.effects()["a"] > 0 > free.effects()["b"]
     assert tight.predict_proba(X) == pytest.approx(blind.predict_proba(X), abs=1e-3)
 
@@ -126,7 +126,7 @@ def test_deviations_move_what_the_sum_gets_wrong_and_less_so_the_more_they_are_s
 def test_a_generous_user_has_a_higher_intercept_and_a_stranger_has_none() -> None:
     X, _ = drawn()
     who = ["mild", "strict"] * 30
-    model = WeighedSum((1, -1)).fit(X, [1.0, 0.0] * 30, who, questions=THUMBS)
+    model = WeightedSum((1, -1)).fit(X, [1.0, 0.0] * 30, who, questions=THUMBS)
     mild, strict, nobody = (model.predict_proba(X[:1], [name])[0, 1] for name in ("mild", "strict", "stranger"))
     assert strict < nobody < mild
     assert nobody == model.predict_proba(X[:1])[0, 1]
@@ -134,6 +134,6 @@ def test_a_generous_user_has_a_higher_intercept_and_a_stranger_has_none() -> Non
 
 def test_what_was_kept_predicts_the_same() -> None:
     X, up = drawn()
-    model = WeighedSum((1, -1), deviations=30.0).fit(X, up, ["u", "v"] * 30, questions=THUMBS)
+    model = WeightedSum((1, -1), deviations=30.0).fit(X, up, ["u", "v"] * 30, questions=THUMBS)
     pack = packed(model)
     assert (unpacked(pack.facts, pack.arrays).predict_proba(X, ["u"] * 60) == model.predict_proba(X, ["u"] * 60)).all()

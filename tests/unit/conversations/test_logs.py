@@ -12,7 +12,7 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
-from pollex.conversations.spill import MEMORY, Shelf
+from pollex.conversations.spill import MEMORY, SpilledList
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import Placed, Tally, logs_of, read_logs
@@ -56,7 +56,7 @@ def test_allowed_bad_rows_are_kept_with_place_and_reason(tmp_path: Path) -> None
     assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "mend or remove the line")]
 
 
-def test_unlabelled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> None:
+def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a"), row("b", "only the user"), row("c", "", " "))
     assert [c.not_scorable for c in logs] == ["", "no assistant turn", "no turn with text"]
     assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 3}
@@ -192,8 +192,8 @@ def conversation(number: int, size: int = 10) -> Conversation:
     return Conversation(id=str(number), turns=turns, metadata={"n": [number, None, {"x": 1.5}]}, flags=("nul",))
 
 
-def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> Shelf:
-    shelf = Shelf(memory)
+def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> SpilledList:
+    shelf = SpilledList(memory)
     for one in conversations:
         shelf.append(one)
     return shelf

@@ -22,8 +22,8 @@ def conversation(id_: str, label: Label, group: str | None = None, text: str | N
     return Conversation(id=id_, turns=(Turn(role="user", content=text or id_),), label=label, group=group)
 
 
-def log_of(positive: int, negative: int, unlabelled: int = 0) -> list[Conversation]:
-    labels = [P] * positive + [N] * negative + [U] * unlabelled
+def log_of(positive: int, negative: int, unlabeled: int = 0) -> list[Conversation]:
+    labels = [P] * positive + [N] * negative + [U] * unlabeled
     return [conversation(f"c{number:04d}", label) for number, label in enumerate(labels)]
 
 

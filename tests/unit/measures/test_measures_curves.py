@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import alone, crossfit, dealt, learning_curve
+from pollex.calibration.crossfit import alone, assign_folds, crossfit, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -46,7 +46,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 
 def test_a_share_too_small_to_fit_is_counted_as_failed() -> None:
     X, y = data(20)
-    folds = dealt(np.arange(20), 4, np.random.default_rng(1))
+    folds = assign_folds(np.arange(20), 4, np.random.default_rng(1))
     (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.05], repeats=3)
     assert (point.failed, point.repeats, point.labels) == (3, (), 0)
     assert point.mean("log_loss") is None
@@ -55,7 +55,7 @@ def test_a_share_too_small_to_fit_is_counted_as_failed() -> None:
 
 def test_all_of_the_training_texts_is_cross_fitting() -> None:
     X, y = data()
-    folds = dealt(np.arange(60), 5, np.random.default_rng(1))
+    folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
     (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [1.0])
     expected = assess(
         predictions_beside(crossfit(Shares(), X, y, QUESTIONS, folds), y, QUESTIONS.scale()), smooth=False
@@ -69,7 +69,7 @@ def test_all_of_the_training_texts_is_cross_fitting() -> None:
 def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> None:
     X, y = data()
     groups = np.arange(60) // 3
-    folds = dealt(groups, 5, np.random.default_rng(1))
+    folds = assign_folds(groups, 5, np.random.default_rng(1))
     COUNTS.clear()
     points = learning_curve(
         Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.25, 0.5, 1.0], repeats=2, groups=groups
@@ -86,7 +86,7 @@ def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> Non
 def test_what_a_judge_says_of_a_text_again_is_no_further_label_of_the_curve() -> None:
     X, y = data()
     thrice = y.where(np.repeat(np.arange(60), 3))
-    folds = dealt(np.arange(60), 5, np.random.default_rng(1))
+    folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
     (point,) = learning_curve(Shares(), X, thrice, QUESTIONS, folds, np.random.default_rng(0), [1.0])
     assert point.labels == 48
     assert point.repeats[0].log_loss.n == 180

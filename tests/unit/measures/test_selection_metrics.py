@@ -65,7 +65,7 @@ def test_one_class_leaves_all_but_the_yield_undefined(label: int, word: str, n: 
         assert metric.undefined == f"only {word} conversations"
 
 
-def test_precision_is_undefined_when_nothing_is_labelled_positive() -> None:
+def test_precision_is_undefined_when_nothing_is_labeled_positive() -> None:
     metrics = figures(measure([1, 2, 3, 4], [0, 1, 0, 1], 10.0))
     assert metrics["precision"] == Figure(None, n=0, undefined="nothing is labeled positive")
     assert metrics["recall"].value == 0

@@ -128,12 +128,12 @@ def test_a_diagram_has_a_band_and_bins() -> None:
 
 
 def test_the_interval_of_a_half_of_ten() -> None:
-    # z² = 3.8415; centre (0.5 + 0.19207) / 1.38415 = 0.5; half 1.96·√(0.025 + 0.0096036) / 1.38415 = 0.26341
+    # z² = 3.8415; center (0.5 + 0.19207) / 1.38415 = 0.5; half 1.96·√(0.025 + 0.0096036) / 1.38415 = 0.26341
     assert wilson(0.5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-5)
 
 
 def test_the_interval_of_none_starts_at_zero_and_does_not_end_there() -> None:
-    # centre and half are both z²/(2n) / (1 + z²/n) = 0.19207 / 1.38415
+    # center and half are both z²/(2n) / (1 + z²/n) = 0.19207 / 1.38415
     assert wilson(0.0, 10) == pytest.approx((0.0, 0.27754), abs=1e-5)
     assert wilson(1.0, 10) == pytest.approx((0.72246, 1.0), abs=1e-5)
 

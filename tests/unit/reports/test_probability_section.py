@@ -37,7 +37,7 @@ def judged(labels: int = 60, **changes: Any) -> RubricSet:
         "training": truth(),
         "held_out": truth(),
         "rubrics": (),
-        "facts": {"learnt": {"judges": []}},
+        "facts": {"learned": {"judges": []}},
     }
     return rubric_set(calibrator=CalibratorRecord(**(whole | changes)))
 

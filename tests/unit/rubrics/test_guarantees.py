@@ -75,7 +75,7 @@ def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None
 
 
 @pytest.mark.parametrize("flipped", [False, True])
-def test_the_record_counts_held_out_scores_outside_and_those_labelled_right(flipped: bool) -> None:
+def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipped: bool) -> None:
     # θ = 99.5 keeps both promises: 100 on either side, all right. Of four held-out scores all are outside, one wrong.
     scores, sign = np.arange(200.0), -1.0 if flipped else 1.0
     found = (
