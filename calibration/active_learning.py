@@ -96,7 +96,7 @@ def select_queries(
     personal: float = PERSONAL,
     askable: Bools | None = None,
 ) -> Picked:
-    """The labels to ask for next, each text once at most.
+    """Return the labels to ask for next, each text once at most.
 
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
@@ -160,7 +160,7 @@ class _Design:
         return found / (1 + self.doubt * self._squares(self.C))
 
     def label(self, row: int, judge: int) -> None:
-        """The covariance with one label more, by Sherman and Morrison."""
+        """Return the covariance with one label more, by Sherman and Morrison."""
         z = np.concatenate([self.A[row], np.zeros(len(self.C) - self.A.shape[1])])
         if len(self.C) > self.A.shape[1]:
             z[self.A.shape[1] + judge] = 1.0
@@ -188,7 +188,7 @@ def _moments(A: Floats, weights: Floats) -> Floats:
 
 
 def _standard(columns: Floats) -> Floats:
-    """Mean 0 and deviation 1, cut off; 0 where missing or where a column is constant."""
+    """Return mean 0 and deviation 1, cut off; 0 where missing or where a column is constant."""
     counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
     mean = np.nansum(columns, axis=0) / counts
     spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)

@@ -39,7 +39,10 @@ def one_group_out(groups: Ints) -> list[Ints]:
 
 
 def alone(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
-    """Some rows and their judgments, numbered anew: a model that is fitted on them sees nothing of the others."""
+    """Return some rows and their judgments, numbered anew.
+
+    A model that is fitted on them sees nothing of the others.
+    """
     place = np.full(len(X), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     own = y.of_rows(rows)
@@ -80,7 +83,7 @@ def crossfit(
 def learned_quietly(
     model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, groups: Ints | None
 ) -> JudgedEstimator:
-    """The model, fitted, without a warning of answers that are all alike: that is for the whole of the data to say."""
+    """Return the fitted model, without a warning that all answers are alike."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantLabelsWarning)
         return model.fit(X, y, questions=questions, groups=None if groups is None else groups.tolist())
@@ -105,12 +108,15 @@ class Point:
     failed: int = 0
 
     def mean(self, measure: str) -> float | None:
-        """Mean over the repeats; None when the measure is undefined in one of them, or there is none."""
+        """Return mean over the repeats; None when the measure is undefined in one of them, or there is none."""
         values = self._values(measure)
         return None if values is None else float(np.mean(values))
 
     def deviation(self, measure: str) -> float | None:
-        """Standard deviation over the repeats, which share texts: it is no standard error. None with fewer than two."""
+        """Return the standard deviation over the repeats; None with fewer than two.
+
+        Repeats share texts, so this is no standard error.
+        """
         values = self._values(measure)
         return None if values is None or len(values) < 2 else float(np.std(values, ddof=1))
 

@@ -56,7 +56,7 @@ class Terms:
         return np.cumsum(np.concatenate([self.start, np.exp(self.gaps)]))
 
     def packed(self) -> Floats:
-        """All in one row `[term]`."""
+        """Return all in one row `[term]`."""
         return np.concatenate([part.ravel() for part in self._parts()])
 
     def like(self, values: Floats) -> Self:
@@ -95,7 +95,7 @@ def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
 
 
 def with_judges(terms: Terms, judges: int) -> Terms:
-    """The same with so many judges; those that come anew, at the end, have no terms of their own yet."""
+    """Return the same with so many judges; those that come anew, at the end, have no terms of their own yet."""
     new = judges - len(terms.intercepts)
     return replace(
         terms,
@@ -123,7 +123,7 @@ def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
 
 
 def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = None) -> Floats:
-    """Probability of each answer `[row, option]`.
+    """Return probability of each answer `[row, option]`.
 
     Args:
         F: Inputs `[row, input]`.

@@ -57,7 +57,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         questions: Questionnaire | None = None,
         groups: Sequence[Any] | None = None,
     ) -> Self:
-        """Learns from judgments. Where it can't, the estimator stays as it was.
+        """Learn from judgments. Where it can't, the estimator stays as it was.
 
         Args:
             X: Probabilities `[row, question × option]`; NaN blocks are missing answers.
@@ -84,7 +84,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
-        """Probability of each answer `[row, option]`.
+        """Return probability of each answer `[row, option]`.
 
         Args:
             X: As in `fit`.
@@ -101,7 +101,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self._distribution(checked, codes, self.questionnaire_.index(question))
 
     def predict(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
-        """Expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
+        """Return the expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
 
         Of a question whose answers have no order, and so no mean, the value of the most probable answer.
         """
@@ -118,7 +118,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         aggregate: Aggregate = "mean",
         question: str | None = None,
     ) -> Floats:
-        """Expected answer of a set of trusted judges `[row]`.
+        """Return the expected answer of a set of trusted judges `[row]`.
 
         Args:
             trusted: Their names; None: all judges seen in training.
@@ -152,7 +152,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return type(self)._adapt is not JudgedEstimator._adapt
 
     def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
-        """A new estimator that has also learned from a few judgments of another domain; this one stays as it is.
+        """Return a new estimator that has also learned from a few judgments of another domain; this one stays as it is.
 
         Args:
             X: Of the new texts, as in `fit`.
@@ -172,14 +172,14 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return made
 
     def state(self) -> State:
-        """All that was learned, without the settings, which `get_params` has."""
+        """Return all that was learned, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
         own = self._state()
         return State({"judges": list(self.judges_)} | own.facts, own.arrays)
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State) -> Self:
-        """A fitted estimator from what `get_params` and `state` gave."""
+        """Return a fitted estimator from what `get_params` and `state` gave."""
         made = cls(**settings)
         made.questionnaire_, made.judges_ = questionnaire, tuple(state.facts["judges"])
         made._restore(state)
@@ -187,25 +187,25 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
-        """Learns from checked arrays; judges are coded by `self.judges_`."""
+        """Learn from checked arrays; judges are coded by `self.judges_`."""
 
     @abstractmethod
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        """Probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
+        """Return probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
 
     def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002 (for those that can)
-        """Learns more, as a shallow copy whose `judges_` may have grown at the end: binds anew what it changes."""
+        """Learn more, as a shallow copy whose `judges_` may have grown at the end: binds anew what it changes."""
         raise WrongUse(
             f"{type(self).__name__} can't be adapted to another domain",
             remedy="fit it anew with the new judgments among the others, or use a model that can",
         )
 
     def _state(self) -> State:
-        """What was learned, but for the judges' names."""
+        """Return what was learned, but for the judges' names."""
         raise self._not_kept()
 
     def _restore(self, state: State) -> None:  # noqa: ARG002 (for those that can)
-        """Binds what `_state` gave; questionnaire and judges are there already."""
+        """Bind what `_state` gave; questionnaire and judges are there already."""
         raise self._not_kept()
 
     def _not_kept(self) -> WrongUse:
@@ -227,7 +227,7 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 
 def _require_known(model: JudgedEstimator) -> None:
-    """Refuses settings that make no sense: a number, or a word that `__init__` does not know and would pass over."""
+    """Refuse settings that make no sense: a number, or a word that `__init__` does not know and would pass over."""
     for name, hint in get_type_hints(type(model).__init__).items():
         words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
         value = getattr(model, name, None)
@@ -272,7 +272,7 @@ def _require_answers(found: Judgments, questions: Questionnaire) -> None:
 
 
 def single_question(options: int) -> Questionnaire:
-    """One question with so many options, worth 0, 1, 2 …"""
+    """Make a question whose options are worth 0, 1, 2 and so on."""
     return Questionnaire((Scale("main", tuple(float(place) for place in range(options))),), "main")
 
 

@@ -54,7 +54,7 @@ class Inputs:
         return len(self.mean)
 
     def of(self, X: Floats) -> Filled:
-        """Inputs `[row, input]`, where an answer is missing what is expected given the others."""
+        """Return inputs `[row, input]`; a missing answer is what is expected given the others."""
         columns, absent = _columns(X, self.questionnaire, self.coding)
         kept = self.kept.astype(bool)
         return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
@@ -65,7 +65,7 @@ class Inputs:
         return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
 
     def arrays(self) -> dict[str, Any]:
-        """What was learned, by name."""
+        """Return what was learned, by name."""
         own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
         return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
 
@@ -73,7 +73,7 @@ class Inputs:
 def inputs_of(
     X: Floats, questionnaire: Questionnaire, coding: Coding = "expected", only: Sequence[str] | None = None
 ) -> Inputs:
-    """Learns means, spreads and what goes with what from training rows.
+    """Learn means, spreads and what goes with what from training rows.
 
     Args:
         only: Ids of the questions that are looked at; None: all that are asked.
@@ -137,7 +137,7 @@ def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread:
 
 
 def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
-    """Standard deviation that a column has to exceed `[column]`: of scores and options, masses, indicators."""
+    """Return the standard deviation a column has to exceed `[column]`: of scores and options, masses, indicators."""
     asked = questionnaire.asked
     ranges = [
         float(np.ptp(s.values)) if _by_score(s, coding) else 1.0 for s in asked for _ in range(_columns_of(s, coding))
@@ -201,7 +201,7 @@ class Gaussian:
 
     @classmethod
     def learned(cls, rows: Floats, shrinkage: float = 5.0) -> Self:
-        """Learns from standardized rows `[row, column]`, NaN where missing, by expectation-maximisation.
+        """Learn from standardized rows `[row, column]`, NaN where missing, by expectation-maximisation.
 
         Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The covariance is drawn to
         the identity as if that had been seen in `shrinkage` rows more.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a draft beside the file, has it on the disk, and puts it in the file's place."""
+    """Write a draft beside the file, has it on the disk, and puts it in the file's place."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as out:

@@ -33,12 +33,12 @@ class Information:
     blocks: Floats
 
     def with_judges(self, judges: int) -> Self:
-        """The same with so many judges; of those that come anew, at the end, nothing is known."""
+        """Return the same with so many judges; of those that come anew, at the end, nothing is known."""
         new = judges + 1 - len(self.blocks)
         return type(self)(np.pad(self.blocks, ((0, new), (0, 0), (0, 0))))
 
     def and_of(self, other: Self) -> Self:
-        """What both tell of the same terms."""
+        """Return what both tell of the same terms."""
         return type(self)(self.blocks + other.blocks)
 
     def dense(self, shape: Terms, free: Bools) -> Floats:

@@ -41,15 +41,15 @@ class Judgments:
         return len(self.row)
 
     def where(self, keep: Bools | Ints) -> Judgments:
-        """Those that `keep` picks; rows, questions and judges keep their numbers."""
+        """Return those that `keep` picks; rows, questions and judges keep their numbers."""
         return Judgments(self.row[keep], self.question[keep], self.judge[keep], self.answer[keep], self.judges)
 
     def of_question(self, question: int) -> Judgments:
-        """Those of one question."""
+        """Return those of one question."""
         return self.where(self.question == question)
 
     def of_rows(self, rows: npt.NDArray[Any]) -> Judgments:
-        """Those of the rows given, as a mask `[row]` or as numbers; rows keep their numbers."""
+        """Return those of the rows given, as a mask `[row]` or as numbers; rows keep their numbers."""
         return self.where(rows[self.row] if rows.dtype == bool else np.isin(self.row, rows))
 
     @property
@@ -60,12 +60,12 @@ class Judgments:
         return len(np.unique(said, axis=0)) + int((~known).sum())
 
     def names(self) -> npt.NDArray[np.object_]:
-        """Who gave each: name, or None."""
+        """Say who gave each: name, or None."""
         known = np.array([*self.judges, None], dtype=object)
         return known[self.judge]
 
     def coded(self, judges: Sequence[str]) -> Judgments:
-        """The same with codes for other names; judges not among them become nobody."""
+        """Return the same with codes for other names; judges not among them become nobody."""
         codes = codes_of([*self.judges, None], judges)  # name by name, not judgment by judgment: those are many more
         return Judgments(self.row, self.question, codes[self.judge], self.answer, tuple(judges))
 
@@ -77,7 +77,10 @@ def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:
 
 
 def name_of(judge: Any) -> str | None:
-    """A judge's name; None for nobody known: None, NaN, or empty. 1 and 1.0 are the same: one gap makes a column so."""
+    """Return a judge's name; None for an unknown judge: None, NaN, or empty.
+
+    1 and 1.0 are the same name: one gap turns a column of integers into floats.
+    """
     if missing(judge):
         return None
     whole = isinstance(judge, (float, np.floating)) and float(judge).is_integer()
@@ -85,7 +88,7 @@ def name_of(judge: Any) -> str | None:
 
 
 def missing(value: Any) -> bool:
-    """Whether it stands for nothing: None, NaN, or what pandas has for these."""
+    """Tell whether it stands for nothing: None, NaN, or what pandas has for these."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA is not even unequal to itself
@@ -93,7 +96,7 @@ def missing(value: Any) -> bool:
 
 
 def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
-    """Who judged, or is to judge, each row; nobody known where nobody was given.
+    """Say who judged, or is to judge, each row; nobody known where nobody was given.
 
     Raises:
         WrongUse: They are not one a row, or one name alone.
@@ -143,7 +146,7 @@ def judgments(
 
 
 def _require_places(found: Judgments, questions: Questionnaire) -> None:
-    """Refuses codes that stand for nothing: an array of them may come from anywhere.
+    """Refuse codes that stand for nothing: an array of them may come from anywhere.
 
     Raises:
         WrongUse: Arrays of different lengths; a question, a judge or an option that there is not.
@@ -285,7 +288,7 @@ class AnswerMatrix:
         return len(self.row)
 
     def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> AnswerMatrix:
-        """Those that `keep` picks."""
+        """Return those that `keep` picks."""
         return AnswerMatrix(self.row[keep], self.judge[keep], self.answer[keep])
 
 
@@ -308,7 +311,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
 
 
 def _times_before(y: Judgments) -> Ints:
-    """How often the same judge answered the same question about the same text before `[judgment]`."""
+    """Return how often the same judge answered the same question about the same text before `[judgment]`."""
     keys = np.stack([y.row, y.judge, y.question], axis=1)
     same = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     order = np.argsort(same, kind="stable")

@@ -68,7 +68,7 @@ def leverages(
     whose: Whose = "judges",
     resamples: int = 1000,
 ) -> list[Leverage]:
-    """The leverage of every other question, the questions in the questionnaire's order.
+    """Return the leverage of every other question, the questions in the questionnaire's order.
 
     Args:
         model: Fitted.
@@ -175,6 +175,6 @@ def _differences(model: JudgedEstimator, X: Floats, judges: Ints, place: int) ->
 
 
 def _applies(sheet: Questionnaire, X: Floats) -> Bools:
-    """Which columns belong to a question that was answered `[row, column]`."""
+    """Say which columns belong to a question that was answered `[row, column]`."""
     lengths = [len(scale.values) for scale in sheet.asked]
     return np.asarray(np.repeat(sheet.mass(X) > 0, lengths, axis=1))

@@ -79,7 +79,7 @@ class Choice:
         return sorted(self.trials, key=_loss)
 
     def refusals(self) -> dict[str, list[Trial]]:
-        """Those that could not be fitted, by why."""
+        """Return those that could not be fitted, by why."""
         found: dict[str, list[Trial]] = {}
         for trial in self.trials:
             if trial.loss is None:
@@ -87,7 +87,7 @@ class Choice:
         return found
 
     def sentence(self) -> str:
-        """What was chosen and by how much, for people."""
+        """Return what was chosen and by how much, for people."""
         best, other = self.trials[self.chosen], self._next()
         taken = self._taken()
         if self.rule == "average" and len(self.weights) > 1:
@@ -134,7 +134,7 @@ def choice_from(facts: dict[str, Any]) -> Choice:
 def compared(
     candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
 ) -> list[Trial]:
-    """A trial for each candidate.
+    """Return a trial for each candidate.
 
     Args:
         held_out: Distributions of the judgments by each candidate `[judgment, option]`, or why there are none.

@@ -60,7 +60,7 @@ def next_question(
     neighbors: int = NEIGHBOURS,
     seed: int = 0,
 ) -> NextQuestion:
-    """The unanswered question with the largest expected reduction of Var(ŷ0), for each text.
+    """Return the unanswered question with the largest expected reduction of Var(ŷ0), for each text.
 
     Args:
         model: Fitted, and able to predict from any subset of the questions.

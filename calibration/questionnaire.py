@@ -38,7 +38,7 @@ class Scale:
     asked: bool = True
 
     def __post_init__(self) -> None:
-        """Takes lists and arrays of values, too, and refuses what is no question.
+        """Take lists and arrays of values, too, and refuses what is no question.
 
         Raises:
             WrongUse: Fewer than two options; values that are no numbers, or the same; values that are not in ascending
@@ -77,7 +77,7 @@ class Questionnaire:
     main: str
 
     def __post_init__(self) -> None:
-        """Takes a list of questions, too; refuses two of one name, and a main question that isn't there."""
+        """Take a list of questions, too; refuses two of one name, and a main question that isn't there."""
         object.__setattr__(self, "scales", tuple(self.scales))
         names = [scale.question for scale in self.scales]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -116,7 +116,7 @@ class Questionnaire:
         )
 
     def scale(self, question: str | None = None) -> Scale:
-        """The scale of a question, by default of the main one."""
+        """Return the scale of a question, by default of the main one."""
         return self.scales[self.index(question)]
 
     def checked(self, X: npt.ArrayLike) -> Floats:
@@ -158,7 +158,7 @@ class Questionnaire:
         return array
 
     def present(self, X: Floats) -> Bools:
-        """Which questions were answered `[row, asked]`: not NaN. A block of zeros (does not apply) is present."""
+        """Say which questions were answered `[row, asked]`: not NaN. A block of zeros (does not apply) is present."""
         firsts = [block.start for block in self.blocks.values()]
         return ~np.isnan(X[:, firsts])
 
@@ -167,7 +167,7 @@ class Questionnaire:
         return self._each(X, [np.ones(len(scale.values)) for scale in self.asked])
 
     def expected(self, X: Floats) -> Floats:
-        """Expected value of each answer, Σ p·value / Z `[row, asked]`; NaN where missing or where Z is 0."""
+        """Return the expected value of each answer, Σ p·value / Z `[row, asked]`; NaN where missing or where Z is 0."""
         mass = self.mass(X)
         totals = self._each(X, [np.array(scale.values) for scale in self.asked])
         return np.divide(totals, mass, out=np.full_like(mass, np.nan), where=mass > 0)

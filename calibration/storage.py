@@ -53,7 +53,7 @@ class Packed:
 
 
 def packed(model: JudgedEstimator) -> Packed:
-    """A fitted calibrator as JSON values and bytes; the same for the same model.
+    """Return a fitted calibrator as JSON values and bytes; the same for the same model.
 
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
@@ -65,7 +65,7 @@ def packed(model: JudgedEstimator) -> Packed:
 
 
 def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator") -> JudgedEstimator:
-    """The calibrator that `packed` was given.
+    """Return the calibrator that `packed` was given.
 
     Args:
         where: The file, for messages.
@@ -92,7 +92,7 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:
-    """All of a fitted calibrator, so that another may hold it in its own state.
+    """Return all of a fitted calibrator, so that another may hold it in its own state.
 
     Args:
         prefix: Before the arrays' names, where several share one file.
@@ -111,7 +111,7 @@ def described(model: JudgedEstimator, prefix: str = "") -> State:
 
 
 def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
-    """The calibrator that `described` was given; arrays of other prefixes are left alone.
+    """Return the calibrator that `described` was given; arrays of other prefixes are left alone.
 
     Raises:
         WrongUse: No such model, or no questionnaire.
@@ -126,7 +126,7 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
 
 
 def save(model: JudgedEstimator, folder: Path) -> Path:
-    """Writes a fitted calibrator into a folder, in place of one that is there; the JSON's path.
+    """Write a fitted calibrator into a folder, in place of one that is there; the JSON's path.
 
     Raises:
         WrongUse: The folder can't be written.
@@ -149,7 +149,7 @@ def save(model: JudgedEstimator, folder: Path) -> Path:
 
 
 def load(path: Path) -> JudgedEstimator:
-    """The calibrator that lies in a folder, or in the JSON file named.
+    """Return the calibrator that lies in a folder, or in the JSON file named.
 
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
@@ -190,7 +190,7 @@ def _scales(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value in JSON's own types; an unfitted estimator among the settings is its name and settings.
+    """Return the value in JSON's own types; an unfitted estimator among the settings is its name and settings.
 
     Raises:
         WrongUse: There is no such form.
@@ -213,7 +213,7 @@ def _plain(value: Any) -> Any:
 
 
 def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as they were given; JSON knows no tuples, so a list is one where the default is."""
+    """Return settings as they were given: a list is a tuple again where the default is one."""
     defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
     restored = {name: _restored(value) for name, value in kept.items()}
     return {

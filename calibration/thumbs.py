@@ -79,7 +79,7 @@ class ModelComparison:
 
 
 def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
-    """What is compared, by name; users have intercepts, and nothing else, of their own."""
+    """Return what is compared, by name; users have intercepts, and nothing else, of their own."""
     signs = tuple(float(sign) for sign in signs)
     return {
         PLAIN: WeightedSum(signs, independence=1.0),
@@ -97,7 +97,7 @@ def compare_models(
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
 ) -> ModelComparison:
-    """Fits every candidate without each fold, and measures it there.
+    """Fit every candidate without each fold, and measures it there.
 
     Args:
         folds: Together all rows.
@@ -133,7 +133,7 @@ def fitted(
     judges: Judges = None,
     rubrics: Sequence[str] | None = None,
 ) -> JudgedEstimator:
-    """A candidate, fitted.
+    """Return a candidate, fitted.
 
     Args:
         answers: Probabilities `[row, rubric, option]`.

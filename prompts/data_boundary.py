@@ -32,7 +32,7 @@ _ESCAPED = re.compile(
 
 
 def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
-    """A conversation's (role, text) pairs as items, numbered from 0, from the user's first turn on.
+    """Return a conversation's (role, text) pairs as items, numbered from 0, from the user's first turn on.
 
     What stands before that, a greeting or the product's own instructions, is no part of what is judged.
     """
@@ -47,7 +47,7 @@ def escaped(value: Any) -> str:
 
 
 def written(items: Sequence[Item]) -> str:
-    """The items as a JSON array, one a line."""
+    """Return the items as a JSON array, one a line."""
     return "[\n" + ",\n".join(map(escaped, items)) + "\n]"
 
 
@@ -57,7 +57,7 @@ def boundary(data: str, salt: bytes) -> str:
 
 
 def enclose(data: str, code: str) -> str:
-    """`data` between its two boundary lines.
+    """Put `data` between its two boundary lines.
 
     Raises:
         ValueError: The code occurs in the data; but by a leaked salt this can't happen.
@@ -68,12 +68,12 @@ def enclose(data: str, code: str) -> str:
 
 
 def seal(items: Sequence[Item], salt: bytes) -> str:
-    """The message that holds `items` as data; see the module."""
+    """Return the message that holds `items` as data; see the module."""
     data = written(items)
     return enclose(data, boundary(data, salt))
 
 
 def _escape(match: re.Match[str]) -> str:
-    """The JSON escape of one character; a pair of escapes beyond the basic plane."""
+    """Return the JSON escape of one character; a pair of escapes beyond the basic plane."""
     units = match.group().encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

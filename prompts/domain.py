@@ -36,7 +36,7 @@ class DomainProfile(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> DomainProfile:
-        """Reads a profile.
+        """Read a profile.
 
         Raises:
             WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
@@ -49,7 +49,7 @@ class DomainProfile(BaseModel):
 
     @classmethod
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
-        """The profile that the TOML `text` holds; see `load`."""
+        """Return the profile that the TOML `text` holds; see `load`."""
         try:
             return cls.model_validate(tomllib.loads(text))
         except ValidationError as error:
@@ -59,18 +59,18 @@ class DomainProfile(BaseModel):
 
     @classmethod
     def neutral(cls) -> DomainProfile:
-        """What is used when no profile is given; it holds for any assistant."""
+        """Return what is used when no profile is given; it holds for any assistant."""
         return cls.load(NEUTRAL)
 
     def toml(self) -> str:
-        """The text that `parse` turns back into this profile, each field under its question."""
+        """Return the text that `parse` turns back into this profile, each field under its question."""
         return "\n".join(
             f"# {field.description}\n{name} = {toml_value(getattr(self, name))}\n"
             for name, field in type(self).model_fields.items()
         )
 
     def values(self) -> dict[str, str]:
-        """What stands in a prompt's gaps; noun phrases without a full stop, since a sentence goes on behind them."""
+        """Return the texts for a prompt's gaps: noun phrases without a full stop."""
         return {
             "assistant": self.assistant.rstrip("."),
             "task": self.task.rstrip("."),
@@ -81,19 +81,19 @@ class DomainProfile(BaseModel):
         }
 
     def words(self) -> tuple[str, ...]:
-        """The domain's content words, lower case, each once, in the order of the profile."""
+        """Return the domain's content words, lower case, each once, in the order of the profile."""
         text = " ".join([self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations])
         words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
         return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
 
 
 def profile_at(path: Path | None) -> DomainProfile:
-    """The domain profile of a file, or the neutral one."""
+    """Return the domain profile of a file, or the neutral one."""
     return DomainProfile.neutral() if path is None else DomainProfile.load(path)
 
 
 def complaint(error: ValidationError) -> str:
-    """All that is missing or wrong, in one clause a field."""
+    """Return all that is missing or wrong, in one clause a field."""
     faults = error.errors(include_url=False, include_input=False)
     names: dict[str, list[str]] = {}
     for fault in faults:
@@ -113,7 +113,7 @@ _FAULTS = {
 
 
 def toml_value(value: str | tuple[str, ...]) -> str:
-    """A TOML string, or a list of them one a line: JSON's escapes are TOML's, but JSON leaves DEL as it is."""
+    """Return a TOML string, or a list of them one a line: JSON's escapes are TOML's, but JSON leaves DEL as it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"

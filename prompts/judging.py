@@ -12,17 +12,17 @@ from pollex.prompts.data_boundary import escaped
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """One line a text, from 1, each an escaped JSON string."""
+    """Return one line a text, from 1, each an escaped JSON string."""
     return "\n".join(f"{i}. {_asked(text)}" for i, text in enumerate(texts, 1))
 
 
 def listed(options: Sequence[str]) -> str:
-    """The options in one line."""
+    """Return the options in one line."""
     return ", ".join(map(plain, options))
 
 
 def coded(options: Sequence[str]) -> list[str]:
-    """Each option behind a letter: `A. Strongly Disagree`.
+    """Return each option behind a letter: `A. Strongly Disagree`.
 
     An answer's first token then tells the options apart. Without the letter two that begin alike share it, and the
     log-probabilities of an answer that begins otherwise say nothing of either.
@@ -36,25 +36,27 @@ def coded(options: Sequence[str]) -> list[str]:
 
 
 def lettered(options: Sequence[str]) -> str:
-    """The coded options, one a line."""
+    """Return the coded options, one a line."""
     return "\n".join(coded(options))
 
 
 @lru_cache(maxsize=1024)
 def _asked(text: str) -> str:
-    """A question's text as it stands in a prompt: the same few in every call of a run."""
+    """Return a question's text as it stands in a prompt: the same few in every call of a run."""
     return escaped(text)
 
 
 @lru_cache(maxsize=1024)
 def plain(option: str) -> str:
-    """An option as it stands in a prompt: bare where it is only words, so that models copy it exactly; else escaped."""
+    """Write an option for a prompt: bare where it is only words, so that models copy it; else escaped."""
     written = escaped(option)
     return option if written == f'"{option}"' and "," not in option else written
 
 
 def meaning(options: Sequence[str]) -> dict[str, str]:
-    """What a statement's options mean, for the gaps `ends` and `middle`: words speak for themselves, grades don't.
+    """Explain what a statement's options mean, for the gaps `ends` and `middle`.
+
+    Words speak for themselves; grades don't.
 
     Args:
         options: Of a rubric; none where something else is asked.
@@ -67,7 +69,7 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
 
 
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
-    """The schema of `count` answers with these options.
+    """Return the schema of `count` answers with these options.
 
     The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to the schema then
     answers every one, once, in order.
@@ -87,7 +89,7 @@ def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) 
 
 
 def rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
-    """The schema of one answer with these options.
+    """Return the schema of one answer with these options.
 
     Args:
         schema: That of the prompt `rate`.

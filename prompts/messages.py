@@ -46,7 +46,7 @@ def messages(
     schema: Mapping[str, Any] | None = None,
     without: frozenset[str] = frozenset(),
 ) -> list[Message]:
-    """What to send.
+    """Return what to send.
 
     Args:
         values: What stands in the prompt's gaps. Outside text must have gone through `envelope.escaped`.

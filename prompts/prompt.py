@@ -68,7 +68,7 @@ class Prompt:
     version: str
 
     def render(self, section: str, values: Mapping[str, str], without: Set[str] = frozenset()) -> str:
-        """The text of a section; `values` beyond the prompt's variables are not used.
+        """Return the text of a section; `values` beyond the prompt's variables are not used.
 
         Raises:
             WrongUse: A variable of the prompt has no value.
@@ -80,17 +80,17 @@ class Prompt:
 
 
 def load(name: str) -> Prompt:
-    """The prompt of that name."""
+    """Return the prompt of that name."""
     return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def names() -> list[str]:
-    """All prompts there are."""
+    """Return all prompts there are."""
     return sorted(file.stem for file in HOME.glob("*.md"))
 
 
 def parse(name: str, text: str) -> Prompt:
-    """The prompt that a file's text holds.
+    """Return the prompt that a file's text holds.
 
     Raises:
         WrongUse: The text breaks a rule of the module, or declares what it doesn't use.
@@ -142,7 +142,7 @@ def _parts(name: str, text: str) -> list[Part]:
 
 
 def _turned(name: str, block: str, mark: re.Match[str]) -> str:
-    """The block that one is in after an opening or closing mark."""
+    """Return the block that one is in after an opening or closing mark."""
     if mark["open"] and not block:
         return mark["open"]
     if mark["close"] and mark["close"] == block:
@@ -165,7 +165,7 @@ def _version(texts: Mapping[str, str], schema: Any) -> str:
 
 
 def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
-    """The blocks that a user wants left out.
+    """Return the blocks that a user wants left out.
 
     Raises:
         WrongUse: There is no such block.

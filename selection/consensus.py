@@ -28,7 +28,7 @@ def entropies(votes: Ints) -> Floats:
 
 
 def modes(votes: Ints) -> Ints:
-    """The option with the most votes, of votes [..., option]: [...]; `TIE` where there is none."""
+    """Return the option with the most votes, of votes [..., option]: [...]; `TIE` where there is none."""
     most = votes.max(axis=-1, keepdims=True)
     single = ((votes == most).sum(axis=-1) == 1) & (most[..., 0] > 0)
     return np.where(single, votes.argmax(axis=-1), TIE)
@@ -94,7 +94,7 @@ class Filtered:
 
 
 def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
-    """The two sides of τ. A tie has no rating and never passes, whatever its entropy.
+    """Return the two sides of τ. A tie has no rating and never passes, whatever its entropy.
 
     Args:
         entropy: [conversation]; NaN doesn't pass.
@@ -154,7 +154,7 @@ class FittedTau:
 
 
 def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:
-    """The highest τ at which at least `precision` of the ratings that pass are right.
+    """Return the highest τ at which at least `precision` of the ratings that pass are right.
 
     Args:
         entropy: [conversation]; NaN for one without votes.
@@ -180,7 +180,7 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, toget
 def crossfitted(
     entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
 ) -> Filtered:
-    """What a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
+    """Return what a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
 
     Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
     others have no such τ.

@@ -74,7 +74,7 @@ class GuaranteedWindow:
 def guaranteed_window(
     scores: Floats, positive: Bools, theta: float, precision: float = PRECISION, delta: float = DELTA
 ) -> GuaranteedWindow:
-    """The narrowest window around θ whose precisions hold with probability 1 − δ.
+    """Return the narrowest window around θ whose precisions hold with probability 1 − δ.
 
     Args:
         scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The scores by other
@@ -112,13 +112,13 @@ def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
 
 
 def _enough(precision: float, delta: float, wrong: int) -> int:
-    """A size at which the test surely rejects: Hoeffding's bound solved for it, generously."""
+    """Return a size at which the test surely rejects: Hoeffding's bound solved for it, generously."""
     risk = 1 - precision
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
 def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> Side:
-    """The upper side: the lowest threshold from θ on that passes, with all stricter ones.
+    """Return the upper side: the lowest threshold from θ on that passes, with all stricter ones.
 
     Args:
         wrong: Where a positive label would be wrong `[conversation]`.

@@ -222,7 +222,7 @@ class PrecisionPlot:
 
 
 def precision_plot(scores: Floats, positive: Bools, grid: int = GRID) -> PrecisionPlot:
-    """The curves of NetSAT scores `[conversation]` and their labels.
+    """Return the curves of NetSAT scores `[conversation]` and their labels.
 
     Raises:
         BadLabels: All labels are alike.

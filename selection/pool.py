@@ -147,12 +147,12 @@ def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
 
 
 def ranked(pool: Pool, worth: Floats) -> Ints:
-    """The rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
+    """Return the rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
     return walk(pool, lambda chosen: -worth[pool.open(chosen)])
 
 
 def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
-    """What is to be told of rubrics chosen in this order `[step]`: the losses at every step, and of those left out."""
+    """Return the losses at every step `[step]` of rubrics chosen in this order, and of those left out."""
     steps: list[Step] = []
     last_loss, last_step = np.zeros(len(pool.kinds)), np.full(len(pool.kinds), -1)
     for number, index in enumerate(order.tolist()):

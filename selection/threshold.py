@@ -31,22 +31,22 @@ class Window:
     precision: float = PRECISION
 
     def confident(self, scores: Floats) -> Bools:
-        """Which scores lie outside the window: `[conversation]` to `[conversation]`."""
+        """Say which scores lie outside the window: `[conversation]` to `[conversation]`."""
         return self.under(scores) | self.over(scores)
 
     def under(self, scores: Floats) -> Bools:
-        """Which scores are confidently negative: `[conversation]` to `[conversation]`."""
+        """Say which scores are confidently negative: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
         return np.zeros(scores.shape, bool) if self.lower is None else scores <= self.lower
 
     def over(self, scores: Floats) -> Bools:
-        """Which scores are confidently positive: `[conversation]` to `[conversation]`."""
+        """Say which scores are confidently positive: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
         return np.zeros(scores.shape, bool) if self.upper is None else scores > self.upper
 
 
 def fit_window(scores: Floats, positive: Bools, theta: float, precision: float = PRECISION) -> Window:
-    """The narrowest window around θ outside which both precisions hold on training scores.
+    """Return the narrowest window around θ outside which both precisions hold on training scores.
 
     Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P, whatever happens below
     it: the promise is about all scores at or under it together. `upper` is the lowest from θ on with Prec+ ≥ P. Each

@@ -20,7 +20,7 @@ NAMES = tuple(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def model_named(name: str) -> type[JudgedEstimator]:
-    """The estimator class that the file of that name defines; PyTorch is loaded only for those that need it.
+    """Return the estimator class that the file of that name defines; PyTorch is loaded only for those that need it.
 
     Raises:
         WrongUse: There is none.
@@ -39,7 +39,7 @@ def model_named(name: str) -> type[JudgedEstimator]:
 
 
 def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
-    """An estimator that has not learned yet.
+    """Return an estimator that has not learned yet.
 
     Raises:
         WrongUse: There is none of that name, or it has no such setting.
@@ -54,5 +54,5 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
 
 
 def name_of(model: JudgedEstimator) -> str:
-    """The name that `model_named` finds its class by."""
+    """Return the name that `model_named` finds its class by."""
     return type(model).__module__.rpartition(".")[2]

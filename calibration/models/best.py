@@ -215,7 +215,7 @@ class CrossValidation:
         return compared(self.candidates, self.held_out, self.main.answer, self.main.row)
 
     def weighted(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
-        """The trials, with that of a mixture where one was tried; and by place, the shares of what predicts.
+        """Return the trials, with that of a mixture where one was tried; and by place, the shares of what predicts.
 
         Args:
             mixture: Whether the rule `best` may take one.

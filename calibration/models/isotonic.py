@@ -56,13 +56,13 @@ class IsotonicByJudge(JudgedEstimator):
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
     def _scores(self, X: Floats, question: int) -> Floats:
-        """Expected answer `[row]`, NaN where there is none."""
+        """Return the expected answer `[row]`, NaN where there is none."""
         own_block(self, question)
         place = [scale.question for scale in self.questionnaire_.asked].index(self.questionnaire_.main)
         return self.questionnaire_.expected(X)[:, place]
 
     def _targets(self, answers: Ints) -> Floats:
-        """Whether the answer is above each option but the last `[judgment, options − 1]`."""
+        """Tell whether the answer is above each option but the last `[judgment, options − 1]`."""
         options = len(self.questionnaire_.scale().values)
         return (answers[:, None] > np.arange(options - 1)).astype(np.float64)
 

@@ -114,7 +114,7 @@ class CalibrationNetwork(JudgedEstimator):
         self.seed = seed
 
     def inputs(self, X: Floats) -> Floats:
-        """What the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias.
+        """Return what the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias.
 
         The authors' recipe has no mask.
         """
@@ -248,7 +248,7 @@ class CalibrationNetwork(JudgedEstimator):
         return State({"learned": self.learned_.tolist()}, arrays)
 
     def _kinds(self) -> tuple[str, ...]:
-        """Whose weights have to be kept: the general ones answer no question if only the main one was learned."""
+        """Say whose weights have to be kept: the general ones answer no question if only the main one was learned."""
         return ("tuned",) if len(self.learned_) == 1 else ("tuned", "general")
 
     def _weights(self, kind: str) -> dict[str, Array]:

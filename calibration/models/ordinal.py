@@ -80,7 +80,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         return self.only
 
     def _wanted(self, y: Judgments) -> list[int]:
-        """The questions to be learned; the main one always."""
+        """Return the questions to be learned; the main one always."""
         main = self.questionnaire_.index()
         if not self.questionnaire_.scale().ordinal:
             raise WrongUse(
@@ -161,7 +161,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         }
 
     def effects(self, question: str | None = None) -> dict[str, Any]:
-        """What was learned about a question, for people: cuts, slopes by question asked, and each judge's own terms."""
+        """Describe a question's terms: cuts, slopes by question asked, and each judge's own terms."""
         terms = self._terms(self.questionnaire_.index(question))
         return {
             "cuts": terms.cuts.tolist(),

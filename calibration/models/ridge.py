@@ -71,7 +71,7 @@ class RidgeWithJudge(JudgedEstimator):
         return bool(self.covariance_.size)
 
     def _kept(self, covariance: Floats) -> Floats:
-        """The covariance, or none where it would be too large."""
+        """Return the covariance, or none where it would be too large."""
         return covariance if len(self.judges_) <= MOST_JUDGES else np.zeros((0, 0))
 
     def _adapt(self, X: Floats, y: Judgments) -> None:
@@ -139,7 +139,7 @@ class RidgeWithJudge(JudgedEstimator):
 
 
 def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
-    """Probability between neighboring midpoints under a normal around each mean `[row, option]`."""
+    """Return probability between neighboring midpoints under a normal around each mean `[row, option]`."""
     below = ndtr((midpoints[None, :] - mean[:, None]) / deviation)
     bounds = np.concatenate([np.zeros((len(mean), 1)), below, np.ones((len(mean), 1))], axis=1)
     proba = np.maximum(np.diff(bounds, axis=1), LEAST)

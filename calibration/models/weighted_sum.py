@@ -105,7 +105,7 @@ class WeightedSum(JudgedEstimator):
         return np.nan_to_num(z)
 
     def _inputs(self, z: Floats) -> Floats:
-        """The score, and with deviations every z beside it `[row, input]`."""
+        """Return the score, and with deviations every z beside it `[row, input]`."""
         score = (z @ self.weights_)[:, None]
         if self.deviations is None:
             return score

@@ -60,7 +60,7 @@ class NetworkBatch:
 
     @classmethod
     def begun(cls, weights: Sequence[Tensor], rates: Sequence[float], penalty: Penalty) -> NetworkBatch:
-        """A stack before its first step."""
+        """Return a stack before its first step."""
         zeros = [torch.zeros_like(array) for array in weights]
         return cls(weights, zeros, [array.clone() for array in zeros], [0] * len(rates), rates, penalty)
 
@@ -79,7 +79,7 @@ class NetworkBatch:
         return rate, lists
 
     def step(self, table: Table, batches: Batches, share: float) -> None:
-        """One step of Adam.
+        """Return one step of Adam.
 
         Args:
             table: The sheets.
@@ -124,12 +124,12 @@ class NetworkBatch:
                 slope.add_(weight, alpha=self.penalty.own)
 
     def copied(self) -> NetworkBatch:
-        """The same networks, to train on their own."""
+        """Return the same networks, to train on their own."""
         arrays = [[array.clone() for array in group] for group in (self.weights, self.means, self.squares)]
         return NetworkBatch(arrays[0], arrays[1], arrays[2], self.taken, self.rates, self.penalty)
 
     def only(self, question: int, questions: int) -> NetworkBatch:
-        """A copy with the head of one question: all that counts when nothing else is learned any more."""
+        """Return a copy with the head of one question: all that counts when nothing else is learned any more."""
 
         def cut(arrays: Sequence[Tensor]) -> list[Tensor]:
             W1, W2, V, W1a, W2a, Va = arrays
@@ -140,7 +140,7 @@ class NetworkBatch:
         return NetworkBatch(cut(self.weights), cut(self.means), cut(self.squares), self.taken, self.rates, self.penalty)
 
     def proba(self, table: Table, batches: Batches) -> Tensor:
-        """Probabilities of the answers `[network, sheet, question × option]`; see `step`."""
+        """Return probabilities of the answers `[network, sheet, question × option]`; see `step`."""
         W1, W2, V, W1a, W2a, Va = self.weights
         lay = _Layout(batches, len(self), table.judges)
         z1 = _layer(*lay.gathered(table.inputs), W1, W1a, lay).sigmoid_()
@@ -233,7 +233,7 @@ def with_bias_unit(weights: Sequence[Tensor]) -> list[Tensor]:
 
 
 def without_bias_unit(weights: Sequence[Tensor]) -> list[Tensor]:
-    """The reverse."""
+    """Return the reverse."""
     W1, W2, V, W1a, W2a, Va = weights
     return [W1[..., :-1], W2[..., :-1], V, W1a[..., :-1], W2a[..., :-1], Va]
 
@@ -264,7 +264,7 @@ class Table:
         return len(self.judge)
 
     def only(self, question: int) -> Table:
-        """The same with the answers to one question."""
+        """Return the same with the answers to one question."""
         width = self.target.shape[1] // self.questions
         part = slice(question * width, (question + 1) * width)
         target, counts = self.target[:, part].contiguous(), self.counts[:, part].contiguous()

@@ -113,7 +113,7 @@ def fitted(
     inputs: Floats, sheets: AnswerMatrix, train: Ints, judges: int, options: int, main: int, settings: Settings,
     dtype: torch.dtype = torch.float32,
 ) -> OneNetwork:  # fmt: skip
-    """One network after both phases.
+    """Return one network after both phases.
 
     Args:
         inputs: `[sheet, input + 1]`, bias last.

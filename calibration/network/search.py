@@ -76,7 +76,7 @@ class Found:
         return best_of(self.trials) if self.again is not None and self.again - self.given > self.error else None
 
     def sentence(self) -> str:
-        """What was tried and taken, for people."""
+        """Return what was tried and taken, for people."""
         late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
         tried = f"by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
         return f"{self._taken()}; {tried}"
@@ -95,7 +95,7 @@ class Found:
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
-    """That with the highest log-likelihood."""
+    """Return the trial with the highest log-likelihood."""
     return max(trials, key=lambda trial: trial.log_likelihood)
 
 
@@ -172,12 +172,12 @@ class FinalComparison:
         return self._log_likelihoods([self.given(train[train < self.sweep.epoch], test) for train, test in folds])
 
     def drawn(self, family: SettingsGroup) -> Floats:
-        """The same with a family's one setting; the networks begin otherwise than in the draw."""
+        """Return the same with a family's one setting; the networks begin otherwise than in the draw."""
         runs = [replace(self.sweep, seed=self.sweep.seed + number).proba(family) for number in range(NETWORKS)]
         return self._log_likelihoods([np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
 
     def error(self, difference: Floats) -> float:
-        """Standard error, over texts, of the mean of a difference `[answer]`."""
+        """Return the standard error, over texts, of the mean of a difference `[answer]`."""
         sheets = np.concatenate(self.sweep.test)
         return standard_error(difference, self.texts[sheets[self.answers[sheets] >= 0]])
 
@@ -189,7 +189,7 @@ class FinalComparison:
 
 
 def random_search(sweep: Sweep, runoff: FinalComparison, limits: Limits, rng: np.random.Generator) -> Found:
-    """Tries settings until there were `draws` or the time is over, at least one, and the best against those given.
+    """Try settings until there were `draws` or the time is over, at least one, and the best against those given.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
 
@@ -226,7 +226,7 @@ def _logs(chosen: Floats) -> Floats:
 
 
 def tried(sweep: Sweep, answers: Ints, family: SettingsGroup) -> Iterator[Trial]:
-    """All settings of a family with their held-out log-likelihood."""
+    """Return all settings of a family with their held-out log-likelihood."""
     total, count = np.zeros((len(family.rates), len(family.pretraining), len(family.finetuning))), 0
     for proba, test in zip(sweep.proba(family), sweep.test, strict=True):
         answered = test[answers[test] >= 0]
@@ -245,7 +245,7 @@ def tried(sweep: Sweep, answers: Ints, family: SettingsGroup) -> Iterator[Trial]
 
 
 def seconds_of(sweep: Sweep, family: SettingsGroup) -> float:
-    """A guess at how long a draw takes."""
+    """Return a guess at how long a draw takes."""
     steps = (max(family.pretraining) + len(family.pretraining) * max(family.finetuning)) * (sweep.epoch // family.batch)
     networks = len(family.rates) * len(sweep.train)
     return networks * steps * (STEP_SECONDS + WEIGHT_SECONDS * weights_of(sweep.table, family)) + 1e-3
@@ -274,7 +274,7 @@ class Problem:
     dropout: float
 
     def sweep(self, train: list[Ints], test: list[Ints], seed: int) -> Sweep:
-        """A sweep over the sheets and, with dropout, three thinned copies of each, which are trained on, too."""
+        """Return a sweep over the sheets and, with dropout, three thinned copies of each, which are trained on, too."""
         lesson, count = self.lesson, len(self.lesson.sheets)
         copies = THINNED if self.dropout else 0
         rng = np.random.default_rng(seed)
@@ -290,7 +290,7 @@ class Problem:
 
 @one_thread()
 def searched(problem: Problem, groups: Ints, given: Given, limits: Limits, seed: int) -> Found:
-    """Searches in folds of the problem's sheets.
+    """Search in folds of the problem's sheets.
 
     Args:
         problem: What to learn.
@@ -316,7 +316,7 @@ def trained_with(problem: Problem, family: SettingsGroup, seeds: int, seed: int)
 
 
 def thinned(lesson: TrainingData, dropout: float, rng: np.random.Generator) -> Floats:
-    """Inputs `[sheet, input + 1]` where some sheets have some questions hidden; see `training.TrainingConfig`."""
+    """Hide some questions of some sheets in inputs `[sheet, input + 1]`; see `training.TrainingConfig`."""
     columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
     count = len(lesson.inputs)
     chance = rng.random((count, 1)) * (rng.random((count, 1)) < dropout)
@@ -343,7 +343,7 @@ EPOCHS = (5, 10, 20, 30, 40, 50)
 
 
 def grid(rates: Sequence[float] = RATES, epochs: Sequence[int] = EPOCHS) -> list[SettingsGroup]:
-    """The whole grid, 16,128 settings in 64 families that differ in shape and batch."""
+    """Return the whole grid, 16,128 settings in 64 families that differ in shape and batch."""
     return [
         SettingsGroup(h1, h2, batch, tuple(rates), tuple(epochs), tuple(epochs))
         for h1, h2, batch in product(UNITS, UNITS, BATCHES)

@@ -85,7 +85,7 @@ class Recipe:
         return [array.to(table.inputs.dtype) for array in with_bias_unit(one)]
 
     def share(self, batch: int, questions: int) -> float:
-        """What one answer counts in a step."""
+        """Return what one answer counts in a step."""
         return 1.0 / (batch if self.by_sheet else batch * questions)
 
 
@@ -112,7 +112,7 @@ class Sweep:
     recipe: Recipe = field(default_factory=Recipe)
 
     def proba(self, family: SettingsGroup) -> list[Floats]:
-        """Probability of each answer to the main question for what is held out.
+        """Return probability of each answer to the main question for what is held out.
 
         Returns:
             A fold each: `[rate, pre-training, fine-tuning, held-out sheet, option]`.
@@ -172,7 +172,7 @@ class Sweep:
         return NetworkBatch.begun(repeated, rates, self.recipe.penalty)
 
     def _steps(self, family: SettingsGroup) -> list[Batches]:
-        """Each fold's batch in each step."""
+        """Return each fold's batch in each step."""
         count = max(self._stops(family, (*family.pretraining, *family.finetuning)))
         each = np.stack([batches(rows, family.batch, count, self.seed) for rows in self.train], axis=1)
         return [batches_of(self.table, step) for step in each]
@@ -183,7 +183,7 @@ class Sweep:
     def _stopped(
         self, stack: NetworkBatch, table: Table, steps: list[Batches], stops: Sequence[int]
     ) -> Iterator[NetworkBatch]:
-        """Trains on, and yields the stack after each number of steps."""
+        """Train on, and yields the stack after each number of steps."""
         taken = 0
         for stop in stops:
             for step in steps[taken:stop]:

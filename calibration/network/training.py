@@ -93,12 +93,12 @@ class TrainingData:
     blocks: Ints
 
     def only(self, question: int) -> TrainingData:
-        """The same with the answers to one question."""
+        """Return the same with the answers to one question."""
         answer = self.sheets.answer[:, [question]]
         return replace(self, sheets=replace(self.sheets, answer=answer))
 
     def any(self) -> bool:
-        """Whether there is any answer."""
+        """Tell whether there is any answer."""
         return bool((self.sheets.answer != UNANSWERED).any())
 
 
@@ -281,7 +281,7 @@ def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, j
 
 
 def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
-    """Inputs through the shared weights and, where there are any, the judges' deltas."""
+    """Multiply inputs with the shared weights and, where there are any, the judges' deltas."""
     seeds, slots, places, width = inputs.shape
     if not Wa.shape[1]:
         return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
@@ -305,7 +305,7 @@ def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 
 
 def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
-    """The same for cumulative-link heads; see `weights`."""
+    """Return the same for cumulative-link heads; see `weights`."""
     cuts = cuts[:, None, None]
     bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1

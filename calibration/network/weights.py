@@ -62,17 +62,17 @@ class Weights:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def only(self, question: int) -> Weights:
-        """The same with the head of one question."""
+        """Return the same with the head of one question."""
         one = slice(question, question + 1)
         V, Va = self._head(self.V, question), self._head(self.Va, question)
         return replace(self, V=V, Va=Va, cuts=self.cuts[:, one], options=self.options[one], ordinal=self.ordinal[one])
 
     def with_judges(self, codes: Ints) -> Weights:
-        """The same with judges in another order: `codes` has the old place of each `[judge]`."""
+        """Return the same with judges in another order: `codes` has the old place of each `[judge]`."""
         return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
 
     def with_more_judges(self, judges: int) -> Weights:
-        """The same with as many judges, where any have deltas; the new ones' are 0."""
+        """Return the same with as many judges, where any have deltas; the new ones' are 0."""
         grown = {}
         for name in ("W1a", "W2a", "Va"):
             own: Array = getattr(self, name)
@@ -82,7 +82,7 @@ class Weights:
         return replace(self, **grown)
 
     def proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
-        """Probability of each answer, mean over the seeds `[row, option]`.
+        """Return probability of each answer, mean over the seeds `[row, option]`.
 
         Args:
             inputs: `[row, input + 1]`, with the bias.
@@ -120,7 +120,7 @@ class Weights:
         return out
 
     def _head(self, V: Array, question: int) -> Array:
-        """The columns of one question."""
+        """Return the columns of one question."""
         width = V.shape[-1] // len(self.options)
         return V[..., question * width : (question + 1) * width]
 
@@ -140,7 +140,7 @@ class Weights:
 
 
 def joined(parts: list[Weights]) -> Weights:
-    """The seeds of several as one."""
+    """Return the seeds of several as one."""
     same = {"options", "ordinal"}
     arrays = {
         name: getattr(parts[0], name) if name in same else np.concatenate([getattr(part, name) for part in parts])

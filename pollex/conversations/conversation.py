@@ -87,5 +87,5 @@ class Conversation(BaseModel):
 
 
 def messages_of(conversation: Conversation) -> list[dict[str, str]]:
-    """The turns, OpenAI style."""
+    """Return the turns, OpenAI style."""
     return [{"role": turn.role, "content": turn.content} for turn in conversation.turns]

@@ -125,7 +125,7 @@ class Logs:
         return tuple(c for c in self if c.label is not Label.NONE and not c.not_scorable)
 
     def check_max_bad(self, max_bad: int) -> None:
-        """Stops where more rows are bad than the user agreed to.
+        """Stop where more rows are bad than the user agreed to.
 
         Raises:
             BadInput: Lists the first bad rows.
@@ -136,7 +136,7 @@ class Logs:
 
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
-    """How many rows are bad, and why the first of them are."""
+    """Return how many rows are bad, and why the first of them are."""
     return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list([str(row) for row in rows])}\n "
 
 

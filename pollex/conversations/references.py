@@ -62,7 +62,7 @@ class Case(BaseModel):
 
     @classmethod
     def of(cls, conversation: Conversation) -> Case:
-        """The case that a conversation was made of."""
+        """Return the case that a conversation was made of."""
         said = {turn.role: turn.content for turn in conversation.turns}
         known = {name: value for name, value in conversation.metadata.items() if name in cls.model_fields}
         return cls(**known | {"id": conversation.id, "question": said.get("user", ""), "answer": said.get("assistant")})
@@ -159,7 +159,7 @@ _OTHER_LANGUAGE = re.compile(
 
 
 def script_of(text: str) -> str | None:
-    """The script of most words of prose in `text`; None where that can't be told."""
+    """Return the script of most words of prose in `text`; None where that can't be told."""
     prose = _NOT_PROSE.sub(" ", text)
     words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
@@ -169,7 +169,7 @@ def script_of(text: str) -> str | None:
 
 
 def language_of(text: str) -> str | None:
-    """The language of a text in Latin script, as far as its small words tell."""
+    """Return the language of a text in Latin script, as far as its small words tell."""
     words = Counter(re.findall(r"[^\W\d_]+", _NOT_PROSE.sub(" ", text).lower()))
     counts = {language: sum(words[word] for word in small) for language, small in _SMALL_WORDS.items()}
     (language, most), (_, second) = Counter(counts).most_common(2)

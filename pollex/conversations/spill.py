@@ -31,7 +31,7 @@ class SpilledList(Sequence[Conversation]):
         self._lock = threading.Lock()
 
     def append(self, conversation: Conversation) -> None:
-        """Puts one more at the end."""
+        """Put one more at the end."""
         if self._file is not None:
             self._places.append(self._written(self._file, conversation))
             return
@@ -43,7 +43,7 @@ class SpilledList(Sequence[Conversation]):
             self._kept = []
 
     def replace(self, index: int, conversation: Conversation) -> None:
-        """Puts another in one's place."""
+        """Put another in one's place."""
         if self._file is None:
             self._kept[index] = conversation
         else:
@@ -69,7 +69,7 @@ class SpilledList(Sequence[Conversation]):
         return self._read(self._file, *self._places[index])
 
     def _written(self, file: IO[bytes], conversation: Conversation) -> tuple[int, int]:
-        """Where it begins in the file, and its length. `json`, because pydantic writes null for NaN in metadata."""
+        """Say where it begins in the file, and its length. `json`, because pydantic writes null for NaN in metadata."""
         content = json.dumps(conversation.model_dump()).encode("ascii")
         with self._lock:
             place = file.seek(0, 2)

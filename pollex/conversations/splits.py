@@ -61,7 +61,7 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
 
 
 def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
-    """The fold of each conversation, [conversation] int from 0 to k − 1, dealt as in `split`.
+    """Return the fold of each conversation, [conversation] int from 0 to k − 1, dealt as in `split`.
 
     Raises:
         WrongUse: Fewer than 2 folds.
@@ -79,7 +79,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
 
 
 def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
-    """Indices of conversations that are tied by group or text, each index in one block."""
+    """Return indices of conversations that are tied by group or text, each index in one block."""
     parent = list(range(len(conversations)))
 
     def root(index: int) -> int:
@@ -102,7 +102,7 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
 
 
 def block_ids(conversations: Sequence[Conversation]) -> Ints:
-    """The number of each conversation's block [conversation]: those of a block tell less than as many others."""
+    """Return the number of each conversation's block [conversation]: those of a block tell less than as many others."""
     numbers = np.zeros(len(conversations), dtype=np.int64)
     for number, block in enumerate(blocks(conversations)):
         numbers[block] = number
@@ -110,7 +110,7 @@ def block_ids(conversations: Sequence[Conversation]) -> Ints:
 
 
 def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
-    """The bin of each conversation; None where no way was found for every bin to have both classes.
+    """Return the bin of each conversation; None where no way was found for every bin to have both classes.
 
     Args:
         shares: Of each bin, [bin], summing to 1.
@@ -135,7 +135,7 @@ def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -
 
 
 def _fill(counts: Ints, shares: Floats) -> Ints:
-    """Deals blocks, [block, label] counts, in their order: each where the squared distance to the quotas falls most.
+    """Deal blocks, [block, label] counts, in their order: each where the squared distance to the quotas falls most.
 
     A label weighs the less the more conversations have it, so that the rarer class is dealt as evenly as the other.
     """
@@ -151,7 +151,7 @@ def _fill(counts: Ints, shares: Floats) -> Ints:
 
 
 def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
-    """Moves blocks, in place, until each bin has both classes; False where no single move helps any more.
+    """Move blocks, in place, until each bin has both classes; False where no single move helps any more.
 
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it from a block that the
     other can spare, or both trade places over two moves.
@@ -173,7 +173,7 @@ def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
 
 
 def _lacking(held: Ints) -> int:
-    """How many pairs of bin and class have no conversation; `held` is [bin, label]."""
+    """Return how many pairs of bin and class have no conversation; `held` is [bin, label]."""
     return int((held[:, CLASSES] == 0).sum())
 
 
@@ -201,7 +201,7 @@ MINIMUM = 10
 
 
 def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMUM) -> None:
-    """Stops where one class is missing or too small; conversations that no judge can be asked about don't count.
+    """Stop where one class is missing or too small; conversations that no judge can be asked about don't count.
 
     Raises:
         BadLabels: Says how many there are of each class.

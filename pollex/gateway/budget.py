@@ -64,7 +64,7 @@ class UsageTable:
     models: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def stage(self, name: str) -> StageUsage:
-        """The row of a stage, made where there is none."""
+        """Return the row of a stage, made where there is none."""
         return self.stages.setdefault(name, StageUsage())
 
     @property
@@ -76,7 +76,7 @@ class UsageTable:
         return total
 
     def plan(self, calls: Iterable[Call], *, completion: int) -> None:
-        """Adds calls that would be sent, at an estimated number of tokens to write each."""
+        """Add calls that would be sent, at an estimated number of tokens to write each."""
         for call in calls:
             row = self.stage(call.stage)
             row.asked += 1
@@ -85,7 +85,7 @@ class UsageTable:
             row.completion += completion
 
     def settle(self, stage: str, outcome: Outcome) -> None:
-        """Adds a call that came to an outcome."""
+        """Add a call that came to an outcome."""
         row = self.stage(stage)
         row.asked += 1
         row.known += outcome.attempts == 0
@@ -94,11 +94,11 @@ class UsageTable:
             self.models[outcome.model, outcome.fingerprint] += 1
 
     def send(self, stage: str) -> None:
-        """Adds an HTTP call."""
+        """Add an HTTP call."""
         self.stage(stage).sent += 1
 
     def bill(self, stage: str, usage: Usage) -> None:
-        """Adds the tokens of one call that is charged for, or may be: one without a reply too."""
+        """Add the tokens of one call that is charged for, or may be: one without a reply too."""
         row = self.stage(stage)
         row.uncounted += not usage.known
         row.prompt += usage.prompt or 0
@@ -183,7 +183,7 @@ class Budget:
         self.cost = 0.0
 
     def take(self) -> None:
-        """Counts one call about to be sent.
+        """Count one call about to be sent.
 
         Raises:
             LimitReached: It may not be sent.
@@ -196,6 +196,6 @@ class Budget:
         self.calls += 1
 
     def spend(self, usage: Usage) -> None:
-        """Adds what a reply cost."""
+        """Add what a reply cost."""
         if self._limits.price is not None:
             self.cost += self._limits.price.cost(usage.prompt or 0, usage.completion or 0)

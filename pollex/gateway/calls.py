@@ -47,13 +47,16 @@ class Call:
     item: str = ""
 
     def longer(self, factor: int = 2) -> Call:
-        """The same call with room for more tokens: what to ask once after `Truncated`. Another key, another payment."""
+        """Return the call with room for more tokens, to be asked once after `Truncated`.
+
+        It has another key and is paid for again.
+        """
         if self.max_tokens is None:
             return self
         return replace(self, max_tokens=self.max_tokens * factor)
 
     def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """The request's JSON body; `extra` fields come last and win."""
+        """Return the request's JSON body; `extra` fields come last and win."""
         return {
             "model": model,
             "messages": list(self.messages),
@@ -96,7 +99,7 @@ class Request:
 
 
 def request_for(place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None) -> Request:
-    """The body to send and its key.
+    """Return the body to send and its key.
 
     The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted, since the order of
     a schema's properties is the order in which models answer, so that two orders are two questions. Lone surrogates,
@@ -143,7 +146,7 @@ class Reply:
     seconds: float = 0.0
 
     def facts(self, attempt: int) -> dict[str, Any]:
-        """What the ledger keeps beside the body. What the reply means is not in it: that is always read anew."""
+        """Return what the ledger keeps beside the body. What the reply means is not in it: that is always read anew."""
         facts: dict[str, Any] = {"status": self.status, "attempt": attempt, "seconds": round(self.seconds, 4)}
         if self.problem:
             facts |= {"problem": self.problem, "detail": self.detail}
@@ -151,7 +154,7 @@ class Reply:
 
     @classmethod
     def stored(cls, call: StoredCall) -> Reply:
-        """The reply that a ledger kept."""
+        """Return the reply that a ledger kept."""
         facts = call.outcome
         return cls(
             status=facts.get("status", NO_STATUS),

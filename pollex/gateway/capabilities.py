@@ -59,7 +59,7 @@ class Capabilities:
         )
 
     def missing(self) -> list[str]:
-        """What is switched off, one sentence each, for people."""
+        """Return what is switched off, one sentence each, for people."""
         said = {
             "json_schema": f"no JSON schema: answers are asked for by {self.form.replace('_', ' ')}",
             "logprobs": "no log-probabilities of the answer's token: no distributions from a single call",

@@ -58,7 +58,7 @@ class _Session:
             await self.wire.close()
 
     def launch(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
-        """A new flight, to be found under `key` until it is over."""
+        """Return a new flight, to be found under `key` until it is over."""
         flight = self.flights[key] = SharedCall(work)
         flight.task.add_done_callback(lambda _: self._forget(key, flight))
         return flight
@@ -68,7 +68,7 @@ class _Session:
             del self.flights[key]
 
     async def land(self, seconds: float) -> None:
-        """Ends what was not sent, and waits up to `seconds` for what was."""
+        """End what was not sent, and waits up to `seconds` for what was."""
         flights = list(self.flights.values())
         for flight in flights:
             flight.abandon()
@@ -129,7 +129,9 @@ class Gateway:
         await self.close()
 
     async def ask(self, call: Call) -> Outcome:
-        """The outcome of `call`, from the ledger if it is there. Who asks the same at the same time shares one call.
+        """Return the outcome of `call`, from the ledger if it is there.
+
+        Tasks that ask the same at the same time share one call.
 
         Raises:
             ModelRefused: The endpoint will never serve calls as they are configured.
@@ -150,7 +152,7 @@ class Gateway:
             raise
 
     def stop(self, error: PollexError | None = None) -> None:
-        """Sends nothing more, on no event loop; may be called from any thread. Calls that are out still come back."""
+        """Send nothing more, on no event loop; may be called from any thread. Calls that are out still come back."""
         if self._stopped is None:
             self._stopped = error or Interrupted("stopped", remedy="resume to go on")
         here = _running_loop()
@@ -161,7 +163,7 @@ class Gateway:
                 loop.call_soon_threadsafe(session.limiter.close, self._error)
 
     async def close(self) -> None:
-        """Waits for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
+        """Wait for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
         session = self._sessions.pop(asyncio.get_running_loop(), None)
         if session is not None:
             await session.land(DRAIN_SECONDS)
@@ -182,18 +184,18 @@ class Gateway:
         return session
 
     def _forget_closed_loops(self) -> None:
-        """Lets go of connections that nobody can close any more: a session's own tasks hold its loop."""
+        """Let go of connections that nobody can close any more: a session's own tasks hold its loop."""
         for known in self._sessions.keyrefs():  # a list, which other threads don't change
             if (loop := known()) is not None and loop.is_closed():
                 self._sessions.pop(loop, None)
 
     def _error(self) -> PollexError:
-        """What stopped the run, made anew for everyone who is told."""
+        """Return what stopped the run, made anew for everyone who is told."""
         error = self._stopped or Interrupted("stopped")
         return type(error)(error.what, where=error.where, remedy=error.remedy)
 
     async def _settle(self, session: _Session, request: Request, flight: SharedCall) -> Outcome:
-        """A call's way to its outcome, whatever happens."""
+        """Return a call's way to its outcome, whatever happens."""
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request.call) or self._too_long(request.call)
         if outcome is None:
@@ -245,7 +247,7 @@ class Gateway:
     async def _attempt(
         self, session: _Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
     ) -> Outcome | HttpFault:
-        """Sends once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
+        """Send once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
         given_at = await session.limiter.acquire(first=number > 1)
         flight.sent = True
         try:
@@ -313,7 +315,7 @@ class Gateway:
         return False
 
     def _starved(self, session: _Session, patience: RetryPolicy) -> bool:
-        """Whether a call met with nothing but 429 for too long. If all calls did, the run ends."""
+        """Tell whether a call met with nothing but 429 for too long. If all calls did, the run ends."""
         now = asyncio.get_running_loop().time()
         since = patience.rejected_since(now)
         if now - since <= self.limits.max_wait:
@@ -324,7 +326,7 @@ class Gateway:
         return True
 
     def _bill(self, call: Call, reply: Reply, meaning: Outcome | HttpFault) -> None:
-        """Counts tokens of replies that an endpoint charges for, or may."""
+        """Count tokens of replies that an endpoint charges for, or may."""
         if reply.status != HTTPStatus.OK and reply.problem != "timeout":
             return
         usage = meaning.usage if isinstance(meaning, Outcome) else Usage()

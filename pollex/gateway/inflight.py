@@ -27,7 +27,7 @@ class SharedCall:
         self.task.add_done_callback(_retrieve)
 
     async def join(self) -> Outcome:
-        """Waits for the outcome."""
+        """Wait for the outcome."""
         self._askers += 1
         try:
             return await asyncio.shield(self.task)
@@ -37,13 +37,13 @@ class SharedCall:
                 self.abandon()
 
     def abandon(self) -> None:
-        """Ends the work, unless a call is out."""
+        """End the work, unless a call is out."""
         if not self.sent and not self.task.done():
             self.abandoned = True
             self.task.cancel()
 
 
 def _retrieve(task: asyncio.Task[Outcome]) -> None:
-    """Marks an error as seen: with all askers canceled there is nobody left to see it."""
+    """Mark an error as seen: with all askers canceled there is nobody left to see it."""
     if not task.cancelled():
         task.exception()

@@ -46,7 +46,7 @@ class Block:
 
 
 def last_object(text: str) -> Block | None:
-    """The last complete JSON object in `text`; None where there is none."""
+    """Return the last complete JSON object in `text`; None where there is none."""
     begin = behind_thoughts(text)
     if begin is None:
         return None
@@ -62,7 +62,7 @@ def last_object(text: str) -> Block | None:
 
 
 def behind_thoughts(text: str) -> int | None:
-    """Where in `text` an answer may begin; None where thoughts never end.
+    """Say where in `text` an answer may begin; None where thoughts never end.
 
     An object may speak of the tags, too: of a conversation about them, or one that tries to spoil the answer. So where
     one stands right at the beginning, or right behind the first thoughts, and reaches beyond the last tag, that is it.
@@ -85,7 +85,7 @@ def _end_of_object(text: str, begin: int) -> int:
 
 
 def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
-    """Where each string, number and word of `block` stands in `text`, strings without their quotes, by path.
+    """Say where each string, number and word of `block` stands in `text`, strings without their quotes, by path.
 
     For example `{("answers", 0, "option"): (31, 36)}`.
     """

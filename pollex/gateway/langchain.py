@@ -120,13 +120,13 @@ class ChatModelWire:
 
 
 def _own(chat: BaseChatOpenAI, http: AsyncClient | None) -> BaseChatOpenAI:
-    """The model with its client's retries off, since every retry is the gateway's, and with `http` for connections."""
+    """Return the model with `http` for connections and its own retries off: the gateway retries."""
     client = chat.root_async_client.with_options(max_retries=0, http_client=http)
     return chat.model_copy(update={"root_async_client": client, "async_client": client.chat.completions})
 
 
 def _completion(message: BaseMessage) -> dict[str, Any]:
-    """A message as the body of a chat completion."""
+    """Return a message as the body of a chat completion."""
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
@@ -154,7 +154,7 @@ def _completion(message: BaseMessage) -> dict[str, Any]:
 
 
 def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Reply:
-    """The reply that a provider's exception stands for: a status where it has one, else a fault of the connection."""
+    """Return the reply behind a provider's exception: its status, or a fault of the connection."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     words = redacted(f"{type(error).__name__}: {error}", secrets)

@@ -26,13 +26,13 @@ class Ledger(Protocol):
     """Two entries a sent call: an intent before, a record after. An intent without a record was possibly billed."""
 
     async def lookup(self, key: str) -> StoredCall | None:
-        """The last record of `key`, None when there is none."""
+        """Return the last record of `key`, None when there is none."""
 
     async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Notes, durably before it returns, that a call is about to be sent."""
+        """Record durably, before it returns, that a call is about to be sent."""
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
-        """Notes, durably before it returns, what came back."""
+        """Record durably, before it returns, what came back."""
 
 
 @dataclass(slots=True)

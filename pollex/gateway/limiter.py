@@ -57,7 +57,7 @@ class Limiter:
         return self._out
 
     async def acquire(self, *, first: bool = False) -> float:
-        """Takes a slot, waiting for it, and tells when it was given.
+        """Take a slot, waiting for it, and tells when it was given.
 
         Args:
             first: Ahead of all who wait, for a call that had its turn already.
@@ -77,12 +77,12 @@ class Limiter:
             self._out -= 1
 
     def release(self) -> None:
-        """Gives a slot back."""
+        """Give a slot back."""
         self._out -= 1
         self._pump()
 
     def accept(self) -> None:
-        """Notes a reply that was no 429."""
+        """Note a reply that was no 429."""
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
         if self._before_outage is not None:
@@ -94,7 +94,7 @@ class Limiter:
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
 
     def reject(self, given_at: float, wait: float) -> None:
-        """Notes a 429 to a call that got its slot at `given_at`; nothing is sent for `wait` seconds."""
+        """Note a 429 to a call that got its slot at `given_at`; nothing is sent for `wait` seconds."""
         now = self._loop.time()
         self._resume_at = max(self._resume_at, now + wait)
         self._ready_at = max(self._ready_at, self._resume_at)
@@ -109,7 +109,7 @@ class Limiter:
         self._limit = 1.0
 
     def close(self, error: Callable[[], Exception]) -> None:
-        """Gives out no more slots: who waits or asks gets `error()`."""
+        """Give out no more slots: who waits or asks gets `error()`."""
         self._closed = error
         while self._waiting:
             turn = self._waiting.popleft()
@@ -151,7 +151,7 @@ class Limiter:
             self._ready_at = self._loop.time() + self._spacing
 
     def _pump(self) -> None:
-        """Gives free slots to those who wait, now or when the wait is over."""
+        """Give free slots to those who wait, now or when the wait is over."""
         while self._waiting and self._may_go():
             turn = self._waiting.popleft()
             if not turn.done():

@@ -61,11 +61,11 @@ class Tokens:
         return cls(entries, text, offset) if text and offset >= 0 else None
 
     def alternatives(self, start: int) -> int:
-        """How many alternatives are listed for the token at `start` in the text."""
+        """Return how many alternatives are listed for the token at `start` in the text."""
         return len(_listed(self._entries[self._locate(start)[0]]))
 
     def distribution(self, start: int, labels: Sequence[str]) -> Distribution | None:
-        """How probability spreads over `labels` for the answer that begins at `start` in the text.
+        """Return how probability spreads over `labels` for the answer that begins at `start` in the text.
 
         Follows the tokens that were written for as long as more than one label begins with them. At each, every
         alternative that leaves exactly one label open gives it its probability times that of the path so far.
@@ -115,7 +115,7 @@ class Tokens:
 
 
 def _may_become(written: bytes, label: bytes) -> bool:
-    """Whether `written` is a beginning of `label`, or `label` with something behind it that ends a word."""
+    """Tell whether `written` is a beginning of `label`, or `label` with something behind it that ends a word."""
     if label.startswith(written):
         return True
     return written.startswith(label) and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
@@ -127,7 +127,7 @@ def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
-    """The alternatives at a place, and the token that was written, each once.
+    """Return the alternatives at a place, and the token that was written, each once.
 
     None where together they are more than certain: some servers give scores by that name that are no probabilities.
     """
@@ -142,7 +142,7 @@ def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:
-    """A token's bytes: of a character that is split over tokens, `token` alone doesn't tell them."""
+    """Return a token's bytes: of a character that is split over tokens, `token` alone doesn't tell them."""
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
         return bytes(raw)

@@ -75,8 +75,10 @@ async def probe(
 
 
 def _question(**settings: Any) -> Call:
-    """A prompt that nobody answers with the words of the schema unless the schema is obeyed. It says JSON since JSON
-    mode wants the word, and has room for a model that thinks first."""
+    """Make a prompt that nobody answers in the schema's words unless the schema is obeyed.
+
+    It says JSON because JSON mode wants the word, and has room for a model that thinks first.
+    """
     words = "Greet me in one short JSON object."
     messages = [{"role": "user", "content": words}]
     return Call(messages=messages, schema=_SCHEMA, max_tokens=1024, stage="probe", **settings)
@@ -106,7 +108,7 @@ class _Bench:
         return outcome
 
     async def samples(self, call: Call, n: int) -> int:
-        """How many samples come back of one call for `n`."""
+        """Return how many samples come back of one call for `n`."""
         if isinstance(self._endpoint, ChatModel):
             return 1
         several = replace(self._endpoint, extra={**self._endpoint.extra, "n": n})
@@ -117,7 +119,7 @@ class _Bench:
 
 
 async def _narrowed(bench: _Bench, everything: Call) -> Call:
-    """The most of `everything` that the endpoint accepts, one parameter tried at a time."""
+    """Return the most of `everything` that the endpoint accepts, one parameter tried at a time."""
     none = replace(everything, form="text", temperature=None, seed=None, top_logprobs=None)
     plain = none
     if not _accepted(await bench.ask(plain)):
@@ -157,7 +159,7 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
 
 
 def _accepted(outcome: Outcome) -> bool:
-    """Whether a completion came back: a page to log in at, or another service's JSON, is none."""
+    """Tell whether a completion came back: a page to log in at, or another service's JSON, is none."""
     return not isinstance(outcome, Failed | Malformed)
 
 
@@ -171,7 +173,7 @@ def _obeys(outcome: Outcome) -> bool:
 
 
 def _lists_alternatives(outcome: Outcome) -> bool:
-    """Whether alternatives came for the token that the answer begins with."""
+    """Tell whether alternatives came for the token that the answer begins with."""
     tokens = Tokens.of(outcome.logprobs, outcome.text)
     if tokens is None:
         return False

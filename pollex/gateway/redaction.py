@@ -69,7 +69,10 @@ def without(secrets: Collection[str], text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What finds `secret` with any characters escaped: where the first is written plainly, and where it is not."""
+    """Return patterns that find `secret` with any characters escaped.
+
+    One is for a plain first character, one for an escaped one.
+    """
     begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{_escaped(character)})" for character in secret[1:])
     plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
     before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
@@ -77,7 +80,7 @@ def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _plain(character: str) -> str:
-    """A character as it is; other than letters and digits also behind backslashes, several in JSON within JSON."""
+    """Match a character as it is, or behind backslashes unless it is a letter or digit."""
     return re.escape(character) if character.isalnum() else rf"\\*{re.escape(character)}"
 
 

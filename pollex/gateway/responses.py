@@ -38,7 +38,7 @@ _REFUSAL = re.compile(
 
 
 def read(reply: Reply, call: Call) -> Outcome | HttpFault:
-    """What `reply` means: an outcome, or a fault that the gateway has to act on."""
+    """Return what `reply` means: an outcome, or a fault that the gateway has to act on."""
     fault = fault_of(reply)
     if fault is not None:
         return _settled(fault) or fault
@@ -94,12 +94,12 @@ def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outco
 
 
 def _asked_for_one_token(call: Call) -> bool:
-    """An answer of one token always ends at the limit."""
+    """Return an answer of one token always ends at the limit."""
     return call.max_tokens == 1
 
 
 def _text(message: Mapping[str, Any], call: Call) -> str:
-    """What the model wrote: a string, text parts, or the arguments of the tool call that the answer was asked as.
+    """Return what the model wrote: a string, text parts, or the arguments of the tool call.
 
     Some servers write words, or none, beside that call; of several calls the last counts, as of several objects.
     """
@@ -137,7 +137,7 @@ def _count(counts: Any, name: str) -> int | None:
 
 
 def _cut_prompt(usage: Usage, call: Call) -> str:
-    """Says how much of the prompt the server read, where that is less than was sent; else empty."""
+    """Say how much of the prompt the server read, where that is less than was sent; else empty."""
     if usage.prompt is None:
         return ""
     # Counting takes time; a prompt with a token for every four characters was hardly cut.
@@ -200,7 +200,7 @@ class HttpFault:
 
 
 def fault_of(reply: Reply) -> HttpFault | None:
-    """The fault that `reply` is, None for a whole reply with status 200."""
+    """Return the fault that `reply` is, None for a whole reply with status 200."""
     if reply.problem == "timeout":
         return HttpFault("timeout", "fail", reply.detail)
     if reply.problem == "connection":
@@ -273,7 +273,7 @@ def _date(value: str | None) -> datetime | None:
 
 
 def error_text(body: str) -> str:
-    """The code and message of an error body, or its beginning, on one line with secrets blanked out."""
+    """Return the code and message of an error body, or its beginning, on one line with secrets blanked out."""
     try:
         error = json.loads(body)
     except (ValueError, RecursionError):

@@ -77,7 +77,7 @@ class CircuitBreaker:
         self._cut_prompts = 0
 
     def of_fault(self, fault: HttpFault) -> PollexError | None:
-        """The error that ends the run because of one reply."""
+        """Return the error that ends the run because of one reply."""
         if fault.action == "stop":
             missing = fault.name == "key" and self._keyless
             return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
@@ -87,7 +87,7 @@ class CircuitBreaker:
         return None
 
     def of_starving(self) -> PollexError:
-        """The error that ends a run of which nothing was accepted for `max_wait`."""
+        """Return the error that ends a run of which nothing was accepted for `max_wait`."""
         what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
         return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
 
@@ -102,7 +102,7 @@ class CircuitBreaker:
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 
     def of_outcome(self, outcome: Outcome) -> PollexError | None:
-        """The error that ends the run because too many calls came to this."""
+        """Return the error that ends the run because too many calls came to this."""
         self._failed_in_a_row = self._failed_in_a_row + 1 if isinstance(outcome, Failed | Malformed) else 0
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"

@@ -38,7 +38,7 @@ def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
-    """What `prompt_estimate` is at most, told from lengths alone."""
+    """Return what `prompt_estimate` is at most, told from lengths alone."""
     return sum(_TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2) for content in _contents(messages))
 
 

@@ -35,14 +35,14 @@ class Wire(Protocol):
     """A way to a model, for one event loop."""
 
     async def send(self, request: Request, seconds: float) -> Reply:
-        """One attempt, of at most that many seconds by the clock."""
+        """Return one attempt, of at most that many seconds by the clock."""
 
     async def close(self) -> None:
-        """Ends all connections."""
+        """End all connections."""
 
 
 def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
-    """A wire to `place` for the running event loop."""
+    """Return a wire to `place` for the running event loop."""
     return ChatModelWire(place) if isinstance(place, ChatModel) else OpenAIWire(place, concurrency)
 
 
@@ -84,7 +84,7 @@ class OpenAIWire:
         return await self._send("POST", self._url, request.body, cap, seconds)
 
     async def fetch(self, path: str, seconds: float) -> Reply:
-        """A document beside the chat operation, for example `models`."""
+        """Return a document beside the chat operation, for example `models`."""
         return await self._send("GET", self._endpoint.url(path), None, MOST_BYTES_WITH_LOGPROBS, seconds)
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str
 
 
 def _certificate(error: BaseException | None) -> str:
-    """The words of the TLS error that `error` came from; empty when it came from none."""
+    """Return the words of the TLS error that `error` came from; empty when it came from none."""
     while error is not None:
         if isinstance(error, ssl.SSLError | ssl.CertificateError):
             return str(error)

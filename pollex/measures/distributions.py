@@ -62,7 +62,7 @@ class Predictions:
         return np.asarray(np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64)
 
     def where(self, keep: Bools | Ints) -> Predictions:
-        """Those that `keep` picks."""
+        """Return those that `keep` picks."""
         return Predictions(self.proba[keep], self.answer[keep], self.text[keep], self.values, self.ordinal)
 
 

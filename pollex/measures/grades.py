@@ -85,7 +85,7 @@ class _Pair:
 
     @classmethod
     def of(cls, grades: Floats, human: Floats) -> _Pair:
-        """Both of the same texts `[text]`."""
+        """Return both of the same texts `[text]`."""
         levels = np.unique(np.concatenate([grades, human]))
         return cls((grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels))
 

@@ -135,7 +135,7 @@ def measured(
 
 
 def unit_codes(unit: Ints) -> Ints:
-    """Number units from 0 on, without gaps `[observation]`."""
+    """Map units to numbers from 0 on, without gaps `[observation]`."""
     return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 

@@ -116,7 +116,7 @@ def reliability(
     rng: np.random.Generator | None = None,
     smece_resamples: int = SMECE_RESAMPLES,
 ) -> list[Reliability]:
-    """A diagram for each answer; none when there are fewer than two judgments.
+    """Return a diagram for each answer; none when there are fewer than two judgments.
 
     Args:
         proba: `[judgment, option]`.
@@ -173,7 +173,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
 
 
 def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
-    """The smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
+    """Return the smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
     width = float(smooth_error(probability, hit, return_width=True)[1])
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
@@ -191,7 +191,7 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
 
 
 def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
-    """How many texts a smoothed share rests on `[mesh]`: (Σ w)² / Σ w² of what each weighs.
+    """Return how many texts a smoothed share rests on `[mesh]`: (Σ w)² / Σ w² of what each weighs.
 
     Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
 
@@ -205,7 +205,7 @@ def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
 
 
 def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Both ends of the 95 % score interval of shares of n, any shape."""
+    """Return both ends of the 95 % score interval of shares of n, any shape."""
     p, size = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
     below = 1 + Z * Z / size
     center = (p + Z * Z / (2 * size)) / below

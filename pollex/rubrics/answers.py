@@ -59,7 +59,7 @@ class Question(BaseModel):
 
     @classmethod
     def about(cls, rubric: Rubric, scale: ScaleName = "likert-domain") -> Question:
-        """The rubric as a question with the options of a scale."""
+        """Return the rubric as a question with the options of a scale."""
         return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale])
 
 
@@ -105,11 +105,11 @@ class Answer(BaseModel):
         return total / self.mass
 
     def mode(self, options: tuple[Option, ...] | None = None) -> float:
-        """The picked option's value; without options, of those of a rubric."""
+        """Return the picked option's value; without options, of those of a rubric."""
         return (self.scale if options is None else options)[self.chosen].value
 
     def value(self, options: tuple[Option, ...] | None = None) -> float:
-        """What NetSAT adds up: for a point mass the picked option's value (the paper's rule), else the expected one."""
+        """Return what NetSAT adds up: the picked option's value for a point mass, else the expected one."""
         return self.mode(options) if self.source == "point" else self.expected(options)
 
 
@@ -149,5 +149,5 @@ class Unanswered(BaseModel):
 
 
 def mendable(answer: Answer | Unanswered, kinds: Collection[Outcome] = MENDABLE) -> bool:
-    """Whether asking again may bring an answer."""
+    """Tell whether asking again may bring an answer."""
     return isinstance(answer, Unanswered) and answer.outcome in kinds

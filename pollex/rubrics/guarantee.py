@@ -80,12 +80,12 @@ class GuaranteeRecord(BaseModel):
 
 
 def in_words(record: GuaranteeRecord) -> str:
-    """What it promises and did, for people; to stand behind a colon."""
+    """Return what it promises and did, for people; to stand behind a colon."""
     return f"{promise(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
 
 
 def promise(record: GuaranteeRecord) -> str:
-    """What holds on each side."""
+    """Return what holds on each side."""
     return (
         f"labels on each side are right at least {_percent(record.precision)} of the time, with probability "
         f"{_percent(1 - record.delta)}, for conversations like the {record.n} that the window was fitted on"
@@ -101,13 +101,13 @@ def _held_out(record: GuaranteeRecord) -> str:
 
 
 def _counted(hits: int, n: int, blocks: int) -> str:
-    """A count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
+    """Return a count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
     low, high = share_interval(hits, n, units=blocks)
     return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
 
 
 def _percent(share: float) -> str:
-    """A whole number, or with the digits that it takes to say 0 % and 100 % of nothing that is neither."""
+    """Return a whole number, or with the digits that it takes to say 0 % and 100 % of nothing that is neither."""
     percent = 100 * share
     digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
     return f"{percent:.{digits}f} %"

@@ -36,7 +36,7 @@ def bundled() -> list[str]:
 
 
 def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
-    """The rubrics of a file, or of a bundled set, in their order.
+    """Return the rubrics of a file, or of a bundled set, in their order.
 
     Args:
         source: A path, or a name of `bundled`.

@@ -68,7 +68,7 @@ class NetSat(BaseModel):
     value: Literal["auto", "expected", "mode"] = "auto"
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
-        """One conversation's score; see `score_all`."""
+        """Return one conversation's score; see `score_all`."""
         return self.score_all({conversation_id: answers}, judges)[0]
 
     def score_all(
@@ -101,7 +101,7 @@ class NetSat(BaseModel):
         return self.read(conversation_id, netsat).model_copy(update={"answers": ordered})
 
     def _likelihoods(self, scored: Sequence[Score], judges: Sequence[str]) -> Iterator[dict[str, object]]:
-        """What the model says of each; all at once, as one alone takes it as long as hundreds."""
+        """Return what the model says of each; all at once, as one alone takes it as long as hundreds."""
         model = self.thumb_model
         assert model is not None, "only called where there is one"
         rows = model.rows([score.answers for score in scored])
@@ -111,7 +111,7 @@ class NetSat(BaseModel):
             yield {"probability": p, "entropy": entropy_of(p), "judges": own}
 
     def read(self, conversation_id: str, netsat: float) -> Score:
-        """What a NetSAT means by itself."""
+        """Return what a NetSAT means by itself."""
         scores = np.array([netsat])
         probability = float(self.calibration.probability(scores)[0])
         return Score(
@@ -131,7 +131,7 @@ def entropy_of(p: float) -> float:
 
 
 def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto") -> float:
-    """What NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
+    """Return what NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
     if rule == "auto":
         return answer.value()
     return answer.expected() if rule == "expected" else answer.mode()

@@ -79,7 +79,10 @@ MAX_QUOTES = 12
 
 
 def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
-    """The rubric with the support of further reasons. Quotes are kept evenly: one a reason before a second of any."""
+    """Return the rubric with the support of further reasons.
+
+    Quotes are kept evenly: one per reason before a second of any.
+    """
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
     ranked = [quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]]
     return rubric.model_copy(

@@ -87,7 +87,7 @@ class RubricSet(Record):
 
     @classmethod
     def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
-        """Reads a rubric set and the arrays of its calibrator.
+        """Read a rubric set and the arrays of its calibrator.
 
         Args:
             arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
@@ -115,7 +115,7 @@ class RubricSet(Record):
 
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
-        """A rubric set from JSON values; see `load`."""
+        """Return a rubric set from JSON values; see `load`."""
         if isinstance(stored, dict) and isinstance(found := stored.get("format"), int) and found > FORMAT:
             raise BadRubrics(
                 f"it has format {found}, this pollex reads up to {FORMAT}", where=where, remedy="install a newer pollex"
@@ -138,7 +138,7 @@ class RubricSet(Record):
         return rubrics
 
     def save(self, path: str | Path) -> None:
-        """Writes the file whole or not at all, after the calibrator's arrays.
+        """Write the file whole or not at all, after the calibrator's arrays.
 
         Raises:
             BadCalibrator: The arrays were left out when it was loaded.
@@ -158,7 +158,7 @@ class RubricSet(Record):
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
 
     def with_arrays(self, arrays: bytes) -> Self:
-        """The same with the arrays of its calibrator."""
+        """Return the same with the arrays of its calibrator."""
         copy = self.model_copy()
         copy._arrays = arrays
         return copy
@@ -209,7 +209,7 @@ class RubricSet(Record):
         return digest_of(self.rubrics) != self.rubrics_digest
 
     def require_unedited(self, where: str = "") -> None:
-        """Raises BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
+        """Raise BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
         if self.edited:
             raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
         windows = {"window": Window(**self.window.model_dump())}
@@ -222,7 +222,7 @@ class RubricSet(Record):
                     raise BadRubrics(what, where=where, remedy=AGAIN)
 
     def scorer_of(self) -> NetSat:
-        """What turns a conversation's answers into a score."""
+        """Return what turns a conversation's answers into a score."""
         return NetSat(
             signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
             theta=self.theta,
@@ -247,7 +247,7 @@ AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
 def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
-    """Where the arrays of the rubric set at `path` lie.
+    """Say where the arrays of the rubric set at `path` lie.
 
     Args:
         facts: Of the calibrator; see `calibration.storage.Packed`.
@@ -262,7 +262,7 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
 
 
 def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
-    """The arrays of the rubric set at `path`.
+    """Return the arrays of the rubric set at `path`.
 
     Raises:
         BadCalibrator: They can't be read, or are not the ones that were written with it.
@@ -281,7 +281,7 @@ def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
 
 
 def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
-    """Raises BadCalibrator where these are not the arrays that were written with the facts."""
+    """Raise BadCalibrator where these are not the arrays that were written with the facts."""
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
             "the arrays are not the ones that were written with the rubric set",

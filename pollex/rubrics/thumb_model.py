@@ -66,7 +66,7 @@ class ThumbModel:
         return self.model.judges_
 
     def wanted(self, judges: Sequence[str]) -> tuple[str, ...]:
-        """The judges that a user asks for; `all` stands for all.
+        """Return the judges that a user asks for; `all` stands for all.
 
         Raises:
             WrongUse: One is not known, or a name stands for a list.
@@ -99,6 +99,6 @@ def _who(judges: Sequence[str]) -> str:
 
 
 def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
-    """Who gave each thumb; None where the log names nobody."""
+    """Say who gave each thumb; None where the log names nobody."""
     judges = [conversation.judge for conversation in conversations]
     return judges if any(judge is not None for judge in judges) else None

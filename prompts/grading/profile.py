@@ -125,7 +125,7 @@ class ReferencingProfile(_Part):
 
     @classmethod
     def load(cls, path: str | Path) -> ReferencingProfile:
-        """Reads a profile: a bundled one by its name (`chinese`, `english`), else a file.
+        """Read a profile: a bundled one by its name (`chinese`, `english`), else a file.
 
         Raises:
             WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is named.
@@ -139,7 +139,7 @@ class ReferencingProfile(_Part):
 
     @classmethod
     def parse(cls, text: str, where: str = "profile") -> ReferencingProfile:
-        """The profile that the TOML `text` holds; see `load`."""
+        """Return the profile that the TOML `text` holds; see `load`."""
         try:
             return cls.model_validate(tomllib.loads(text))
         except ValidationError as error:
@@ -183,7 +183,7 @@ class ReferencingProfile(_Part):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
     def type_of(self, category: str, subcategory: str = "") -> str | None:
-        """The type that a category's tasks are of; None where the profile doesn't say. A type's own name is one."""
+        """Return the type of a category's tasks, or of a type's own name; None if unknown."""
         places = {known_as(place): name for name, part in self.types.items() for place in (*part.categories, name)}
         return next((places[place] for place in _places(category, subcategory) if place in places), None)
 
@@ -201,7 +201,7 @@ class ReferencingProfile(_Part):
         return self.types[type_].temperature if type_ else self.unknown.temperature
 
     def rule_lines(self) -> str:
-        """The rules, one a line, the worst grades first."""
+        """Return the rules, one a line, the worst grades first."""
         rules = sorted(self.rules, key=lambda rule: rule.lowest)
         return "\n".join(f"{_interval(rule)}: {rule.text}" for rule in rules)
 
@@ -216,22 +216,22 @@ def bundled() -> list[str]:
 
 
 def prompt(name: str) -> Prompt:
-    """One of the prompts beside this module."""
+    """Return one of the prompts beside this module."""
     return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def prompts() -> list[Prompt]:
-    """All of them."""
+    """Return all of them."""
     return [prompt(file.stem) for file in sorted(HOME.glob("*.md"))]
 
 
 def known_as(place: str) -> str:
-    """A category in one spelling."""
+    """Return a category in one spelling."""
     return "/".join(part.strip() for part in place.casefold().split("/"))
 
 
 def _places(category: str, subcategory: str) -> Iterable[str]:
-    """How a question's category may stand in a profile, the most special first."""
+    """Return how a question's category may stand in a profile, the most special first."""
     return [known_as(f"{category}/{subcategory}"), known_as(category)] if subcategory else [known_as(category)]
 
 

@@ -44,7 +44,7 @@ ALPHAS: dict[str, tuple[float, ...]] = {
 
 
 def policy_named(name: str) -> Policy:
-    """The policy of that name.
+    """Return the policy of that name.
 
     Raises:
         WrongUse: There is none.

@@ -9,7 +9,7 @@ from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """The rubrics with the largest scores summed over all conversations, whatever their labels."""
+    """Return the rubrics with the largest scores summed over all conversations, whatever their labels."""
     return ranked(pool, _summed_scores(pool))
 
 

@@ -9,5 +9,5 @@ from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """The rubrics that separate the class means most: LC of a set is the sum of its rubrics'."""
+    """Return the rubrics that separate the class means most: LC of a set is the sum of its rubrics'."""
     return ranked(pool, pool.evals[0].mean(1) - pool.evals[1].mean(1))

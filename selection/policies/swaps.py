@@ -16,7 +16,7 @@ MOST = 100
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:
-    """The greedy set with its best exchanges made, in the order in which greedy would take it."""
+    """Return the greedy set with its best exchanges made, in the order in which greedy would take it."""
     chosen = frozenset(greedy.choose(pool, alpha, rng).tolist())
     for _ in range(MOST):
         better = _exchanged(pool, alpha, chosen)
@@ -28,7 +28,10 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:
 
 
 def _exchanged(pool: Pool, alpha: float, chosen: frozenset[int]) -> frozenset[int] | None:
-    """The set after the exchange that lowers the loss most; None where none does. Of equals, the smallest ids go."""
+    """Return the set after the exchange that lowers the loss most; None where none does.
+
+    Of equals, the smallest ids go.
+    """
     best, lowest = None, np.inf
     for leaving in sorted(chosen, key=pool.rank.__getitem__):
         rest = chosen - {leaving}

@@ -27,7 +27,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
 
 def play(pool: Pool, rng: np.random.Generator) -> Floats:
-    """Mean reward of each rubric, in evals a conversation `[rubric]`.
+    """Return mean reward of each rubric, in evals a conversation `[rubric]`.
 
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
     """
