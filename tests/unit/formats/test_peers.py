@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.errors import BadRubrics, WrongUse

@@ -1,0 +1,33 @@
+"""The pages of docs/how-to say only what the command line knows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from pollex.cli.main import pollex
+
+PAGES = sorted((Path(__file__).parents[3] / "docs" / "how-to").glob("*.md"))
+COMMAND = re.compile(r"(?:^    |`)(pollex [a-z][^`\n]*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_a_page_has_its_verb_and_options(page: Path) -> None:
+    context = click.Context(pollex)
+    for line in COMMAND.findall(page.read_text(encoding="utf-8")):
+        verb, *rest = shlex.split(line)[1:]
+        command = pollex.get_command(context, verb)
+        assert command is not None, line
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert [word for word in rest if word.startswith("--") and word not in known] == [], line
+
+
+def test_every_page_is_short_and_listed() -> None:
+    listed = (PAGES[0].parent / "README.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        assert page.stem == "README" or f"({page.name})" in listed
+        assert page.stem == "README" or len(page.read_text(encoding="utf-8").splitlines()) <= 20
