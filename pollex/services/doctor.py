@@ -14,9 +14,10 @@ from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.context import Progress
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.repair import check
+from pollex.store.repair import rebuild as rebuild_store
 from pollex.store.resume import runs
 from pollex.store.store import Store
-from pollex.store.store import rebuild as rebuild_store
 from pollex.text import count
 
 if TYPE_CHECKING:
@@ -165,4 +166,5 @@ def store(options: RunOptions) -> str:
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
     with Store.open(options.store, read_only=True) as opened:
+        check(opened)
         return "; ".join([f"{options.store}: {count(len(runs(opened)), 'run')}", *opened.notices])

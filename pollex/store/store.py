@@ -32,9 +32,9 @@ from typing import Any, NamedTuple, Self
 
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, make_private
-from pollex.store.database import FILE, REMAINS, Database
+from pollex.store.database import FILE, Database
 from pollex.store.group_commit import GroupCommit
-from pollex.store.line_files import LABELS, REPLIES, LineFile, aside, line_of, write_failed
+from pollex.store.line_files import LABELS, REPLIES, LineFile, line_of, write_failed
 from pollex.store.place import STORE
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
 from pollex.store.secret import keep_secret
@@ -339,28 +339,6 @@ class Store:
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
             connection.execute(*changed(noted))
         keep_copy(self.folder / RUNS, noted)
-
-
-def rebuild(folder: Path) -> list[str]:
-    """Set the database aside and make it anew from what was paid for and what people said; say what was done.
-
-    Raises:
-        WrongUse: There is no store.
-    """
-    path = folder / FILE
-    if not path.exists() and not (folder / REPLIES.name).exists():
-        raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
-    done = []
-    if path.exists():
-        kept = aside(path)
-        for ending in reversed(REMAINS):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
-        done.append(f"the database was set aside as {kept.name}")
-    with Store.open(folder) as store:
-        told = f"{store.paid} paid answers, {store.value('SELECT count(*) FROM labels')} labels"
-        runs = store.value("SELECT count(*) FROM runs")
-        return [*done, *store.notices, f"the new one has {told} and {runs} runs; their spans and prompts are gone"]
 
 
 def _queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:

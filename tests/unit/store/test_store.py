@@ -15,6 +15,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
+from pollex.store.repair import rebuild
 from pollex.store.resume import (
     answers_of,
     conversations_of,
@@ -27,7 +28,7 @@ from pollex.store.resume import (
 )
 from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.runs import Run, fingerprint_diff, is_worked_on
-from pollex.store.store import OLDER, Store, rebuild
+from pollex.store.store import OLDER, Store
 from pollex.store.tables import LabelRow, ScoreRow
 from pollex.store.traces import provenance
 

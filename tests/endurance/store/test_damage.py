@@ -1,0 +1,123 @@
+"""Random damage ends in words, and what was paid for is found again afterwards."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.errors import PollexError, StoreBusy, StoreDamaged
+from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.rubric import Rubric
+from pollex.store.ledger import StoreLedger
+from pollex.store.repair import check, rebuild
+from pollex.store.resume import answers_of, runs, step
+from pollex.store.rows import answer_rows, conversation_rows
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+from pollex.store.tables import LabelRow, ScoreRow
+from pollex.store.traces import run_tree
+
+CALLS = 150
+PLACES = 100
+RUBRIC = Rubric(id="r1", text="The user greets.", polarity="sat")
+
+
+@pytest.fixture
+async def whole(tmp_path: Path) -> Path:
+    """A store with a run, its calls, answers and a label."""
+    folder = tmp_path / "whole"
+    question = Question.about(RUBRIC)
+    with Store.open(folder) as store:
+        run = store.begin("score", arguments={}, fingerprint={"data": "d"}, versions={}).id
+        tracer = Tracer(store, run)
+        ledger = StoreLedger(store, tracer)
+        for number in range(CALLS):
+            turns = (Turn(role="user", content=f"Hello, I am number {number}."),)
+            conversation = Conversation(id=f"c{number}", turns=turns)
+            answer = Answer(question_id="r1", probabilities=(0, 0, 0, 0, 1), chosen=4, source="point", judge="m")
+            store.put(conversation_rows(run, [conversation]))
+            async with tracer.span("judge", kind="role", item=conversation.id):
+                await ledger.intend(f"key{number}", 1, {"stage": "judge", "request": "{}"})
+                await ledger.record(f"key{number}", 1, {"kind": "completed"}, f"answer to {number}")
+            store.put(answer_rows(run, conversation, [question], [answer], "f"))
+            store.put([ScoreRow(run, conversation.id, 1.0, "positive", True, None)])
+        await store.write_step(run, "select", {"kept": ["r1"]})
+        store.put([LabelRow("ann", "h", "c1", run, "r1", '"Agree"')])
+        store.finish(run, "done", roles=["m"])
+    return folder
+
+
+async def looked_at(folder: Path) -> list[Any]:
+    """What a resume goes by."""
+    with Store.open(folder) as store:
+        (run,) = runs(store)
+        ledger = StoreLedger(store)
+        replies = [await ledger.lookup(f"key{number}") for number in range(CALLS)]
+        run_tree(store, run.id)
+        return [run, step(store, run.id, "select"), answers_of(store, run.id), replies]
+
+
+async def test_damage_at_a_hundred_places_ends_in_words_and_nothing_is_paid_again(whole: Path, tmp_path: Path) -> None:
+    before = await looked_at(whole)
+    told: list[str] = []
+    for seed in range(PLACES):
+        rng, folder = random.Random(seed), tmp_path / str(seed)
+        shutil.copytree(whole, folder)
+        content = bytearray((folder / "store.sqlite").read_bytes())
+        start, length = rng.randrange(len(content)), rng.choice((1, 16, 4096))
+        content[start : start + length] = rng.randbytes(len(content[start : start + length]))
+        (folder / "store.sqlite").write_bytes(content)
+        try:
+            assert await looked_at(folder) == before  # no harm: a span, a request, an unused byte
+        except PollexError as error:
+            told.append(error.remedy)
+        rebuild(folder)
+        with Store.open(folder, read_only=True) as store:
+            check(store)
+            assert store.value("SELECT value FROM labels") == '"Agree"'
+        again = await looked_at(folder)
+        assert again[0] == before[0]
+        assert again[2:] == before[2:]
+        shutil.rmtree(folder)
+    assert len(told) > PLACES // 4
+    assert all("pollex doctor --rebuild" in remedy for remedy in told), told
+
+
+def test_a_part_that_was_damaged_is_told_and_set_aside_with_the_scores_that_stand_on_it(whole: Path) -> None:
+    (part,) = whole.glob("runs/*/answers-*.parquet")
+    content = bytearray(part.read_bytes())
+    content[4:200] = bytes(196)
+    part.write_bytes(content)
+    with Store.open(whole) as store, pytest.raises(StoreDamaged, match=r"doctor --rebuild"):
+        check(store)
+    assert any("answers-000001" in line for line in rebuild(whole))
+    with Store.open(whole) as store:
+        run = runs(store)[0].id
+        check(store)
+        assert answers_of(store, run) == {}
+        assert store.ask(run, "SELECT * FROM scores") == []
+        assert len(store.ask(run, "SELECT * FROM conversations")) == CALLS
+
+
+async def test_replies_that_were_cut_or_removed_are_written_anew_from_the_database(whole: Path) -> None:
+    file, before = whole / "replies.jsonl", await looked_at(whole)
+    content = file.read_bytes()
+    for left in (None, content[: len(content) // 2]):
+        file.unlink() if left is None else file.write_bytes(left)
+        with Store.open(whole) as store:
+            assert store.notices == ["replies.jsonl had been cut or removed: written anew from the database"]
+        assert file.read_bytes() == content
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert await looked_at(whole) == before
+
+
+def test_a_store_in_which_a_run_is_at_work_is_not_made_anew(whole: Path) -> None:
+    with Store.open(whole) as store:
+        run = store.begin("learn", arguments={}, fingerprint={}, versions={})
+        with pytest.raises(StoreBusy, match=f"{run.id} is at work"):
+            rebuild(whole)
