@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,10 @@ class Database:
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    if not read_only:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log takes over the rights
+    if not read_only and not path.exists():
+        # Its log takes over the rights. Never open a file that SQLite has open: closing it drops SQLite's locks.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
         _address(path, read_only=read_only), uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
