@@ -102,6 +102,8 @@ def settled(judge: Judge, question: Question, answer: Answer | Unanswered) -> An
 def is_distribution(answer: Answer, question: Question) -> bool:
     """Whether probabilities and choice fit the options: NetSAT divides by the mass."""
     options = len(question.options)
+    if answer.never_came_up:
+        return question.may_never and len(answer.probabilities) == options and answer.mass == 0
     return (
         len(answer.probabilities) == options
         and 0 <= answer.chosen < options

@@ -32,6 +32,11 @@ class DomainProfile(BaseModel):
     user: Text = Field(description="Who are its users? (a noun phrase)")
     ideal_conversation: Text = Field(description="How does a roughly ideal conversation go? (two or three sentences)")
     expectations: tuple[Text, ...] = Field(min_length=1, description="What is expected of the assistant? (one a line)")
+    notes: tuple[Text, ...] = Field(
+        default=(),
+        description="What must a reader know of the data? (messages that cross, a missing beginning, placeholders, "
+        "whether common knowledge may be used; one a line)",
+    )
     language: Text = Field(description="In what language shall rubrics be written?")
 
     @classmethod
@@ -77,6 +82,7 @@ class DomainProfile(BaseModel):
             "user": self.user.rstrip("."),
             "ideal_conversation": self.ideal_conversation,
             "expectations": "\n".join(f"  - {expectation}" for expectation in self.expectations),
+            "notes": "".join(f"Known about the data: {note}\n" for note in self.notes),
             "language": self.language,
         }
 

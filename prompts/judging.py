@@ -68,6 +68,20 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
 
+GLOSSES = ("could, but did not", "a trace", "in part", "nearly", "plainly")
+"""What the five options of agreement mean, in their order; the one for what never came up says so itself."""
+
+
+def glossed(options: Sequence[str]) -> str:
+    """List the options of a statement whose occasion may never come up, each with what it means.
+
+    Args:
+        options: Five of agreement, from none to full, then the one for what never came up.
+    """
+    meant = [f"{plain(option)} ({gloss})" for option, gloss in zip(options, GLOSSES, strict=False)]
+    return ", ".join([*meant, plain(options[-1])])
+
+
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
     """Return the schema of `count` answers with these options.
 

@@ -110,6 +110,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         rubrics_digest=digest_of(work.chosen),
         calibrator=calibrator,
         segments=segments_of(training, held_out),
+        never={id_: value for id_, value in work.never_counts.items() if id_ in {r.id for r in work.chosen}},
     )
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)

@@ -22,11 +22,10 @@ def build() -> LearnGraph:
 
     graph.add_edge(START, "study_log")
     graph.add_edge("study_log", "plan_extraction")
-    graph.add_conditional_edges(
-        "plan_extraction", nodes.fan_out_extraction, ["extract", "summarize_sat", "summarize_dsat"]
-    )
+    graph.add_conditional_edges("plan_extraction", nodes.fan_out_extraction, ["extract", "summarize_dsat"])
     graph.add_edge("extract", "plan_extraction")
-    graph.add_edge(["summarize_sat", "summarize_dsat"], "deduplicate")
+    graph.add_edge("summarize_dsat", "summarize_sat")  # which is shown what the other side has
+    graph.add_edge("summarize_sat", "deduplicate")
     return fit_after(graph, "deduplicate")
 
 

@@ -16,6 +16,7 @@ from pollex.graphs.ask import ask, extract_from, sides
 from pollex.graphs.context import context_of
 from pollex.graphs.learn.assemble import assemble, compare
 from pollex.graphs.learn.calibrate import model_of
+from pollex.graphs.learn.pairs import matched_pairs
 from pollex.graphs.learn.select import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
@@ -50,8 +51,8 @@ async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> 
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
-    """One task a conversation of the wave; when none is left, on to both summaries."""
-    return extractions(state) or ["summarize_sat", "summarize_dsat"]
+    """One task a conversation of the wave; when none is left, on to the summaries."""
+    return extractions(state) or ["summarize_dsat"]
 
 
 def extractions(state: LearnState) -> list[Send]:
@@ -83,8 +84,11 @@ async def summarize_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> L
 async def _summarize(polarity: Polarity, context: LearnContext) -> None:
     """The pool only grows; what is known already gets more reasons."""
 
+    others = [rubric for kind, rubrics in context.work.pool.items() if kind != polarity for rubric in rubrics]
+    pairs = matched_pairs(context) if step(context.store, context.run, f"summarize_{polarity}") is None else ()
+
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
-        found = await context.roles.summarizer.summarize(batch, pool, polarity)
+        found = await context.roles.summarizer.summarize(batch, [*pool, *others], polarity, pairs)
         if isinstance(found, Unanswered):
             return found
         by_id = {rubric.id: rubric for rubric in pool}
@@ -191,6 +195,7 @@ async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
             span.outputs(stored["chosen"])
         await context.store.write_step(context.run, "select", stored)
         context.progress.advance("select")
+    context.work.never_counts = stored["never"]
     by_id = {rubric.id: rubric for rubric in context.work.kept}
     context.work.chosen = tuple(by_id[id_] for id_ in stored["chosen"])
     return {}

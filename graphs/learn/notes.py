@@ -19,13 +19,14 @@ def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[Dr
     texts = {rubric.id: rubric.text for rubrics in work.pool.values() for rubric in rubrics}
     texts |= {rubric.id: rubric.text for rubric in work.kept}
     pool = {rubric.id: rubric for rubrics in work.pool.values() for rubric in rubrics}
+    side_of = {id_: rubric.polarity for id_, rubric in pool.items()} | {r.id: r.polarity for r in work.kept}
     duplicates = [
         DroppedRubric(
             id=id_,
             text=texts[id_],
             polarity=pool[id_].polarity,
             support=len(pool[id_].reason_ids),
-            reason=f"says the same as “{texts[into]}”",
+            reason=f"says the {'same as' if pool[id_].polarity == side_of[into] else 'reverse of'} “{texts[into]}”",
             duplicate_of=into,
         )
         for id_, into in work.merged.items()
@@ -47,6 +48,8 @@ def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[Dr
 
 def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
     """In words."""
+    if "why" in drop:
+        return str(drop["why"])
     if "answered" in drop:
         return f"answered on only {100 * drop['answered']:.0f} % of the training conversations"
     if drop["beaten_by"] is None:

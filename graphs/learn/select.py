@@ -14,6 +14,8 @@ from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import auc
+from pollex.rubrics.records import LLM
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.policies import select
@@ -23,6 +25,12 @@ from pollex.selection.stability import stability
 FOLDS = 5
 DEFAULT_ALPHA = 1.0
 LEAST_ANSWERED = 0.5
+FEWEST_REASONS = 2
+LEAST_OCCASIONS = 0.1
+"""A rubric of a model that rests on one reason stays where its occasion comes up in this share of conversations."""
+
+TWINS = 0.9
+"""Rubrics whose values correlate by as much, either way round, say the same."""
 
 
 def both_lists(budget: tuple[int, int]) -> Budget:
@@ -82,14 +90,57 @@ def candidates(context: LearnContext) -> Candidates:
         if share >= LEAST_ANSWERED:
             rubrics.append(rubric)
         else:
-            unjudged[rubric.id] = {"loss": None, "beaten_by": None, "stability": None, "answered": float(share)}
+            unjudged[rubric.id] = _out(answered=float(share))
     if not rubrics:
         raise BadRubrics(
             f"no rubric to choose from: of {len(work.kept)} written, none has answers for half of the log",
             remedy="see `pollex trace` of this run for what went wrong",
         )
     conversations = judged_conversations(context, context.training, rubrics)
+    if work.pool and context.judge_record.kind == LLM:  # rubrics that were given all stay
+        rubrics, rare = _without_rare(context, conversations, rubrics)
+        rubrics, twins = _without_twins(context, conversations, rubrics)
+        unjudged |= rare | twins
     return Candidates(conversations, rubrics, *work.matrix(conversations, rubrics), unjudged)
+
+
+def _without_rare(
+    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> tuple[list[Rubric], dict[str, Any]]:
+    """Rubrics but those of a model that rest on one reason and whose occasion hardly ever comes up."""
+    never = context.work.never
+    kept, rare = [], {}
+    for rubric in rubrics:
+        share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
+        if rubric.source and len(rubric.reason_ids) < FEWEST_REASONS and share < LEAST_OCCASIONS:
+            rare[rubric.id] = _out(why=f"it rests on one reason, and its occasion comes up in {share:.0%}")
+        else:
+            kept.append(rubric)
+    return (kept, rare) if kept else (list(rubrics), {})
+
+
+def _without_twins(
+    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> tuple[list[Rubric], dict[str, Any]]:
+    """Rubrics but those that are answered like another, or like its opposite; the one with more reasons stays."""
+    values, _ = context.work.matrix(conversations, rubrics)
+    spread = values.std(axis=0)
+    standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    alike = np.abs(standard.T @ standard) / max(len(values), 1) >= TWINS
+    order = sorted(range(len(rubrics)), key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id))
+    kept: list[int] = []
+    twins = {}
+    for i in order:
+        if (twin := next((k for k in kept if alike[i, k]), None)) is None:
+            kept.append(i)
+        else:
+            twins[rubrics[i].id] = _out(why=f"it is answered as “{rubrics[twin].text}” is")
+    return [rubrics[i] for i in sorted(kept)], twins
+
+
+def _out(**why: Any) -> dict[str, Any]:
+    """Facts of a rubric that was never open to choice."""
+    return {"loss": None, "beaten_by": None, "stability": None, **why}
 
 
 def judged_conversations(
@@ -108,8 +159,43 @@ def wholly_judged(
     return [c for c, row in zip(conversations, answered, strict=True) if row.all()]
 
 
+def count_never(context: LearnContext) -> list[str]:
+    """Choose what "Never came up" counts as, neutral or its rubric's mean, by cross-validation; what to tell of it."""
+    work = context.work
+    if not work.never:
+        return []
+    pool = candidates(context)
+    tried: dict[str, tuple[dict[str, float], float | None]] = {}
+    for name, counts in (("neutral", {}), ("its rubric's mean", _means(context, pool))):
+        work.never_counts = counts
+        scores = weigh(context, candidates(context))[2]
+        tried[name] = counts, None if scores is None else auc(np.array(scores), pool.labels)
+    best = max(tried, key=lambda name: (tried[name][1] or 0.0, name == "neutral"))
+    work.never_counts = tried[best][0]
+    share = len(work.never) / max(sum(len(each) for each in work.answers.values()), 1)
+    figures = ", ".join(f"{name} {value:.3f}" for name, (_, value) in tried.items() if value is not None)
+    by = f"AUC by cross-validation: {figures}" if figures else "too few labels to choose by cross-validation"
+    return [f"“Never came up” ({share:.0%} of answers) counts as {best} ({by})."]
+
+
+def _means(context: LearnContext, pool: Candidates) -> dict[str, float]:
+    """Mean value of each rubric where its occasion came up."""
+    work = context.work
+    found = {}
+    for rubric in pool.rubrics:
+        came_up = [
+            value
+            for c in pool.conversations
+            if (c.id, rubric.id) not in work.never and (value := work.answers[c.id].get(rubric.id)) is not None
+        ]
+        if came_up:
+            found[rubric.id] = float(np.mean(came_up))
+    return found
+
+
 def choose(context: LearnContext) -> dict[str, Any]:
     """Chooses rubrics on training conversations; all that `assemble` must know of it, as JSON values."""
+    told = count_never(context)
     pool, settings = candidates(context), context.settings
     alpha, table, held_out_scores, notes = weigh(context, pool)
     rng = np.random.default_rng(settings.seed)
@@ -117,6 +203,7 @@ def choose(context: LearnContext) -> dict[str, Any]:
         pool.values, pool.labels, pool.kinds, pool.ids, both_lists(settings.budget), alpha, rng, settings.policy
     )
     shares = stable_shares(context, pool, alpha)
+    notes += told
     if missing := int((~pool.answered).sum()):
         notes.append(
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
@@ -129,6 +216,7 @@ def choose(context: LearnContext) -> dict[str, Any]:
         "choices": choices(chosen, pool.ids, shares),
         "dropped": dropped(chosen, pool.ids, shares) | pool.unjudged,
         "notes": notes,
+        "never": context.work.never_counts,
     }
 
 

@@ -17,7 +17,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.graphs.context import Context
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
@@ -104,6 +104,8 @@ class Work:
         distributions: Likewise: the probability of each option; none where unanswered.
         thumb_model: What gives probabilities; set by `calibrate`.
         crossfitted: By training conversation, P(thumb up) by a model and rubrics that did not see it.
+        never: Pairs of conversation and rubric whose occasion never came up.
+        never_counts: What that counts as, by rubric; neutral for those not named.
         failures: First reason why a conversation has no answer to any rubric.
         learnt_from: Text hashes of what the rubrics were learnt from in an earlier run: on these, models of the thumbs
             can't be compared, as the choice of rubrics saw them.
@@ -119,6 +121,8 @@ class Work:
     chosen: tuple[Rubric, ...] = ()
     answers: dict[str, dict[str, float | None]] = field(default_factory=dict)
     distributions: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    never: set[tuple[str, str]] = field(default_factory=set)
+    never_counts: dict[str, float] = field(default_factory=dict)
     failures: dict[str, Unanswered] = field(default_factory=dict)
     thumb_model: ThumbModel | None = None
     crossfitted: dict[str, float] = field(default_factory=dict)
@@ -142,6 +146,8 @@ class Work:
                 self.failures.setdefault(conversation_id, answer)
             else:
                 values[answer.question_id] = value_of(answer, rule)  # type: ignore[arg-type]
+                if answer.never_came_up:
+                    self.never.add((conversation_id, answer.question_id))
                 distributions[answer.question_id] = answer.probabilities
 
     def reasons(self, order: Sequence[Conversation], polarity: Polarity) -> list[Reason]:
@@ -162,12 +168,17 @@ class Work:
 
         What is unanswered holds the rubric's mean, so that arrays stay whole; the mask tells.
         """
-        rows = [[self.answers.get(c.id, {}).get(r.id) for r in rubrics] for c in conversations]
+        rows = [[self._value(c.id, r.id) for r in rubrics] for c in conversations]
         answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(len(rows), len(rubrics))
         values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(len(rows), len(rubrics))
         counts = np.maximum(answered.sum(axis=0), 1)
         values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
         return values * np.array([1.0 if r.polarity == "sat" else -1.0 for r in rubrics]), answered
+
+    def _value(self, conversation_id: str, rubric_id: str) -> float | None:
+        if (conversation_id, rubric_id) in self.never:
+            return self.never_counts.get(rubric_id, NEUTRAL)
+        return self.answers.get(conversation_id, {}).get(rubric_id)
 
     def probabilities(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]

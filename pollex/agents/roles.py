@@ -139,20 +139,34 @@ class Extractor(Agent, Protocol):
         """At most three reasons, `sat` for a positive conversation and `dsat` for a negative one."""
 
 
+class Pair(BaseModel):
+    """Summaries of two conversations that are much alike and were rated differently."""
+
+    model_config = ConfigDict(frozen=True)
+
+    satisfied: str
+    dissatisfied: str
+
+
 class Summarizer(Agent, Protocol):
     """Turns reasons into rubrics."""
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
     ) -> Summary | Unanswered:
-        """New rubrics that a batch of reasons of one polarity adds to those already known."""
+        """New rubrics that a batch of reasons of one polarity adds.
+
+        Args:
+            known: Rubrics so far, those of the other polarity, too.
+            pairs: Shown so that rubrics say what separates.
+        """
 
 
 class Deduplicator(Agent, Protocol):
     """Removes rubrics that say the same thing."""
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """Rubrics of both polarities; only rubrics of one polarity are merged."""
+        """Rubrics of both polarities. One that says the reverse of another side's goes into it without its reasons."""
 
 
 class Updater(Agent, Protocol):

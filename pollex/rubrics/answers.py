@@ -34,10 +34,24 @@ LIKERT = tuple(
 NUMERIC = tuple(Option(text=str(grade), value=(grade - 1) / 9 * 10) for grade in range(1, 11))
 """Grades from 1 to 10, spread over the same 0 to 10. Source: Biyani et al. 2024, the evaluators that it compares."""
 
-ScaleName = Literal["likert-domain", "likert", "numeric"]
+NEVER_CAME_UP = "Never came up"
+"""What a judge answers where the occasion of a statement never came up. Missing, and no value of the scale."""
 
-SCALES: dict[ScaleName, tuple[Option, ...]] = {"likert-domain": LIKERT, "likert": LIKERT, "numeric": NUMERIC}
-"""How rubrics may be asked. Only with the first the judge is told what is expected in the domain."""
+NEUTRAL = 5.0
+"""The middle of the values 0 to 10."""
+
+ScaleName = Literal["occasion", "likert-domain", "likert", "numeric"]
+
+SCALES: dict[ScaleName, tuple[Option, ...]] = {
+    "occasion": LIKERT,
+    "likert-domain": LIKERT,
+    "likert": LIKERT,
+    "numeric": NUMERIC,
+}
+"""How rubrics may be asked. `occasion` has "Never came up" beside the five options; the others are RUBICON's, neutral
+where a statement does not apply. With the first two the judge is told what is expected in the domain."""
+
+DOMAIN_SCALES: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
 
 _BY_LENGTH = {len(options): options for options in SCALES.values()}
 
@@ -48,6 +62,7 @@ class Question(BaseModel):
     Attributes:
         id: The rubric's id where a rubric is asked.
         rubric: The rubric that is asked; None for any other question.
+        may_never: Whether "Never came up" is an answer.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -56,11 +71,12 @@ class Question(BaseModel):
     text: str
     options: tuple[Option, ...] = LIKERT
     rubric: Rubric | None = None
+    may_never: bool = False
 
     @classmethod
     def about(cls, rubric: Rubric, scale: ScaleName = "likert-domain") -> Question:
         """Return the rubric as a question with the options of a scale."""
-        return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale])
+        return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale], may_never=scale == "occasion")
 
 
 Source = Literal["embedded", "logprobs", "sampled", "point", "recorded"]
@@ -71,7 +87,7 @@ class Answer(BaseModel):
 
     Attributes:
         probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.
-        chosen: Index of the option picked.
+        chosen: Index of the option picked; one past the last where the occasion never came up.
         source: Where the probabilities come from.
         justification: The judge's words, or what the embedded judge saw.
         turns: Indices of the turns that the answer rests on.
@@ -87,6 +103,11 @@ class Answer(BaseModel):
     justification: str = ""
     turns: tuple[int, ...] = ()
     judge: str = ""
+
+    @property
+    def never_came_up(self) -> bool:
+        """Whether the statement's occasion never came up; the answer then has no probabilities and no value."""
+        return self.chosen == len(self.probabilities)
 
     @property
     def mass(self) -> float:

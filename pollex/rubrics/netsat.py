@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pollex.measures.distributions import entropy
-from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
@@ -53,6 +53,7 @@ class NetSat(BaseModel):
     Attributes:
         signs: +1 for SAT and −1 for DSAT rubrics, by id.
         guaranteed: The window with a guarantee; None where the set has none.
+        never: What "Never came up" counts as, by rubric id; neutral for those not named.
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
     """
@@ -66,6 +67,7 @@ class NetSat(BaseModel):
     thumb_model: ThumbModel | None = None
     guaranteed: Window | None = None
     value: Literal["auto", "expected", "mode"] = "auto"
+    never: Mapping[str, float] = {}
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
         """Return one conversation's score; see `score_all`."""
@@ -97,8 +99,12 @@ class NetSat(BaseModel):
         if failed or len(ordered) < len(self.signs):
             outcome = failed[0].outcome if len(failed) == len(self.signs) else "incomplete"
             return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
-        netsat = sum(self.signs[a.question_id] * value_of(a, self.value) for a in ordered if isinstance(a, Answer))
+        netsat = sum(self.signs[a.question_id] * self.counted(a) for a in ordered if isinstance(a, Answer))
         return self.read(conversation_id, netsat).model_copy(update={"answers": ordered})
+
+    def counted(self, answer: Answer) -> float:
+        """Return the value, 0 to 10, that an answer counts as, before its sign."""
+        return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
 
     def _likelihoods(self, scored: Sequence[Score], judges: Sequence[str]) -> Iterator[dict[str, object]]:
         """Return what the model says of each; all at once, as one alone takes it as long as hundreds."""
@@ -130,8 +136,10 @@ def entropy_of(p: float) -> float:
     return float(entropy(np.array([p, 1 - p])))
 
 
-def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto") -> float:
+def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL) -> float:
     """Return what NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
+    if answer.never_came_up:
+        return never
     if rule == "auto":
         return answer.value()
     return answer.expected() if rule == "expected" else answer.mode()

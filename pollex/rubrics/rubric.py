@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 Polarity = Literal["sat", "dsat"]
+
+
+Part = Literal["occasion", "act", "omission", "effect"]
+PARTS: frozenset[str] = frozenset(get_args(Part))
 
 
 class Quote(BaseModel):
@@ -18,6 +22,7 @@ class Quote(BaseModel):
         conversation_id: Where they stand.
         turn: Index of the turn in the conversation, from 0.
         text: Verbatim, but for white space.
+        part: What it is in the exchange that proves a reason; None where nobody said.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -25,6 +30,7 @@ class Quote(BaseModel):
     conversation_id: str
     turn: int
     text: str
+    part: Part | None = None
 
 
 class Reason(BaseModel):

@@ -81,6 +81,7 @@ class RubricSet(Record):
     rubrics_digest: str
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
+    never: dict[str, float] = Field(default_factory=dict)
 
     _arrays: bytes = PrivateAttr(default=b"")
     """The calibrator's, as they lie in the file beside."""
@@ -231,6 +232,7 @@ class RubricSet(Record):
             thumb_model=self.thumb_model,
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.value,
+            never=self.never,
         )
 
 

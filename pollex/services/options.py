@@ -27,7 +27,7 @@ class ModelOptions:
     Attributes:
         model: None for the embedded roles.
         chat: A LangChain chat model in place of an endpoint.
-        scale: How rubrics are asked; all but `likert-domain` leave the domain out of the judging.
+        scale: How rubrics are asked; `likert` and `numeric` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
         value: What NetSAT adds up; see `graphs.rubric_records.JudgeRecord`.
     """
@@ -35,7 +35,7 @@ class ModelOptions:
     model: str | None = None
     base_url: str | None = None
     limits: Limits = field(default_factory=Limits)
-    scale: ScaleName = "likert-domain"
+    scale: ScaleName = "occasion"
     elicitation: Literal["batched", "independent"] = "batched"
     samples: int = 1
     require: Literal["logprobs"] | None = None

@@ -23,7 +23,7 @@ from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.graphs.context import WAVE
 from pollex.graphs.run import Setting
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.rubrics.answers import DOMAIN_SCALES, MENDABLE, Outcome
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -129,7 +129,7 @@ async def hire(
     """
     embedder = embedder_for(store.folder, options.embedding_model)
     if options.name is None:
-        if options.scale != "likert-domain":
+        if options.scale not in DOMAIN_SCALES:
             raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
         if options.without:
             raise WrongUse("the embedded roles have no prompts to leave parts out of", remedy="name a model: --model")
@@ -208,7 +208,7 @@ def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
 
     return LlmOptions(
         salt=salt,
-        without=options.without if options.scale == "likert-domain" else options.without | {"domain"},
+        without=options.without if options.scale in DOMAIN_SCALES else options.without | {"domain"},
         scale=options.scale,
         elicitation=options.elicitation,
         samples=options.samples,

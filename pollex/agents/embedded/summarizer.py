@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pollex.agents.roles import Summary
+from pollex.agents.roles import Pair, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
@@ -34,7 +34,11 @@ class EmbeddedSummarizer:
         return content_id("summarizer", VERSION, *self.domain_words)
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+        self,
+        reasons: Sequence[Reason],
+        known: Sequence[Rubric],
+        polarity: Polarity,
+        pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
     ) -> Summary | Unanswered:
         """A rubric a source; reasons of a source that has a rubric support that one."""
         by_source: defaultdict[str, list[Reason]] = defaultdict(list)

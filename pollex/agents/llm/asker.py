@@ -200,7 +200,7 @@ class LlmOptions:
 
     salt: bytes = field(repr=False)
     without: frozenset[str] = frozenset()
-    scale: ScaleName = "likert-domain"
+    scale: ScaleName = "occasion"
     elicitation: Literal["batched", "independent"] = "batched"
     samples: int = 1
     require: Literal["logprobs"] | None = None

@@ -15,9 +15,9 @@ from pollex.agents.llm.sampling import point, unlisted
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
-from pollex.prompts.judging import batch_schema, coded, listed, meaning, numbered
+from pollex.prompts.judging import batch_schema, coded, glossed, listed, meaning, numbered
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import Answer, Option, Question, Unanswered
+from pollex.rubrics.answers import NEVER_CAME_UP, Answer, Option, Question, Unanswered
 
 Answers = list[Answer | Unanswered]
 
@@ -34,7 +34,7 @@ class Batched:
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.prompt = load("judge_batch")
+        self.prompt = load("judge_batch" if self.asker.options.scale == "occasion" else "judge_batch_paper")
         self.judge = signed(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
@@ -90,7 +90,11 @@ class Batched:
         return self.asker.call(
             self.prompt,
             spoken(conversation),
-            {"items": numbered(texts), "options": listed(labels), **meaning(spelled if questions[0].rubric else ())},
+            {
+                "items": numbered(texts),
+                "options": self._listed(questions[0], labels),
+                **meaning(spelled if questions[0].rubric else ()),
+            },
             schema=batch_schema(self.prompt.schema, len(texts), labels),
             stage="judge",
             item=conversation.id,
@@ -100,8 +104,11 @@ class Batched:
 
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
         """What the options are called, first as they are listed; where tokens are looked at, behind letters."""
-        texts = [option.text for option in questions[0].options]
+        texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[0].may_never
         return [coded(texts), texts] if self.asker.capabilities.logprobs else [texts]
+
+    def _listed(self, question: Question, labels: Sequence[str]) -> str:
+        return glossed(labels) if question.may_never else listed(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """What the canary was answered, where that is wrong."""
@@ -120,10 +127,14 @@ class Batched:
         probabilities = sheet.probabilities(place)
         if probabilities is None and self.asker.options.require == "logprobs":
             return unlisted(question, self.judge)
-        entry = sheet.entry(place)
+        entry, options = sheet.entry(place), len(question.options)
+        listed_alone = (probabilities or ())[:options]
+        if option == options:
+            self.tally["never came up"] += 1
+            listed_alone = (0.0,) * options
         return Answer(
             question_id=question.id,
-            probabilities=probabilities or point(option, len(question.options)),
+            probabilities=listed_alone or point(option, options),
             chosen=option,
             source="logprobs" if probabilities else "point",
             justification=str(entry.get("why") or ""),

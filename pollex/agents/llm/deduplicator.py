@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,34 +59,51 @@ class LlmDeduplicator:
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """The rubrics that stay, in their order, with the reasons of those that went."""
-        found = await asyncio.gather(*(self._same(group) for group in self.groups(rubrics) if len(group) > 1))
+        found = await asyncio.gather(*(self._alike(group) for group in self.groups(rubrics) if len(group) > 1))
         kept = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
-        for same in (same for sets in found for same in sets):
-            ranked = sorted(same, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+        for same in (same for sets, _ in found for same in sets):
+            ranked = by_support(same)
             kept[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+        for pair in (pair for _, pairs in found for pair in pairs):
+            stays, goes = by_support(kept[rubric.id] for rubric in pair)
+            if not {stays.id, goes.id} & merged.keys():
+                merged[goes.id] = stays.id
         return Deduplication(kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged)
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
-        """Rubrics of one polarity that are near one another, at most `MOST_IN_A_GROUP` together."""
+        """Rubrics of either side that are near one another, at most `MOST_IN_A_GROUP` together."""
         if not rubrics:
             return []
         vectors = self.embedder.embed([rubric.text for rubric in rubrics])
         return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.options.near)]
 
-    async def _same(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
+    async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
+        """Sets of one side that say the same, and pairs of both sides of which one says the reverse."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
         call = self.asker.call(self.prompt, items, {}, stage="deduplicate", item=group[0].id)
         value = await self.asker.read(call, {"same": list}, signed(self.name, self.prompt))
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
-            return []
-        return [[group[i - 1] for i in same] for same in disjoint(value["same"], len(group))]
+            return [], []
+        same = [
+            [group[i - 1] for i in found if group[i - 1].polarity == kind]
+            for found in disjoint(value["same"], len(group))
+            for kind in ("sat", "dsat")
+        ]
+        pairs = [[group[i - 1] for i in found] for found in disjoint(value.get("mirrored") or [], len(group))]
+        apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
+        return [found for found in same if len(found) > 1], apart
+
+
+def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
+    """Rubrics, those with most reasons first."""
+    return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
 def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float) -> list[list[int]]:
-    """Connected components of near pairs of one polarity; one that is too large is split by asking for more nearness.
+    """Connected components of near pairs; one that is too large is split by asking for more nearness.
 
     Args:
         vectors: [rubric, width], of length 1.
@@ -95,7 +112,7 @@ def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], nea
     groups: list[list[int]] = []
     while pending:
         members, at_least = pending.pop()
-        labels = components(vectors[members], [rubrics[i].polarity for i in members], at_least)
+        labels = components(vectors[members], [""] * len(members), at_least)
         for label in range(labels.max() + 1):
             group = [i for i, its in zip(members, labels, strict=True) if its == label]
             if len(group) <= MOST_IN_A_GROUP:

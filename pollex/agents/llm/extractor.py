@@ -12,10 +12,11 @@ from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Polarity, Quote, Reason, content_id
+from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, content_id
 
 MOST_REASONS = 3
-MOST_QUOTES = 3
+FEWEST_QUOTES, MOST_QUOTES = 2, 4
+"""Of an exchange: what called for it, what was done or left out, and what that did to the user."""
 _POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
@@ -23,7 +24,8 @@ class LlmExtractor(PolarRole):
     """Finds why a labelled conversation was good or bad.
 
     Attributes:
-        tally: Reasons left out, by cause: `without a quote` and `copies the conversation`.
+        tally: Reasons left out, by cause: `without a quote`, `without an exchange` and `copies the conversation`; and
+            conversations whose text shows no reason: `nothing found`.
     """
 
     def __init__(self, asker: Asker) -> None:
@@ -47,6 +49,7 @@ class LlmExtractor(PolarRole):
     def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:
         found = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
         reasons = dict.fromkeys(reason for reason in found if reason)
+        self.tally["nothing found"] += not value["reasons"]
         return Extraction(
             conversation_id=conversation.id,
             summary=normalized(value["summary"]),
@@ -60,6 +63,9 @@ class LlmExtractor(PolarRole):
         quotes = self._quotes(conversation, entry) if text else ()
         if not quotes:
             self.tally["without a quote"] += 1
+            return None
+        if len(quotes) < FEWEST_QUOTES:
+            self.tally["without an exchange"] += 1
             return None
         if copies(words(text), [words_of(conversation)]):
             # What was planted in a conversation would otherwise travel on, word for word, into rubrics.
@@ -77,11 +83,14 @@ class LlmExtractor(PolarRole):
         )
 
     def _quotes(self, conversation: Conversation, entry: dict[str, Any]) -> tuple[Quote, ...]:
-        found = [_quote(conversation, given.get("quote"), given.get("turn")) for given in entries(entry.get("quotes"))]
+        found = [_quote(conversation, given) for given in entries(entry.get("quotes"))]
         return tuple(dict.fromkeys(quote for quote in found if quote))[:MOST_QUOTES]
 
 
-def _quote(conversation: Conversation, text: Any, turn: Any) -> Quote | None:
+def _quote(conversation: Conversation, given: dict[str, Any]) -> Quote | None:
+    text, turn = given.get("quote"), given.get("turn")
     if not isinstance(text, str):
         return None
-    return located(conversation, text, turn if isinstance(turn, int) else 0)
+    found = located(conversation, text, turn if isinstance(turn, int) else 0)
+    part = given.get("part")
+    return found.model_copy(update={"part": part}) if found and part in PARTS else found

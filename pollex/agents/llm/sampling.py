@@ -33,8 +33,9 @@ def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Una
     counts = Counter(answer.chosen for answer in answers)
     ended = sum(isinstance(sample, Answer) or sample.outcome == "unparsable" for sample in samples)
     most = min(counts, key=lambda option: (-counts[option], option))
+    shares = tuple(counts[i] / ended if most < options else 0.0 for i in range(options))
     return next(answer for answer in answers if answer.chosen == most).model_copy(
-        update={"probabilities": tuple(counts[i] / ended for i in range(options)), "source": "sampled"}
+        update={"probabilities": shares, "source": "sampled"}
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pollex.agents.checks import normalized, refusal, words
 from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of
 from pollex.agents.llm.parsing import entries, numbers
-from pollex.agents.roles import Summary
+from pollex.agents.roles import Pair, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
@@ -25,14 +25,17 @@ class LlmSummarizer(PolarRole):
         return self.asker.fingerprint(*self.prompts.values(), new_rubrics=self.asker.options.new_rubrics)
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
     ) -> Summary | Unanswered:
         """New rubrics with the reasons that they sum up, and reasons that say what a known rubric says."""
-        prompt, known = self.prompts[polarity], [rubric for rubric in known if rubric.polarity == polarity]
+        prompt, others = self.prompts[polarity], [rubric for rubric in known if rubric.polarity != polarity]
+        known = [rubric for rubric in known if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())
         items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
         items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
+        items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
+        items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
         most = str(self.asker.options.new_rubrics)
         call = self.asker.call(prompt, items, {"most": most}, stage="summarize", item=polarity)
         value = await self.asker.read(call, {"rubrics": list}, signed(self.name, prompt))

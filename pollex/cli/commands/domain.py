@@ -32,17 +32,20 @@ def new(out: Path) -> None:
     require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.model_fields.items():
-        answers[name] = ask_list(field.description) if name == "expectations" else click.prompt(str(field.description))
+        if name in ("expectations", "notes"):
+            answers[name] = ask_list(field.description, needed=name == "expectations")
+        else:
+            answers[name] = click.prompt(str(field.description))
     profile = DomainProfile.model_validate(answers)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(profile.toml(), encoding="utf-8")
     click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {shlex.quote(str(out))}")
 
 
-def ask_list(question: str | None) -> list[str]:
+def ask_list(question: str | None, *, needed: bool) -> list[str]:
     """Answers one a line, until an empty one."""
     click.echo(f"{question} An empty line ends the list.")
     lines: list[str] = []
     while line := click.prompt(f"  {len(lines) + 1}", default="", show_default=False):
         lines.append(line)
-    return lines or [click.prompt("  at least one")]
+    return lines or ([click.prompt("  at least one")] if needed else [])

@@ -94,7 +94,8 @@ class Reader:
             imagined = mine[int(self.luck("which", said) * len(mine))]
             found.append((imagined, {"turn": items[-1]["i"], "quote": items[-1]["text"]}))
         found.sort(key=lambda pair: self.luck("order", pair[0].key, said))
-        reasons = [{"quotes": [quote], "reason": self._wording(signal, said)} for signal, quote in found]
+        first = {"part": "occasion", "turn": items[0]["i"], "quote": items[0]["text"][:40]}
+        reasons = [{"quotes": [first, quote], "reason": self._wording(signal, said)} for signal, quote in found]
         return {"summary": "A developer asked and was answered.", "reasons": reasons[:MOST_REASONS]}
 
     def _wording(self, signal: Signal, *parts: object) -> str:

@@ -30,7 +30,7 @@ def test_a_field_that_stands_there_twice_is_refused(saved: Path) -> None:
 
 def test_a_text_that_no_file_can_hold_is_read_so_that_it_can_be_written(saved: Path) -> None:
     text = saved.read_text("utf-8")
-    saved.write_text(text.replace('"notes": [', '"notes": ["half \\ud83d of one", ', 1), "utf-8")
+    saved.write_text(text.replace('\n "notes": [', '\n "notes": ["half \\ud83d of one", ', 1), "utf-8")
     rubrics = RubricSet.load(saved)
     assert rubrics.notes[0] == "half \ufffd of one"
     rubrics.save(saved)

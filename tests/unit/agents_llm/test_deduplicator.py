@@ -57,12 +57,12 @@ async def test_a_group_without_an_answer_is_counted() -> None:
     assert deduplicator.tally == {"refused": 1}
 
 
-async def test_only_near_rubrics_of_one_polarity_are_shown_to_the_model() -> None:
+async def test_only_near_rubrics_are_shown_to_the_model_those_of_both_sides() -> None:
     door = Scripted(otherwise='{"same": []}')
     await role(door).deduplicate(POOL)
     data = [call.messages[1]["content"] for call in door.history]
     assert len(data) == 1
-    assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [True, True, True, False, False]
+    assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [True, True, True, False, True]
 
 
 async def test_the_best_supported_stays_and_inherits_the_reasons() -> None:
@@ -70,6 +70,17 @@ async def test_the_best_supported_stays_and_inherits_the_reasons() -> None:
     assert [kept.text for kept in found.kept] == ["B 10", "D 180", "E 5"]
     assert found.merged == {"sat-A 0": "sat-B 10", "sat-C 20": "sat-B 10"}
     assert set(found.kept[0].reason_ids) == {"r1", "r2", "r3", "r4"}
+
+
+async def test_one_that_says_the_reverse_of_another_sides_goes_and_leaves_its_reasons() -> None:
+    found = await role(Scripted(otherwise=json.dumps({"same": [], "mirrored": [[2, 4]]}))).deduplicate(POOL)
+    assert found.merged == {"dsat-E 5": "sat-B 10"}
+    assert next(kept for kept in found.kept if kept.text == "B 10").reason_ids == ("r2", "r3")
+
+
+async def test_rubrics_of_two_sides_are_never_the_same() -> None:
+    found = await role(Scripted(otherwise=json.dumps({"same": [[1, 4]], "mirrored": [[1, 2]]}))).deduplicate(POOL)
+    assert found.merged == {}
 
 
 async def test_no_rubrics_need_no_call() -> None:

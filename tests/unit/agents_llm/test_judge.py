@@ -431,3 +431,20 @@ class TestIndependent:
         assert '"How good, 1 to 10?"\nA. 1\n' in task
         await LlmJudge(asker(door, elicitation="independent")).judge(TALK, [Question.about(rubric("It works."))])
         assert "How far do you agree" in door.history[1].messages[-1]["content"]
+
+
+async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_value() -> None:
+    asked = [Question.about(rubric("The assistant owns up."), "occasion")]
+    door = Scripted(otherwise=honest({"The assistant owns up.": "Never came up"}))
+    (found,) = await LlmJudge(asker(door)).judge(TALK, asked)
+    assert isinstance(found, Answer)
+    assert found.never_came_up
+    assert found.mass == 0
+    assert "Never came up" in door.history[0].messages[2]["content"]
+
+
+async def test_rubicons_own_scale_has_no_such_answer() -> None:
+    door = Scripted(otherwise=honest({}))
+    await LlmJudge(asker(door, scale="likert-domain")).judge(TALK, questions("one"))
+    assert "Never came up" not in door.history[0].messages[2]["content"]
+    assert "Neutral if not applicable" in door.history[0].messages[2]["content"]

@@ -65,7 +65,8 @@ async def test_an_answer_in_another_form_is_asked_for_once_more(text: str) -> No
 async def test_a_reason_without_a_true_quote_is_dropped_and_counted() -> None:
     found, role = await extracted(
         wrote(
-            reason("The assistant names the line.", (1, "Replace .Result"), (1, "Replace it all")),
+            reason("The assistant names the line.", (0, "see"), (1, "Replace .Result"), (1, "Replace it all")),
+            reason("The user says thanks.", (2, "thanks!")),
             reason("The user is happy.", (2, "I am so happy")),
             reason("The user says so."),
             reason("", (2, "thanks!")),
@@ -75,35 +76,43 @@ async def test_a_reason_without_a_true_quote_is_dropped_and_counted() -> None:
         )
     )
     assert [kept.text for kept in found.reasons] == ["The assistant names the line."]
-    assert [quote.text for quote in found.reasons[0].quotes] == ["Replace .Result"]
-    assert found.dropped == role.tally["without a quote"] == 6
+    assert [quote.text for quote in found.reasons[0].quotes] == ["see", "Replace .Result"]
+    assert found.dropped == 7
+    assert (role.tally["without a quote"], role.tally["without an exchange"]) == (6, 1)
 
 
 async def test_a_reason_that_copies_the_conversation_is_dropped() -> None:
     copied = "The user heard: the deadlock is back, see List."
-    found, role = await extracted(wrote(reason(copied, (0, "deadlock")), reason("The deadlock is back.", (0, "back"))))
+    found, role = await extracted(
+        wrote(reason(copied, (0, "deadlock"), (1, "await")), reason("The deadlock is back.", (0, "back"), (1, "await")))
+    )
     assert [kept.text for kept in found.reasons] == [copied, "The deadlock is back."]
     long_copy = "The user heard: see List<int>. Replace .Result by await in time."
-    found, role = await extracted(wrote(reason(long_copy, (1, "await"))))
+    found, role = await extracted(wrote(reason(long_copy, (0, "see"), (1, "await"))))
     assert (found.reasons, found.dropped) == ((), 1)
     assert role.tally["copies the conversation"] == 1
 
 
 async def test_a_quote_is_found_behind_white_space_escapes_and_a_wrong_turn() -> None:
-    found, _ = await extracted(wrote(reason("The user shows code.", (2, "see\n List\\u003cint\\u003e."))))
-    assert [(quote.turn, quote.text) for quote in found.reasons[0].quotes] == [(0, "see List<int>.")]
+    found, _ = await extracted(
+        wrote(reason("The user shows code.", (2, "see\n List\\u003cint\\u003e."), (2, "thanks!")))
+    )
+    assert [(quote.turn, quote.text) for quote in found.reasons[0].quotes] == [
+        (0, "see List<int>."),
+        (2, "thanks!"),
+    ]
 
 
-async def test_at_most_three_reasons_with_at_most_three_quotes_are_kept() -> None:
-    quotes = [(0, word) for word in ["deadlock", "back", "see", "List"]]
+async def test_at_most_three_reasons_with_at_most_four_quotes_are_kept() -> None:
+    quotes = [(0, word) for word in ["deadlock", "back", "see", "List", "is"]]
     found, _ = await extracted(wrote(*(reason(f"Reason {i}.", *quotes) for i in [1, 1, 2, 3, 4])))
     assert [kept.text for kept in found.reasons] == ["Reason 1.", "Reason 2.", "Reason 3."]
-    assert all(len(kept.quotes) == 3 for kept in found.reasons)
+    assert all(len(kept.quotes) == 4 for kept in found.reasons)
     assert found.dropped == 0
 
 
 async def test_reasons_carry_their_prompt_and_the_conversations_side() -> None:
-    door = Scripted(otherwise=wrote(reason("The user thanks.", (2, "thanks!"))))
+    door = Scripted(otherwise=wrote(reason("The user thanks.", (1, "await"), (2, "thanks!"))))
     role = LlmExtractor(asker(door))
     good, bad = await role.extract(TALK), await role.extract(NEGATIVE)
     assert isinstance(good, Extraction)
@@ -132,3 +141,12 @@ async def test_parts_of_the_prompt_can_be_left_out_and_change_the_fingerprint() 
     assert ["The domain" in text for text in texts] == [True, False]
     assert ["Both parties" in text for text in texts] == [True, False]
     assert whole.fingerprint != bare.fingerprint
+
+
+async def test_quotes_say_what_part_of_the_exchange_they_are_and_an_empty_list_is_counted() -> None:
+    quotes = [{"part": "occasion", "turn": 0, "quote": "deadlock"}, {"part": "shout", "turn": 2, "quote": "thanks!"}]
+    found, role = await extracted(wrote({"quotes": quotes, "reason": "The user thanks."}))
+    assert [quote.part for quote in found.reasons[0].quotes] == ["occasion", None]
+    assert role.tally["nothing found"] == 0
+    found, role = await extracted(wrote())
+    assert (found.reasons, role.tally["nothing found"]) == ((), 1)

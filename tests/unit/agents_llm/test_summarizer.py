@@ -9,7 +9,7 @@ from scripted import Scripted, asker, rubric
 from sealed import unseal
 
 from pollex.agents.llm.summarizer import LlmSummarizer
-from pollex.agents.roles import Summary
+from pollex.agents.roles import Pair, Summary
 from pollex.gateway.outcomes import Refused
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Quote, Reason
@@ -115,12 +115,15 @@ async def test_more_rubrics_than_asked_for_are_refused() -> None:
     assert found.refused == {"too many": 1}
 
 
-async def test_reasons_and_known_rubrics_of_the_polarity_are_sent_as_data() -> None:
+async def test_reasons_and_known_rubrics_and_pairs_are_sent_as_data() -> None:
     door = Scripted(otherwise=json.dumps({"covered": [], "rubrics": []}))
-    await LlmSummarizer(asker(door, new_rubrics=4)).summarize(REASONS[:1], KNOWN, "sat")
+    pairs = [Pair(satisfied="The fix worked.", dissatisfied="The fix failed.")]
+    await LlmSummarizer(asker(door, new_rubrics=4)).summarize(REASONS[:1], KNOWN, "sat", pairs)
     assert unseal(door.history[0].messages[1]["content"]) == [
         {"i": 1, "reason": "The user says 1."},
         {"known": 1, "rubric": "The assistant explains."},
         {"known": 2, "rubric": "The user confirms."},
+        {"other_side": 1, "rubric": "The assistant errs."},
+        {"pair": 1, "satisfied": "The fix worked.", "dissatisfied": "The fix failed."},
     ]
     assert "at most 4 new rubrics" in door.history[0].messages[2]["content"]

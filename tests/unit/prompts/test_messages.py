@@ -11,9 +11,10 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import conversation
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import batch_schema, coded, lettered, listed, meaning, numbered
+from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.prompt import load, names
+from pollex.rubrics.answers import NEVER_CAME_UP
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -31,7 +32,12 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
 }
 ITEMS = {
     "spur": [{"known": 1, "rubric": "The assistant explains."}, {"i": 1, "reason": "The user confirms the fix."}],
-    "summarize": [{"i": 1, "reason": "The user confirms the fix."}, {"known": 1, "rubric": "The assistant explains."}],
+    "summarize": [
+        {"i": 1, "reason": "The user confirms the fix."},
+        {"known": 1, "rubric": "The assistant explains."},
+        {"other_side": 1, "rubric": "The assistant lists causes."},
+        {"pair": 1, "satisfied": "The fix worked.", "dissatisfied": "The fix failed."},
+    ],
     "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
 }
 
@@ -39,8 +45,10 @@ ITEMS = {
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     prompt = load(name)
     items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
-    schema = batch_schema(prompt.schema, len(RUBRICS), LIKERT) if name == "judge_batch" else None
-    values = VALUES | ({"options": lettered(LIKERT)} if name == "judge_question" else {})
+    options = LIKERT if name == "judge_batch_paper" else [*LIKERT, NEVER_CAME_UP]
+    schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
+    listing = {"judge_question": lettered(LIKERT), "judge_batch": glossed([*LIKERT, NEVER_CAME_UP])}
+    values = VALUES | {"options": listing.get(name, listed(LIKERT))}
     return messages(prompt, values, items, layout, schema=schema)
 
 
@@ -87,8 +95,9 @@ def test_calls_about_one_conversation_share_all_but_their_task(closing: Closing)
 def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
-    schema = batch_schema(prompt.schema, len(rubrics), coded(LIKERT))
-    values = profile.values() | {"items": numbered(rubrics), "options": listed(coded(LIKERT)), **meaning(LIKERT)}
+    options = coded([*LIKERT, NEVER_CAME_UP])
+    schema = batch_schema(prompt.schema, len(rubrics), options)
+    values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
     characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
     assert 2 * characters / 4 <= 1200, characters

@@ -18,7 +18,7 @@ def closing(name: str, options: list[str]) -> str:
 
 def test_grades_are_explained_and_words_are_not() -> None:
     grades, words = ([option.text for option in scale] for scale in (NUMERIC, LIKERT))
-    for name in ("judge_batch", "judge_question"):
+    for name in ("judge_batch_paper", "judge_question"):
         assert "from 1, not at all, to 10, wholly" in closing(name, grades)
         assert "5 if not applicable" in closing(name, grades)
         assert "Neutral if not applicable" in closing(name, words)
@@ -38,4 +38,4 @@ def test_an_answer_tells_the_scale_it_was_given_on() -> None:
     graded = Answer(question_id="r", probabilities=(0.0,) * 9 + (1.0,), chosen=9, source="point")
     worded = Answer(question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs")
     assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
-    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, NUMERIC]
+    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, LIKERT, NUMERIC]

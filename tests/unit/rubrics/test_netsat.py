@@ -79,3 +79,11 @@ def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is
     ]
     assert NETSAT.score("c", failed).outcome == "error"
     assert NETSAT.score("c", [*ANSWERS[:2], failed[0]]).outcome == "incomplete"
+
+
+def test_what_never_came_up_counts_as_neutral_or_as_its_rubrics_mean() -> None:
+    never = Answer(question_id="s1", probabilities=(0.0,) * 5, chosen=5, source="point")
+    assert never.never_came_up
+    assert NETSAT.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(5.0 + 1.25 - 5.5)
+    counted = NETSAT.model_copy(update={"never": {"s1": 7.0}})
+    assert counted.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(7.0 + 1.25 - 5.5)

@@ -1,0 +1,45 @@
+"""Pairs of training conversations that are much alike and were rated differently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pollex.agents.roles import Extraction, Pair
+from pollex.conversations.conversation import Conversation, Label
+from pollex.graphs.learn.state import LearnContext
+
+MOST = 5
+
+
+def matched_pairs(context: LearnContext, most: int = MOST) -> tuple[Pair, ...]:
+    """Summaries of the nearest pairs with thumbs apart, each conversation in one pair at most."""
+    summaries = {id_: found.summary for id_, found in context.work.extractions.items() if isinstance(found, Extraction)}
+    up, down = (
+        [c for c in context.training if c.label is label and summaries.get(c.id)]
+        for label in (Label.POSITIVE, Label.NEGATIVE)
+    )
+    if not up or not down:
+        return ()
+    return tuple(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]) for a, b in nearest(up, down, most))
+
+
+def nearest(
+    up: Sequence[Conversation], down: Sequence[Conversation], most: int
+) -> list[tuple[Conversation, Conversation]]:
+    """The pairs whose users' words are nearest by TF-IDF, nearest first."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
+
+    words = [" ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)]
+    try:
+        vectors = TfidfVectorizer(sublinear_tf=True, min_df=1).fit_transform(words)
+    except ValueError:  # no words at all
+        return []
+    cosine = (vectors[: len(up)] @ vectors[len(up) :].T).toarray()
+    pairs: list[tuple[Conversation, Conversation]] = []
+    while len(pairs) < most and cosine.max() > 0:
+        a, b = map(int, np.unravel_index(int(cosine.argmax()), cosine.shape))
+        pairs.append((up[a], down[b]))
+        cosine[a, :] = cosine[:, b] = 0
+    return pairs
