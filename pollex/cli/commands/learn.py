@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--scale",
-    type=click.Choice(["likert-domain", "likert", "numeric"]),
-    default="likert-domain",
+    type=click.Choice(["occasion", "likert-domain", "likert", "numeric"]),
+    default="occasion",
     show_default=True,
     help="How a model is asked rubrics: in five words, told of the domain or not, or in grades from 1 to 10.",
 )
