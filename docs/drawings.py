@@ -1,9 +1,8 @@
-"""Draws every graph of `langgraph.json` from the code into `docs/graphs.md`; `make docs` runs it."""
+"""Draw every graph from the code into `docs/graphs.md`; `make docs` runs it."""
 
 from __future__ import annotations
 
 import inspect
-import json
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,16 @@ from langgraph.graph.state import CompiledStateGraph
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "graphs.md"
+GRAPHS = {
+    "learn": "graphs/learn/graph.py",
+    "score": "graphs/score/graph.py",
+    "refit": "graphs/learn/refit.py",
+    "spur": "graphs/learn/spur.py",
+    "judge": "graphs/judge/graph.py",
+    "answer": "graphs/grade/answer.py",
+    "grade": "graphs/grade/graph.py",
+}
+"""Files by the name of their graph, in the order of the page."""
 
 OPENING = """\
 # Graphs
@@ -19,24 +28,35 @@ OPENING = """\
 `make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses, and to a
 node that works on one conversation it sends as many tasks as the wave has conversations.
 
-Graphs are run by the functions of the `run.py` beside each, which begin the run and give the
-nodes what they work with (`context=`: store, roles, progress). Opened by themselves, as `langgraph.json` has them, they
-can be looked at. State holds ids; all else is in the store, which resumes a run: only waiting for people takes a
-checkpointer.
+Graphs are run by the functions of the `run.py` beside each, which begin the run and give the nodes what they work with
+(`context=`: store, roles, progress). State holds ids; all else is in the store, which resumes a run: only waiting for
+people takes a checkpointer.
+
+## In LangGraph Studio
+`langgraph.json` names graphs that take and give JSON: `score` takes `messages` and `rubrics`, the path of a rubric set,
+and gives the score; `learn` takes `logs` and `domain`, and gives the rubric set. Each runs the graph below that has its
+name.
+
+    pip install "langgraph-cli[inmem]"
+    export LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true      # without them the tool reports its use
+    langgraph dev --no-browser --port 2024
+    curl localhost:2024/runs/wait -H 'content-type: application/json' -d '{"assistant_id": "score", "input": {
+      "messages": [{"role": "user", "content": "Thanks, that works!"}], "rubrics": "rubrics.json"}}'
+
+Studio itself is a page of LangChain's, opened in the browser; the server and what it is told stay on the machine. Runs
+are kept in `.pollex`, or in the folder that `POLLEX_STORE` names.
 """
 
 
 def page() -> str:
-    """The whole page, in the order of `langgraph.json`."""
-    targets = json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"]
-    return "\n".join([OPENING, *(section(name, *load(target)) for name, target in targets.items())])
+    """Return the whole page."""
+    return "\n".join([OPENING, *(section(name, *load(path)) for name, path in GRAPHS.items())])
 
 
-def load(target: str) -> tuple[ModuleType, CompiledStateGraph]:
-    """The module and the graph that `./path/to/file.py:name` means."""
-    path, _, name = target.partition(":")
+def load(path: str) -> tuple[ModuleType, CompiledStateGraph]:
+    """Import the module at a path, and return its graph, too."""
     module = import_module(".".join(["pollex", *Path(path).with_suffix("").parts]))
-    return module, getattr(module, name)
+    return module, module.graph
 
 
 def section(name: str, module: ModuleType, graph: CompiledStateGraph) -> str:

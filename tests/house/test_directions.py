@@ -19,8 +19,8 @@ MAY_KNOW: dict[str, set[str]] = {
     "store": {"agents", "conversations", "gateway", "rubrics"},
 }
 MAY_KNOW["graphs"] = {*MAY_KNOW}
-for floor in ("formats", "reports", "services", "cli", "web"):
-    MAY_KNOW[floor] = {*MAY_KNOW} - {"cli"}
+for floor in ("formats", "reports", "services", "cli", "studio", "web"):
+    MAY_KNOW[floor] = {*MAY_KNOW} - {"cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
 STILL = {("services", FRONT_DOOR)}
 """Arrows up that are still to be cut."""

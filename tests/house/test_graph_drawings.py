@@ -1,4 +1,4 @@
-"""`langgraph.json` opens every graph, and `docs/graphs.md` shows them as they are."""
+"""`docs/graphs.md` shows every graph as it is, and `langgraph.json` has those that can be run from JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from langgraph.graph.state import CompiledStateGraph
@@ -15,7 +14,7 @@ from rooms import ROOT
 
 from pollex.errors import WrongUse
 
-GRAPHS: dict[str, str] = json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"]
+SERVED: dict[str, str] = json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"]
 
 
 def module_at(path: Path, name: str) -> ModuleType:
@@ -40,41 +39,35 @@ def test_the_page_shows_the_graphs_as_the_code_draws_them(drawings: ModuleType) 
     assert drawings.PAGE.read_text("utf-8") == drawings.page(), "run `make docs`"
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_every_listed_graph_is_compiled_and_bears_its_name(name: str) -> None:
-    path, _, variable = GRAPHS[name].partition(":")
-    module = module_at(ROOT / path, f"opened_{name}")
-    graph = getattr(module, variable)
+@pytest.mark.parametrize("name", SERVED)
+def test_every_graph_that_is_served_is_compiled_and_tells_what_goes_in_and_comes_out(name: str) -> None:
+    path, _, variable = SERVED[name].partition(":")
+    graph = getattr(module_at(ROOT / path, f"served_{name}"), variable)
     assert isinstance(graph, CompiledStateGraph)
     assert graph.get_name() == name
     assert graph.checkpointer is None, "the server brings its own"
-    assert (module.__doc__ or "").startswith(f"`{name}`: ")
+    for schema in (graph.get_input_jsonschema(), graph.get_output_jsonschema()):
+        assert all(about["description"] for about in schema["properties"].values())
+    required = {"score": {"messages", "rubrics"}, "learn": {"logs"}}
+    assert set(graph.get_input_jsonschema()["required"]) == required[name]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_studio_is_told_what_goes_in_and_comes_out(name: str, drawings: ModuleType) -> None:
-    _, graph = drawings.load(GRAPHS[name])
-    assert "wave" in graph.get_input_jsonschema()["properties"]
-    assert "wave" in graph.get_output_jsonschema()["properties"]
-    assert graph.get_context_jsonschema() == {}
+def test_every_node_can_be_reached_and_says_what_it_does(drawings: ModuleType) -> None:
+    for name, path in drawings.GRAPHS.items():
+        module, graph = drawings.load(path)
+        drawn = graph.get_graph()
+        assert {edge.target for edge in drawn.edges} | {"__start__"} == set(drawn.nodes)
+        assert "|  |" not in drawings.section(name, module, graph)
+        assert (module.__doc__ or "").startswith(f"`{name}`: ")
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_every_node_can_be_reached_and_says_what_it_does(name: str, drawings: ModuleType) -> None:
-    module, graph = drawings.load(GRAPHS[name])
-    drawn = graph.get_graph()
-    assert {edge.target for edge in drawn.edges} | {"__start__"} == set(drawn.nodes)
-    assert "|  |" not in drawings.section(name, module, graph)
-
-
-def test_every_graph_of_the_house_is_listed() -> None:
+def test_every_graph_of_the_house_is_drawn(drawings: ModuleType) -> None:
     built = {path for path in (ROOT / "graphs").rglob("*.py") if "\ngraph = build()" in path.read_text("utf-8")}
-    assert built == {ROOT / target.partition(":")[0] for target in GRAPHS.values()}
+    assert built == {ROOT / path for path in drawings.GRAPHS.values()}
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-async def test_a_graph_that_is_run_by_itself_says_how_it_is_run(name: str) -> None:
-    path, variable = GRAPHS[name].split(":")
-    graph: CompiledStateGraph[Any, Any, Any, Any] = getattr(module_at(ROOT / path, f"alone_{name}"), variable)
-    with pytest.raises(WrongUse, match=r"no store, roles and conversations .* → run it by a command"):
-        await graph.ainvoke({})
+async def test_a_graph_that_is_run_by_itself_says_how_it_is_run(drawings: ModuleType) -> None:
+    for path in drawings.GRAPHS.values():
+        _, graph = drawings.load(path)
+        with pytest.raises(WrongUse, match=r"no store, roles and conversations .* → run it by a command"):
+            await graph.ainvoke({})

@@ -1,0 +1,1 @@
+"""The door for LangGraph Studio and its HTTP API."""
