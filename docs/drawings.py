@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "graphs.md"
+DRAWN = ROOT / "pollex" / "web" / "graphs.json"
 GRAPHS = {
     "learn": "graphs/learn/graph.py",
     "score": "graphs/score/graph.py",
@@ -73,5 +75,19 @@ def summary(thing: object) -> str:
     return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
 
 
+def drawn() -> str:
+    """Return all graphs as JSON, for `pollex serve`: nodes, and edges with whether a node chooses them."""
+    found = {name: load(path)[1].get_graph() for name, path in GRAPHS.items()}
+    graphs = {
+        name: {
+            "nodes": sorted(graph.nodes),
+            "edges": sorted([edge.source, edge.target, edge.conditional] for edge in graph.edges),
+        }
+        for name, graph in found.items()
+    }
+    return json.dumps(graphs, indent=1) + "\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
+    DRAWN.write_text(drawn(), "utf-8")

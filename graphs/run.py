@@ -17,6 +17,7 @@ from pollex.errors import Interrupted, PollexError
 from pollex.graphs.context import WAVE, NullProgress, Progress, waves_needed
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.store.pulse import Pulse
 from pollex.store.resume import resumable, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import FINISHED, Run
@@ -82,7 +83,7 @@ class Setting:
             "run": run,
             "tracer": self.tracer(run),
             "secrets": self.secrets,
-            "progress": self.progress,
+            "progress": Pulse(self.store, run, self.progress),
             "wave": self.wave,
             "gate": asyncio.Semaphore(self.at_once),
         }

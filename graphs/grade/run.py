@@ -134,7 +134,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
             pending=[case.id for case in cases if case.id not in done],
             respondent=respondent,
         )
-        setting.progress.start("answer", len(cases), len(done))
+        context.progress.start("answer", len(cases), len(done))
         with context.tracer.span("answer", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
             await graph.ainvoke(WaveState(), context=context, config=limits)
@@ -203,7 +203,7 @@ async def grade(
                 if _settled(found.get(TYPE), setting.again)
             },
         )
-        setting.progress.start("grade", len(cases), len(cases) - len(context.pending))
+        context.progress.start("grade", len(cases), len(cases) - len(context.pending))
         with context.tracer.span("grade", kind="graph"):
             limits = config(ROUNDS * len(cases), setting.wave)
             await graph.ainvoke(WaveState(), context=context, config=limits)

@@ -221,7 +221,7 @@ async def _judge(
         precision=task.precision,
         truth={c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE},
     )
-    setting.progress.start("judge", len(shelf), len(tallies))
+    context.progress.start("judge", len(shelf), len(tallies))
     with context.tracer.span("judge", kind="graph"):
         await _until_people_are_done(context, people)
     found = _judged(run.id, task, work, shelf)

@@ -60,7 +60,7 @@ async def score(
             questions=rubric_set.questions,
             netsat=netsat,
         )
-        setting.progress.start("score", len(shelf), len(done))
+        context.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
             await graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
         counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])

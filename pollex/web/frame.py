@@ -23,7 +23,9 @@ TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8
 
 PAGES = (
     ("Home", links.HOME, "h"),
+    ("Runs", links.RUNS, "r"),
     ("Conversations", links.CONVERSATIONS, "c"),
+    ("Rubric sets", links.SETS, "s"),
 )
 """Name, address, and the key behind `g`."""
 
@@ -71,9 +73,9 @@ def fill(template: str, **data: Any) -> str:
     return environment().get_template(f"web/{template}").render(data)
 
 
-def page(template: str, status: int = 200, headers: dict[str, str] | None = None, **data: Any) -> Response:
+def page(template: str, http: int = 200, headers: dict[str, str] | None = None, **data: Any) -> Response:
     """Answer with a page."""
-    return HTMLResponse(fill(template, **data), status, headers)
+    return HTMLResponse(fill(template, **data), http, headers)
 
 
 def wants_json(scope: Scope) -> bool:

@@ -39,6 +39,10 @@ def test_the_page_shows_the_graphs_as_the_code_draws_them(drawings: ModuleType) 
     assert drawings.PAGE.read_text("utf-8") == drawings.page(), "run `make docs`"
 
 
+def test_the_server_draws_the_graphs_as_they_are(drawings: ModuleType) -> None:
+    assert drawings.DRAWN.read_text("utf-8") == drawings.drawn(), "run `make docs`"
+
+
 @pytest.mark.parametrize("name", SERVED)
 def test_every_graph_that_is_served_is_compiled_and_tells_what_goes_in_and_comes_out(name: str) -> None:
     path, _, variable = SERVED[name].partition(":")

@@ -17,6 +17,10 @@ PAGES = [
     "/conversations?q=nothing+like+this",
     "/conversation?run=learn-1&id=conversation+1",
     "/conversation?run=score-2&id=conversation+9",
+    "/runs",
+    "/runs/learn-1",
+    "/runs/learn-1/calls",
+    "/sets",
     "/nowhere",
 ]
 HOSTILE = "<img src=x onerror=alert(1)></table><script>alert(2)</script><base href=//evil.example>\u202e\x1b[31m"

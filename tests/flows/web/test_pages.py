@@ -15,6 +15,7 @@ from web_site import client_of, made_app, made_store
 
 from pollex.store.store import Store
 from pollex.web.frame import static_files
+from pollex.web.pages.sets import differing
 
 ID = "conversation 4"
 PAGES = [
@@ -25,6 +26,11 @@ PAGES = [
     f"/conversation?run=learn-1&id={ID}",
     f"/conversation?run=score-2&id={ID}",
     "/conversation?run=learn-1&id=nobody",
+    "/runs",
+    "/runs/learn-1",
+    "/runs/learn-1?from=0&to=1",
+    "/runs/learn-1/calls",
+    "/sets",
     "/nowhere",
 ]
 ELEMENTS = """
@@ -193,3 +199,26 @@ def test_all_static_files_are_light() -> None:
     for name, body in kept.items():
         if name.endswith(".js") and name != "part.js":
             assert not re.search(rb"innerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", body), name
+
+
+async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_changed(
+    client: httpx2.AsyncClient,
+) -> None:
+    listed = (await client.get("/sets")).text
+    (address,) = {a["href"] for _, a in Seen(listed).found if (a.get("href") or "").startswith("/sets/")}
+    assert address is not None
+    page = (await client.get(address)).text
+    only_our_elements(page)
+    assert "it works now, thanks" in page
+    assert "#turn-3" in page
+    (rubric, *_) = [a["href"] for _, a in Seen(page).found if "/rubric?" in (a.get("href") or "")]
+    assert rubric is not None
+    only_our_elements((await client.get(rubric)).text)
+    same = (await client.get("/sets/diff", params={"a": address[6:], "b": address[6:]})).text
+    only_our_elements(same)
+    assert same.count("The same words") == 2
+
+
+def test_words_that_differ_are_marked_and_the_others_are_not() -> None:
+    found = [(part.text, part.kind) for part in differing("The user says thanks", "The user shouts thanks loudly")]
+    assert found == [("The user", ""), ("says", "del"), ("shouts", "ins"), ("thanks", ""), ("loudly", "ins")]

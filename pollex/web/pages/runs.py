@@ -1,0 +1,203 @@
+"""Runs: the list, one run with its graph and times, its calls, and how far it is."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.store.runs import Run
+from pollex.store.tables import unpacked
+from pollex.web import frame, links
+from pollex.web.faults import NotThere
+from pollex.web.forms import Form, Nothing, query, site_of
+from pollex.web.graph_drawing import drawing, strip
+from pollex.web.run_page import (
+    BINS,
+    CALL_ORDER,
+    calls_of,
+    drawn_graphs,
+    errors_of,
+    outline,
+    read_call,
+    request_of,
+    settings_of,
+    times_of,
+)
+from pollex.web.site import Site, seconds_since
+
+ENDED = ("done", "partial", "failed", "interrupted", "killed")
+GRAPHS = {"evaluate": "score", "label": "score"}
+"""Command to the graph that it runs, where the names differ."""
+
+
+class RunsForm(Form):
+    """Which runs to list."""
+
+    command: str | None = None
+    status: str | None = None
+
+
+class TimesForm(Form):
+    """The stretch of time to look at, in seconds since the run began."""
+
+    start: float | None = Field(None, alias="from")
+    end: float | None = Field(None, alias="to")
+
+
+class CallsForm(Form):
+    """A window of a run's calls."""
+
+    sort: Literal["sent", "stage", "item", "ms", "outcome", "attempt"] = "sent"
+    down: bool = False
+    at: int = Field(0, ge=0)
+    n: int = Field(100, ge=1, le=500)
+
+
+class CallForm(Form):
+    """Which call."""
+
+    key: str
+
+
+def runs(request: Request) -> Response:
+    """List all runs; those that go on first, as cards."""
+    site, form = site_of(request), query(request, RunsForm)
+    every = [(run, site.status(run)) for run in site.runs()]
+    shown = [
+        (run, status) for run, status in every if form.command in (None, run.command) and form.status in (None, status)
+    ]
+    return frame.page(
+        "runs.html",
+        site=site.id,
+        here="Runs",
+        runs=shown,
+        total=len(every),
+        form=form,
+        commands=sorted({run.command for run, _ in every}),
+        statuses=sorted({status for _, status in every}),
+        counted={run.id: counted(site, run) for run, _ in shown},
+        live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+    )
+
+
+def counted(site: Site, run: Run) -> dict[str, Any]:
+    """Return what a list says of a run: conversations, calls, errors."""
+    (calls,) = site.store.rows("SELECT count(*) AS calls FROM calls WHERE run = ?", [run.id])
+    (spans,) = site.store.rows("SELECT count(*) AS errors FROM spans WHERE run = ? AND error <> ''", [run.id])
+    (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
+    return calls | spans | rows
+
+
+def pulse_of(site: Site, run: Run) -> dict[str, Any]:
+    """Return how far a run is: its stages, each with items per second and seconds left, once that can be said."""
+    found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
+    if not found:
+        return {"number": 0, "stages": []}
+    payload: dict[str, Any] = unpacked(found[0]["payload"])
+    for stage in payload["stages"]:
+        took = seconds_since(stage["began"])
+        new = stage["done"] - stage["before"]
+        stage["rate"] = new / took if took > 0 else 0.0
+        left = stage["total"] - stage["done"]
+        stage["left"] = 1000 * left / stage["rate"] if took >= SURE and stage["rate"] and left > 0 else None
+    return payload | {"beat": found[0]["beat"]}
+
+
+SURE = 10.0
+"""Seconds of a stage before which nothing is said of what is left."""
+
+
+def run_page(request: Request) -> Response:
+    """Show a run: what it was started with, its graph, its times."""
+    site = site_of(request)
+    run, form = site.run(request.path_params["run"]), query(request, TimesForm)
+    whole = form.start is None and form.end is None
+    low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
+    times = times_of(site.store, run, low, high)
+    graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
+    status = site.status(run)
+    return frame.page(
+        "run.html",
+        site=site.id,
+        here="Runs",
+        run=run,
+        status=status,
+        times=times,
+        whole=whole,
+        graph=drawing(graph, outline(times.nodes)) if graph else None,
+        strip=strip,
+        bins=BINS,
+        errors=errors_of(site.store, run),
+        counted=counted(site, run),
+        named=site.set_of(run),
+        pulse=pulse_of(site, run),
+        folder=str(site.store.folder),
+    )
+
+
+def live(request: Request) -> Response:
+    """Return the part of a page that tells how far a run is; 304 while nothing has changed."""
+    site = site_of(request)
+    query(request, Nothing)
+    run = site.run(request.path_params["run"])
+    status, pulse = site.status(run), pulse_of(site, run)
+    tag = f'"{run.id}.{pulse["number"]}.{status}"'
+    headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse)
+
+
+def calls(request: Request) -> Response:
+    """List a run's calls."""
+    site = site_of(request)
+    run, form = site.run(request.path_params["run"]), query(request, CallsForm)
+    total = site.store.value("SELECT count(*) FROM calls WHERE run = ?", [run.id])
+    found = calls_of(site.store, run, form.sort, down=form.down, at=form.at, n=form.n)
+    return frame.page(
+        "calls.html", site=site.id, here="Runs", run=run, form=form, total=total, calls=found, orders=CALL_ORDER
+    )
+
+
+def call(request: Request) -> Response:
+    """Show a call: the prompt message by message, every reply, and what asked it."""
+    site = site_of(request)
+    run, form = site.run(request.path_params["run"]), query(request, CallForm)
+    rows = site.store.rows(
+        "SELECT *, (julianday(ended) - julianday(sent)) * 86400000.0 AS ms FROM calls WHERE key = ? ORDER BY attempt",
+        [form.key],
+    )
+    if not rows:
+        raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
+    return frame.page(
+        "call.html",
+        site=site.id,
+        here="Runs",
+        run=run,
+        key=form.key,
+        replies=[read_call(row) for row in rows],
+        messages=request_of(site.store, form.key),
+        settings=settings_of(site.store, form.key),
+    )
+
+
+def as_json(request: Request) -> Response:
+    """List all runs as JSON."""
+    site = site_of(request)
+    query(request, Nothing)
+    told = [run.model_dump(mode="json") | {"status": site.status(run)} for run in site.runs()]
+    return JSONResponse({"ok": True, "runs": told})
+
+
+ROUTES = [
+    Route(links.RUNS, runs),
+    Route(f"{links.RUNS}/{{run}}", run_page),
+    Route(f"{links.RUNS}/{{run}}/live", live),
+    Route(f"{links.RUNS}/{{run}}/calls", calls),
+    Route(f"{links.RUNS}/{{run}}/call", call),
+    Route("/api/runs", as_json),
+]

@@ -1,0 +1,164 @@
+"""Rubric sets: what each says, where every rubric came from, and what two of them differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.web import frame, links
+from pollex.web.faults import NotThere
+from pollex.web.forms import Form, Nothing, query, site_of
+
+KINDS = (("sat", "In good conversations"), ("dsat", "In bad conversations"))
+
+
+class RubricForm(Form):
+    """Which rubric of a set."""
+
+    id: str
+
+
+class DiffForm(Form):
+    """Which two sets."""
+
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Support:
+    """A rubric with all that stands behind it.
+
+    Attributes:
+        conversations: How many conversations its reasons are from.
+        quotes: Of the rubric and its reasons, each once.
+    """
+
+    rubric: ChosenRubric
+    conversations: int
+    quotes: tuple[Quote, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A stretch of two texts: in both, only in the first (`del`), or only in the second (`ins`)."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rubric in two sets; None where a set hasn't got it."""
+
+    before: ChosenRubric | None
+    after: ChosenRubric | None
+
+    @property
+    def words(self) -> list[Words]:
+        """The words of both, marked where they differ."""
+        return differing(self.before.text if self.before else "", self.after.text if self.after else "")
+
+
+def sets(request: Request) -> Response:
+    """List the rubric sets of the store and of files."""
+    site = site_of(request)
+    query(request, Nothing)
+    found = list(site.sets().values())
+    return frame.page("sets.html", site=site.id, here="Rubric sets", sets=found, unreadable=site.unreadable)
+
+
+def one_set(request: Request) -> Response:
+    """Show a rubric set: what it says first, how well it does after."""
+    site = site_of(request)
+    query(request, Nothing)
+    named = site.set(request.path_params["set"])
+    kinds = {title: supported(named.rubric_set, kind) for kind, title in KINDS}
+    others = [other for other in site.sets().values() if other.id != named.id]
+    in_store = {run.id for run in site.runs()}
+    return frame.page(
+        "set.html", site=site.id, here="Rubric sets", named=named, kinds=kinds, others=others, in_store=in_store
+    )
+
+
+def supported(found: RubricSet, kind: str) -> list[Support]:
+    """Return a set's rubrics of one kind in the order of choice, with what stands behind each."""
+    reasons, last = {reason.id: reason for reason in found.reasons}, len(found.rubrics) + 1
+    own = [rubric for rubric in found.rubrics if rubric.polarity == kind]
+    return [
+        _support(rubric, [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons])
+        for rubric in sorted(own, key=lambda one: one.choice.step if one.choice else last)
+    ]
+
+
+def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Support:
+    quotes = dict.fromkeys((*rubric.quotes, *(quote for reason in reasons for quote in reason.quotes)))
+    return Support(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
+
+
+def one_rubric(request: Request) -> Response:
+    """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
+    site = site_of(request)
+    named, form = site.set(request.path_params["set"]), query(request, RubricForm)
+    found = named.rubric_set
+    rubric = next((one for one in found.rubrics if one.id == form.id), None)
+    if rubric is None:
+        raise NotThere(f"the set has no rubric {form.id!r}", remedy="its page has those there are")
+    reasons = [reason for reason in found.reasons if reason.id in rubric.reason_ids]
+    return frame.page(
+        "rubric.html",
+        site=site.id,
+        here="Rubric sets",
+        named=named,
+        rubric=rubric,
+        reasons=reasons,
+        merged=[one for one in found.dropped if one.duplicate_of == rubric.id],
+        run=named.run if named.run in {run.id for run in site.runs()} else "",
+    )
+
+
+def diff(request: Request) -> Response:
+    """Show what two sets differ in: words, order, figures."""
+    site, form = site_of(request), query(request, DiffForm)
+    a, b = site.set(form.a), site.set(form.b)
+    return frame.page(
+        "set_diff.html", site=site.id, here="Rubric sets", a=a, b=b, changes=changes(a.rubric_set, b.rubric_set)
+    )
+
+
+def changes(before: RubricSet, after: RubricSet) -> list[Change]:
+    """Pair the rubrics of two sets by id; what only one has comes last."""
+    old, new = ({rubric.id: rubric for rubric in found.rubrics} for found in (before, after))
+    both = [Change(old[id_], new[id_]) for id_ in old if id_ in new]
+    gone = [Change(old[id_], None) for id_ in old if id_ not in new]
+    added = [Change(None, new[id_]) for id_ in new if id_ not in old]
+    return [*both, *gone, *added]
+
+
+def differing(before: str, after: str) -> list[Words]:
+    """Compare two texts word by word."""
+    old, new = before.split(), after.split()
+    found = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(Words(" ".join(old[a:b])))
+            continue
+        found += [Words(" ".join(old[a:b]), "del")] if b > a else []
+        found += [Words(" ".join(new[c:d]), "ins")] if d > c else []
+    return found
+
+
+ROUTES = [
+    Route(links.SETS, sets),
+    Route(links.SET_DIFF, diff),
+    Route(f"{links.SETS}/{{set}}", one_set),
+    Route(f"{links.SETS}/{{set}}/rubric", one_rubric),
+]

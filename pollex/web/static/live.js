@@ -1,0 +1,24 @@
+// Parts that tell how far a run is: asked again every second while the page is seen, until the run has ended.
+import { announce, fetchPart, place } from "./part.js";
+
+for (const part of document.querySelectorAll("[data-live]")) {
+  let tag = "";
+  const timer = setInterval(async () => {
+    if (document.hidden) return;
+    let answer;
+    try {
+      answer = await fetchPart(part.dataset.live, { headers: tag ? { "If-None-Match": tag } : {} });
+    } catch { return; }
+    if (answer.status === 304) return;
+    tag = answer.headers.get("ETag") ?? "";
+    place(part, await answer.text());
+    if (!answer.headers.get("X-Pollex-Ended")) return;
+    clearInterval(timer);
+    announce("The run has ended.");
+    const again = document.createElement("a");
+    again.href = location.href;
+    again.className = "button";
+    again.textContent = "It has ended: load the page again";
+    part.append(again);
+  }, 1000);
+}

@@ -1,0 +1,123 @@
+"""Runs: the list, the graph, activity over time, calls with their prompts, and how far a run is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import httpx2
+import numpy as np
+import pytest
+from web_site import client_of, made_app
+
+from pollex.store.ledger import StoreLedger
+from pollex.store.pulse import Pulse
+from pollex.store.resume import find_run
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+from pollex.store.tables import SpanRow
+from pollex.web.run_page import BINS, times_of
+
+ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "<b>Judge</b>"}]})
+CAME = json.dumps({"choices": [{"message": {"content": "Agree"}}], "usage": {"prompt_tokens": 1200}})
+
+
+class Quiet:
+    """Progress that nobody watches."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None: ...
+    def advance(self, stage: str, by: int = 1) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+async def test_the_list_has_every_run_with_what_it_did(client: httpx2.AsyncClient) -> None:
+    page = (await client.get("/runs")).text
+    assert page.index("score-2") < page.index("learn-1")
+    only = (await client.get("/runs", params={"command": "learn"})).text
+    assert "score-2" not in only
+
+
+async def test_a_run_shows_its_graph_and_what_was_not_reached(client: httpx2.AsyncClient) -> None:
+    page = (await client.get("/runs/learn-1")).text
+    assert 'role="group"' in page
+    assert "not reached" in page
+    assert 'href="#node-score"' not in page, "the graph's own span is no node of it"
+    assert "the judge stumbled" in page
+
+
+def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+        begun = np.sort(rng.uniform(0, 9000, 200))
+        lasting = rng.uniform(1, 3000, 200)
+        day = run.started[:10]
+        store.put(
+            SpanRow(run.id, f"s{i}", None, "judge", "role", "", (), (), f"{day}T00:00:{a / 1000:09.6f}+00:00", b, "")
+            for i, (a, b) in enumerate(zip(begun.tolist(), lasting.tolist(), strict=True))
+        )
+        store.flush()
+        run = run.model_copy(update={"started": f"{day}T00:00:00+00:00"})
+        (node,) = times_of(store, run, 0.0, 12_000.0).nodes
+    ends = begun + lasting
+    edges = np.linspace(0, 12_000, BINS + 1)
+    by_hand = [((begun < high) & (ends >= low)).sum() for low, high in pairwise(edges.tolist())]
+    assert node.active is not None
+    assert np.abs(node.active - by_hand).max() <= 1, "a span at a border, to the millisecond"
+    assert (node.n, node.errors) == (200, 0)
+    assert node.median == pytest.approx(np.sort(lasting)[99])
+    assert node.together == pytest.approx(lasting.sum())
+
+
+async def test_a_call_is_shown_with_prompt_answer_and_tokens(tmp_path: Path) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+        ledger = StoreLedger(store, Tracer(store, run.id))
+        await ledger.intend("k" * 64, 0, {"stage": "judge", "item": "c1", "request": ASKED})
+        await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
+        await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
+        store.finish(run.id, "done")
+        async with client_of(made_app(store)) as client:
+            listed = (await client.get(f"/runs/{run.id}/calls")).text
+            assert "1,200" in listed
+            assert "no reply came" in listed
+            page = (await client.get(f"/runs/{run.id}/call", params={"key": "k" * 64})).text
+            assert "&lt;b&gt;Judge&lt;/b&gt;" in page
+            assert "Agree" in page
+            assert "temperature" in page
+            other = (await client.get(f"/runs/{run.id}/call", params={"key": "q" * 64})).text
+            assert "The prompt was not kept" in other
+            assert (await client.get(f"/runs/{run.id}/call", params={"key": "none"})).status_code == 404
+
+
+async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_not(tmp_path: Path) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+        pulse = Pulse(store, run.id, Quiet())
+        pulse.start("score", 10)
+        await store.settle()
+        async with client_of(made_app(store)) as client:
+            first = await client.get(f"/runs/{run.id}/live")
+            assert "score: 0 of 10" in first.text
+            assert "running" in first.text
+            same = await client.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
+            assert same.status_code == 304
+            pulse.advance("score", 10)
+            await store.settle()
+            assert "score: 10 of 10" in (await client.get(f"/runs/{run.id}/live")).text
+            await asyncio.to_thread(store.finish, run.id, "done")
+            ended = await client.get(f"/runs/{run.id}/live")
+            assert ended.headers["x-pollex-ended"] == "1"
+
+
+async def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+    with Store.open(tmp_path / ".pollex") as store:  # whoever began it let go without a word
+        assert find_run(store, run.id).status == "unfinished"
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/runs")).text
+            assert "killed" in page
+            assert "--resume" in page
