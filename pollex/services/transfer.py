@@ -100,7 +100,7 @@ def pull(
         for stream in interface.streams:
             progress.start(f"fetch {stream.name}", 0)
             for rows in _pages(client, stream, state, interface):
-                for row in rows:
+                for row in rows if stream.kept else ():
                     file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                 file.flush()
                 state.size = file.tell()
@@ -253,9 +253,14 @@ def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, s
     """
     interface = interface_of(to, pushing=True)
     assert interface.push is not None
-    asks = list(interface.push(_requests(file)))
+    requests = _requests(file)
+    asks = list(interface.push(requests))
     progress.start("send", len(asks))
     with _client(interface, environment or os.environ) as client:
+        for request in requests if interface.stale is not None and isinstance(requests, list) else ():
+            about, removals = interface.stale(request)
+            for removal in removals(_answer(client, about)):
+                _answer(client, removal)
         for ask in asks:
             _answer(client, ask)
             progress.advance("send")

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 @click.option("--since", default="", metavar="TIME", help="Only from this time on, such as 2026-11-01T00:00:00Z.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(tool: str, out: Path, project: str, since: str, as_json: bool) -> int:
-    """Fetch logs and scores from langfuse, langsmith, phoenix or open-webui into a file.
+    """Fetch logs and scores from langfuse, langsmith, phoenix, mlflow or open-webui into a file.
 
     Addresses and keys are taken from the variables that the tools' own clients use: LANGFUSE_PUBLIC_KEY,
     LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL; LANGSMITH_API_KEY; PHOENIX_BASE_URL and PHOENIX_API_KEY;
-    OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY. A fetch that was stopped goes on; a later one fetches what is new.
+    MLFLOW_TRACKING_URI, where the project is the experiment's id; OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY.
+    A fetch that was stopped goes on; a later one fetches what is new.
 
     \b
     Examples

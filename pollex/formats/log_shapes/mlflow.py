@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
-from pollex.formats.log_shapes.otlp import hexadecimal
+from pollex.formats.log_shapes.otlp import attributes_of, hexadecimal
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import Span, call_of
 
@@ -32,8 +32,9 @@ def _trace(fields: Fields) -> Iterator[Piece]:
 
 def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object) -> Call:
     """A span; its time is the trace's where it is the root, since spans are in other units in older versions."""
+    span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
-    have = {name: opened(value) for name, value in inside(span.get("attributes")).items()}
+    have = {name: opened(value) for name, value in attributes_of(opened(span.get("attributes"))).items()}
     status = inside(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""
@@ -41,6 +42,11 @@ def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | 
     span_id = hexadecimal(span.get("span_id")) or trace
     call = call_of(Span(trace, span_id, parent, when, have, error))
     return call._replace(session=session, facts=facts(user=user, **call.facts))
+
+
+def _snake(name: str) -> str:
+    """A name as Python writes it; the server's interface has it as JSON of protobuf does."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _assessments(info: Fields, trace: str) -> Iterator[Score]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pollex.formats.assembly.pieces import moment
+
 Row = dict[str, Any]
 Environment = Mapping[str, str]
 PAGE = 100
@@ -56,6 +58,7 @@ class Stream:
     Attributes:
         about: The stream whose rows' ids this one is asked by, and how they are found in a row.
         time: The field that says when a row was made.
+        kept: Whether its rows are written, and not only asked about.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Stream:
     time: str = ""
     about: str = ""
     id_of: Callable[[Row], str] | None = None
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Interface:
         headers: Made from the variables with keys.
         keys: Variables that have to be there.
         wants_project: Whether a project has to be named.
+        stale: Of a request, what to ask about it first, and what then to send to take an older one away.
     """
 
     name: str
@@ -84,6 +89,7 @@ class Interface:
     streams: tuple[Stream, ...] = ()
     push: Callable[[Any], Iterator[Ask]] | None = None
     wants_project: bool = False
+    stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
 
 
 def _pairs(**given: object) -> list[tuple[str, str]]:
@@ -278,4 +284,57 @@ OTEL = Interface(
     headers=lambda _: {},
     push=lambda requests: iter([Ask("/v1/logs", body=requests)]),
 )
-INTERFACES = {one.name: one for one in (LANGFUSE, LANGSMITH, PHOENIX, OPEN_WEBUI, OPIK, OTEL)}
+
+TRACES = "/api/3.0/mlflow/traces"
+
+
+def _trace_infos(where: Where) -> Ask:
+    place = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": where.project}}
+    body: Row = {"locations": [place], "max_results": PAGE, "order_by": ["timestamp_ms ASC"]}
+    if since := moment(where.since):
+        body["filter"] = f"timestamp_ms >= {int(since * 1000)}"
+    return Ask(f"{TRACES}/search", body=body | ({"page_token": where.cursor} if where.cursor else {}))
+
+
+def _trace_infos_page(answer: Any) -> Page:
+    return Page(_rows(answer, "traces"), str(answer.get("next_page_token") or ""))
+
+
+def _traces(where: Where) -> Ask:
+    return Ask(f"{TRACES}/batchGet", [("trace_ids", id_) for id_ in where.ids])
+
+
+def _traces_page(answer: Any) -> Page:
+    """Traces as `Trace.to_json` writes them."""
+    rows = _rows(answer, "traces")
+    return Page([{"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}} for row in rows])
+
+
+def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
+    """MLflow keeps every assessment: those of the same id are taken away before one is sent again."""
+    trace, id_ = str(request.get("trace_id")), (request.get("metadata") or {}).get("id")
+
+    def removals(answer: Any) -> list[Ask]:
+        found = [one for row in _rows(answer, "traces") for one in _rows((row.get("trace_info") or {}), "assessments")]
+        same = [one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_]
+        return [Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE") for one in same]
+
+    return _traces(Where("", ids=(trace,))), removals
+
+
+MLFLOW = Interface(
+    name="mlflow",
+    url=(("MLFLOW_TRACKING_URI",), "http://localhost:5000"),
+    keys=(),
+    headers=_bearer("MLFLOW_TRACKING_TOKEN"),
+    streams=(
+        Stream("trace infos", _trace_infos, _trace_infos_page, "request_time", kept=False),
+        Stream("traces", _traces, _traces_page, about="trace infos", id_of=_inside("trace_id")),
+    ),
+    push=lambda requests: (
+        Ask(f"{TRACES}/{request['trace_id']}/assessments", body={"assessment": request}) for request in requests
+    ),
+    wants_project=True,
+    stale=_stale_assessments,
+)
+INTERFACES = {one.name: one for one in (LANGFUSE, LANGSMITH, PHOENIX, MLFLOW, OPEN_WEBUI, OPIK, OTEL)}

@@ -24,6 +24,7 @@ class Tool:
     """A server that remembers what it was asked.
 
     Attributes:
+        fixed: Answers by address.
         broken: Requests that are answered with an error first, by the beginning of their address and how often.
     """
 
@@ -31,6 +32,7 @@ class Tool:
         self.asked: list[tuple[str, str, dict[str, list[str]], Any]] = []
         self.headers: list[dict[str, str]] = []
         self.broken: dict[str, list[int]] = {}
+        self.fixed: dict[str, Any] = {}
         self.rows = [
             {**SPAN, "id": f"o{n}", "traceId": f"t{n}", "sessionId": f"s{n}", "startTime": f"2026-01-0{n}T00:00:00Z"}
             for n in range(1, 6)
@@ -38,6 +40,8 @@ class Tool:
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
         self.asked.append((method, path, query, body))
+        if path in self.fixed:
+            return self.fixed[path]
         if path == "/api/public/v2/observations":
             since = query.get("fromStartTime", [""])[0]
             rows = [row for row in self.rows if row["startTime"] >= since]
@@ -79,7 +83,7 @@ def tool() -> Iterator[tuple[Tool, str]]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = _handle  # noqa: N815 - the library's names
+        do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815 - the library's names
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -171,3 +175,34 @@ def test_scores_are_sent_as_the_tool_takes_them(tool: tuple[Tool, str], tmp_path
     file.write_text('{"half')
     with pytest.raises(BadInput, match="not JSON"):
         push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
+
+
+def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_of_the_older(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    known, url = tool
+    environment = {"MLFLOW_TRACKING_URI": url}
+    words = {"key": "mlflow.spanInputs", "value": {"kvlist_value": {"values": [
+        {"key": "question", "value": {"string_value": "Hello"}}]}}}  # fmt: skip
+    said = {"key": "mlflow.spanOutputs", "value": {"string_value": "Good day"}}
+    span = {"trace_id": "UfgI74R11/T/wfq3wwOr1Q==", "span_id": "UElZWTprad8=", "attributes": [words, said]}
+    ours = {"assessment_id": "a-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
+    theirs = {"assessment_id": "a-2", "assessment_name": "thumbs", "feedback": {"value": True}}
+    info = {"trace_id": "tr-1", "request_time": "2026-01-01T00:00:00Z", "trace_metadata": {"mlflow.trace.session": "s"}}
+    info["assessments"] = [ours, theirs | {"source": {"source_type": "HUMAN"}}]  # type: ignore[assignment]
+    known.fixed = {
+        "/api/3.0/mlflow/traces/search": {"traces": [info]},
+        "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": info, "spans": [span]}]},
+    }
+    out = tmp_path / "traces.jsonl"
+    made = pull("mlflow", out=out, project="1", progress=NullProgress(), environment=environment)
+    assert made.rows["traces"] == 1
+    assert [turn.content for turn in read_logs(out).positives[0].turns] == ["Hello", "Good day"]
+    request = {"trace_id": "tr-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
+    (tmp_path / "a.json").write_text(json.dumps([request]))
+    push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+    sent = [(method, path) for method, path, _, _ in known.asked[-2:]]
+    assert sent == [
+        ("DELETE", "/api/3.0/mlflow/traces/tr-1/assessments/a-1"),
+        ("POST", "/api/3.0/mlflow/traces/tr-1/assessments"),
+    ]
