@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pollex.agents.embedded.events.language import not_english
 from pollex.conversations.splits import blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools
@@ -97,6 +98,8 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
     if n_sat < context.settings.budget[0] or n_dsat < context.settings.budget[1]:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
+    if reason := not_english(context.training):
+        notes.append(f"No rubric is an event of the domain: {reason}.")
     if failed := len(context.work.failures):
         notes.append(
             f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "

@@ -23,6 +23,7 @@ class Quote(BaseModel):
         turn: Index of the turn in the conversation, from 0.
         text: Verbatim, but for white space.
         part: What it is in the exchange that proves a reason; None where nobody said.
+        marks: The words that decided, each from one position in `text` up to another; empty where that isn't known.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,6 +32,7 @@ class Quote(BaseModel):
     turn: int
     text: str
     part: Part | None = None
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 class Reason(BaseModel):

@@ -37,6 +37,12 @@ class Evidence:
     sure: float
     named: bool
 
+    @property
+    def marked(self) -> tuple[tuple[int, int], ...]:
+        """The marks that stand in the quote, as positions in its text."""
+        inside = (mark for mark in self.marks if mark.turn == self.turn and self.start <= mark.start < self.end)
+        return tuple(sorted({(mark.start - self.start, min(mark.end, self.end) - self.start) for mark in inside}))
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

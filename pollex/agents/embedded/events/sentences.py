@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pollex.conversations.conversation import Conversation, Turn
 
@@ -66,22 +66,29 @@ class Sentence:
         low: Lower case, the same length, inline code blanked out.
         start: Offset in the turn's text.
         turn: Index of the turn in the conversation.
+        words: In lower case, in order.
+        bag: The words, each once, with "?" for a question.
+        asking: Whether the sentence ends in a question mark.
     """
 
     text: str
     low: str
     start: int
     turn: int
+    words: tuple[str, ...]
+    bag: frozenset[str]
+    asking: bool
     hits: dict[str, Hit] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, low: str, start: int, turn: int) -> Sentence:
+        """Read the words of a sentence."""
+        words, asking = tuple(_WORD.findall(low)), "?" in low[-4:]
+        return cls(text, low, start, turn, words, frozenset((*words, "?") if asking else words), asking)
 
     @property
     def end(self) -> int:
         return self.start + len(self.text)
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """Words in lower case, in order."""
-        return tuple(_WORD.findall(self.low))
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -89,11 +96,6 @@ class Sentence:
         return frozenset(
             stem(word) for word in self.words if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS
         )
-
-    @cached_property
-    def asking(self) -> bool:
-        """Whether the sentence ends in a question mark."""
-        return "?" in self.low[-4:]
 
 
 @dataclass(eq=False)
@@ -156,6 +158,7 @@ class Move:
         return next((self.acts[act] for act in acts if act in self.acts), None)
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """A word without a plural or possessive ending."""
     word = word.partition("'")[0]
@@ -210,7 +213,7 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
         body = piece[lead:].rstrip()
         if _WORD.search(body) or "?" in body:
             begin = start + lead
-            yield Sentence(text[begin : begin + len(body)], body, begin, turn)
+            yield Sentence.of(text[begin : begin + len(body)], body, begin, turn)
         start = following
 
 

@@ -67,15 +67,17 @@ class Topics:
         self.of_noun = {
             noun: (i, weight) for i, topic in enumerate(self.topics) for noun, weight in topic.nouns.items()
         }
+        self._forms = frozenset(form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s"))
 
     def mentioned(self, move: Move) -> dict[int, float]:
         """Weight of each topic that a move names."""
         found: dict[int, float] = {}
         for sentence in move.sentences:
-            for word in sentence.words:
-                hit = self.of_noun.get(word) or (self.of_noun.get(stem(word)) if word.endswith("s") else None)
-                if hit is not None:
-                    found[hit[0]] = found.get(hit[0], 0.0) + hit[1]
+            if not self._forms.isdisjoint(sentence.bag):
+                for word in sentence.words:
+                    topic, weight = self.of_noun.get(stem(word), (-1, 0.0))
+                    if topic >= 0:
+                        found[topic] = found.get(topic, 0.0) + weight
         return found
 
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:

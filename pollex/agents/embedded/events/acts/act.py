@@ -77,42 +77,37 @@ class Acts:
 
     def __init__(self, acts: Iterable[Act]) -> None:
         self.by_name = {act.name: act for act in acts}
-        self._by_cue: dict[str, defaultdict[str, list[tuple[Act, Rule]]]] = {
+        self._rules = [(act, one) for act in self.by_name.values() for one in act.rules]
+        self._by_cue: dict[str, defaultdict[str, list[int]]] = {
             "user": defaultdict(list),
             "assistant": defaultdict(list),
         }
-        for act in self.by_name.values():
-            for one in act.rules:
-                for cue in one.cues:
-                    self._by_cue[act.party][cue].append((act, one))
+        for number, (act, one) in enumerate(self._rules):
+            for cue in one.cues:
+                self._by_cue[act.party][cue].append(number)
+        self._cues = {party: frozenset(found) for party, found in self._by_cue.items()}
 
     def mark(self, moves: list[Move]) -> None:
         """Fill the hits of all sentences, move by move."""
         before: frozenset[str] = frozenset()
         for move in moves:
-            cues = self._by_cue[move.role]
             for sentence in move.sentences:
-                self._mark(sentence, before, cues)
+                self._mark(sentence, before, move.role)
             before = move.did
 
-    def _mark(self, sentence: Sentence, before: frozenset[str], cues: dict[str, list[tuple[Act, Rule]]]) -> None:
-        tried = set()
-        words = sentence.words
-        for word in (*words, "?") if sentence.asking else words:
-            for act, one in cues.get(word, ()):
-                if id(one) in tried:
-                    continue
-                tried.add(id(one))
-                known = sentence.hits.get(act.name)
-                if known is not None and known.sure >= one.sure:
-                    continue
-                if act.longest and len(words) > act.longest:
-                    continue
-                if act.after and not act.after & before:
-                    continue
-                found = one.find(sentence)
-                if found is not None:
-                    sentence.hits[act.name] = hit_of(act, one, found, sentence)
+    def _mark(self, sentence: Sentence, before: frozenset[str], party: str) -> None:
+        by_cue = self._by_cue[party]
+        numbers = {number for cue in sentence.bag & self._cues[party] for number in by_cue[cue]}
+        for number in sorted(numbers):
+            act, one = self._rules[number]
+            if act.after and act.after.isdisjoint(before):
+                continue
+            known = sentence.hits.get(act.name)
+            if (known and known.sure >= one.sure) or (act.longest and len(sentence.words) > act.longest):
+                continue
+            found = one.find(sentence)
+            if found is not None:
+                sentence.hits[act.name] = hit_of(act, one, found, sentence)
 
 
 def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit:

@@ -1,0 +1,46 @@
+"""What happens in exchanges of invented domains, ten a pattern, with look-alikes in which it doesn't."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.reading import read
+from pollex.agents.embedded.events.topics import Topics
+from pollex.conversations.conversation import Conversation, Turn
+
+HAPPENINGS: dict[str, dict[str, list[str]]] = {
+    name: exchanges
+    for path in sorted((Path(__file__).parent / "happenings").glob("*.toml"))
+    for name, exchanges in tomllib.loads(path.read_text("utf-8")).items()
+}
+LEAST_PRECISION, LEAST_RECALL, FEWEST = 0.9, 0.8, 10
+
+
+def happens(pattern: str, exchange: str) -> bool:
+    """Whether a pattern is seen in "user / assistant / user …"."""
+    said = exchange.split(" / ")
+    turns = tuple(Turn(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(said))
+    seen = read(Conversation(id="1", turns=turns), Topics(())).seen
+    return any(event.pattern == pattern for event in seen)
+
+
+@pytest.mark.parametrize("pattern", HAPPENINGS)
+def test_a_pattern_is_seen_where_it_happens_and_not_in_look_alikes(pattern: str) -> None:
+    seen = [exchange for exchange in HAPPENINGS[pattern]["yes"] if happens(pattern, exchange)]
+    wrong = [exchange for exchange in HAPPENINGS[pattern]["no"] if happens(pattern, exchange)]
+    assert len(seen) / (len(seen) + len(wrong)) >= LEAST_PRECISION, wrong
+    missed = [exchange for exchange in HAPPENINGS[pattern]["yes"] if exchange not in seen]
+    assert len(seen) / len(HAPPENINGS[pattern]["yes"]) >= LEAST_RECALL, missed
+
+
+@pytest.mark.parametrize("pattern", HAPPENINGS)
+def test_ten_exchanges_are_labelled_for_a_pattern(pattern: str) -> None:
+    assert len(HAPPENINGS[pattern]["yes"]) + len(HAPPENINGS[pattern]["no"]) >= FEWEST
+
+
+def test_only_patterns_that_exist_are_labelled() -> None:
+    assert HAPPENINGS.keys() <= PATTERNS.keys()
