@@ -174,11 +174,8 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
 
 
 def _packed_quotes(quotes: Sequence[Quote]) -> str:
-    return packed([[quote.conversation_id, quote.turn, quote.text, quote.marks] for quote in quotes])
+    return packed([quote.model_dump(mode="json", exclude_defaults=True) for quote in quotes])
 
 
 def _read_quotes(text: str) -> tuple[Quote, ...]:
-    return tuple(
-        Quote(conversation_id=of, turn=turn, text=said, marks=tuple(map(tuple, marks[0] if marks else ())))
-        for of, turn, said, *marks in unpacked(text)
-    )
+    return tuple(Quote.model_validate(quote) for quote in unpacked(text))
