@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -56,10 +57,15 @@ RARE = frozenset(
 
 
 class Verb(click.Command):
-    """A command whose options stand in groups."""
+    """A command whose options stand in groups.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Args:
+        rare: Further options that few people need of this verb.
+    """
+
+    def __init__(self, *args: Any, rare: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.rare = RARE | frozenset(rare)
         self.params.append(
             click.Option(
                 ["--help-all"],
@@ -76,7 +82,7 @@ class Verb(click.Command):
         everything = ctx.meta.get(ALL, False)
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         rows = {str(one.name): one.get_help_record(ctx) for one in options}
-        known = {name: row for name, row in rows.items() if row and (everything or name not in RARE)}
+        known = {name: row for name, row in rows.items() if row and (everything or name not in self.rare)}
         for title, names in GROUPS.items():
             shown = [known.pop(name) for name in names if name in known]
             if shown:

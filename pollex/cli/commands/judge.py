@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions, RunOptions
 
 
-@click.command("judge", cls=Verb)
+THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
+
+
+@click.command("judge", cls=Verb, rare=(*THUMBS, "domain"))
 @logs_argument
 @click.option("--question", required=True, metavar="TEXT", help="What is asked about every conversation.")
 @click.option(
