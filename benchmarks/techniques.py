@@ -80,11 +80,11 @@ class Technique:
         elif self.method == "spur":
             yield "--method spur"
         else:
-            yield f"--policy {self.policy}"
+            yield f"--set policy={self.policy}"
         if self.without:
-            yield f"--without {','.join(self.without)}"
+            yield f"--set without={','.join(self.without)}"
         if self.scale != "likert-domain":
-            yield f"--scale {self.scale}"
+            yield f"--set scale={self.scale}"
 
 
 ADAPTED = "generic_debugging"

@@ -7,15 +7,19 @@ from typing import Any
 
 import click
 
+from pollex.cli.settings import SETTINGS, SetOption
+
 ALL = "pollex.help_all"
 
 GROUPS = {
     "Data": (
         *("label_field", "id_field", "messages_field", "judge_field", "group_field", "category_field"),
+        "domain",
         *("answers", "human", "human_field", "positive", "negative", "max_bad", "encoding", "on_duplicate"),
     ),
     "Rubrics": (
         "rubrics",
+        "rubrics_from",
         "budget",
         "policy",
         "method",
@@ -27,27 +31,50 @@ GROUPS = {
     ),
     "Question": (
         *("question", "options", "runs", "minimum", "panel", "tau", "tau_precision", "stop_early"),
-        *("profile", "plain", "system", "max_tokens", "variant", "domain", "instructions", "seed"),
+        *("profile", "plain", "system", "max_tokens", "variant", "instructions", "seed"),
     ),
     "Model": (
         *("model", "base_url", "scale", "elicitation", "samples", "require", "value", "without", "canary"),
         *("straight_lining", "closing", "embedding_model", "langsmith"),
     ),
     "Limits": (
-        *("max_calls", "max_cost", "price_in", "price_out", "concurrency", "deadline", "max_wait", "retry_refused"),
+        *(
+            "max_calls",
+            "max_cost",
+            "price",
+            "price_in",
+            "price_out",
+            "concurrency",
+            "deadline",
+            "max_wait",
+            "retry_refused",
+        ),
         *("wait",),
     ),
     "Output": (
-        *("out", "verdicts", "accepted", "page", "report", "judges", "ask", "as_json", "resume", "dry_run", "store"),
-        *("verbose",),
+        *(
+            "out",
+            "form",
+            "verdicts",
+            "accepted",
+            "page",
+            "report",
+            "judges",
+            "ask",
+            "as_json",
+            "resume",
+            "dry_run",
+            "store",
+        ),
+        *("verbose", "settings"),
     ),
 }
 """Names of options by the title that they stand under; others stand at the end."""
 
 RARE = frozenset(
     {
-        *("id_field", "messages_field", "judge_field", "group_field", "positive", "negative"),
-        *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "domain", "instructions", "seed", "max_tokens"),
+        *("id_field", "messages_field", "judge_field"),
+        *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "instructions", "seed", "max_tokens"),
         *("elicitation", "samples", "require", "value", "without", "canary", "straight_lining", "closing"),
         *("embedding_model", "langsmith", "price_in", "price_out", "concurrency", "deadline", "max_wait"),
         *("retry_refused", "alpha", "resamples", "batch"),
@@ -77,6 +104,19 @@ class Verb(click.Command):
             )
         )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option that is a setting is told as one."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
+            settings = [one.names for one in self.params if isinstance(one, SetOption)]
+            if settings and name in settings[0]:
+                raise click.UsageError(
+                    f"{error.option_name} is a setting: give it as --set {name}=VALUE", ctx
+                ) from None
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         everything = ctx.meta.get(ALL, False)
@@ -88,8 +128,13 @@ class Verb(click.Command):
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
-        with formatter.section("Other"):
-            formatter.write_dl(list(known.values()))
+        if known:
+            with formatter.section("Other"):
+                formatter.write_dl(list(known.values()))
+        for one in options:
+            if everything and isinstance(one, SetOption):
+                with formatter.section("Settings (--set NAME=VALUE)"):
+                    formatter.write_dl([(name, SETTINGS[name][1]) for name in one.names])
 
 
 def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

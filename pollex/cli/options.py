@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,13 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pollex.cli.session import announce_stop
-from pollex.errors import WrongUse
+from pollex.cli.settings import settings_of
 from pollex.services.options import RunOptions
 from pollex.store.place import STORE, VARIABLE
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
-    from pollex.rubrics.records import JudgeRecord
     from pollex.services.options import ModelOptions
 
 
@@ -78,7 +78,7 @@ def with_questions(command: F) -> F:
 def _read_options(**given: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions
 
-    return ReadOptions(**given)
+    return ReadOptions(**given | settings_of("reading"))
 
 
 RUN = [
@@ -129,35 +129,13 @@ EMBEDDING = click.option(
     "--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."
 )
 
-ROLES = [
-    click.option(
-        "--elicitation",
-        type=click.Choice(["batched", "independent"]),
-        default="batched",
-        show_default=True,
-        help="Ten rubrics a call with reasons, or one question and one token a call.",
-    ),
-    click.option(
-        "--samples",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Calls a distribution, where there are no logprobs.",
-    ),
-    click.option("--require", type=click.Choice(["logprobs"]), help="Fail rather than fall back on samples."),
-    click.option("--without", default="", metavar="PARTS", help="Parts of prompts to leave out: ds, cdp, domain."),
-    click.option("--canary/--no-canary", default=True, show_default=True, help="Ask a question of known answer too."),
-    click.option("--straight-lining/--no-straight-lining", default=True, show_default=True, help="Mark it as suspect."),
-    CLOSING,
-    click.option(
-        "--value",
-        type=click.Choice(["auto", "expected", "mode"]),
-        default="auto",
-        show_default=True,
-        help="What of an answer NetSAT adds up.",
-    ),
-]
-"""Of the roles on a model: how they ask."""
+SAMPLES = click.option(
+    "--samples",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Calls per distribution where the endpoint gives no log-probabilities.",
+)
 
 CALLS = [
     click.option("--retry-refused", is_flag=True, help="Ask again what the model refused in an earlier run."),
@@ -179,12 +157,17 @@ CALLS = [
 """Of all calls, whatever they ask."""
 
 MODEL = [
-    _model_option("An LLM for the roles; without it the embedded roles work."),
+    _model_option("LLM for all roles; without it the built-in roles (no LLM) work."),
     URL,
-    *ROLES,
-    *CALLS,
-    EMBEDDING,
+    SAMPLES,
+    *CALLS[1:2],
+    *CALLS[4:6],
+    click.option("--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens: 0.15:0.60."),
 ]
+"""Of the roles on a model."""
+
+JUDGE_CALLS = [URL, CALLS[1], CALLS[4]]
+"""Of the judge of a rubric set, which is asked as it was."""
 
 RATER = [_model_option("LLM that is asked; without it the built-in rater answers."), URL, CLOSING, *CALLS, EMBEDDING]
 """Those that count where one question is asked about conversations."""
@@ -213,8 +196,30 @@ ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
 
 
 def with_model(command: F) -> F:
-    """Adds the options of an LLM; they arrive as `model: ModelOptions`."""
+    """Add the options of an LLM in all roles; they arrive as `model: ModelOptions`."""
     return family(command, MODEL, "model", _model_options)
+
+
+def with_set_judge(command: F) -> F:
+    """Add the options of calling the judge of a rubric set; they arrive as `model: ModelOptions`."""
+    return family(command, JUDGE_CALLS, "model", _model_options)
+
+
+def with_logs(*names: str) -> Callable[[F], F]:
+    """Add those options of reading logs; they arrive as `reading: ReadOptions`."""
+    chosen = [option for option, name in zip(READING, names_of(READING), strict=True) if name in names]
+    return lambda command: family(command, chosen, "reading", _read_options)
+
+
+def names_of(options: list[Callable[[Any], Any]]) -> list[str]:
+    """Return the names under which options arrive."""
+
+    def taking() -> None:
+        """Take the options."""
+
+    for option in reversed(options):
+        option(taking)
+    return [str(one.name) for one in reversed(taking.__click_params__)]  # type: ignore[attr-defined]
 
 
 def with_rater(command: F) -> F:
@@ -237,33 +242,27 @@ def _model_options(**given: Any) -> ModelOptions:
     from pollex.gateway.langsmith import tracing_off, tracing_on
     from pollex.services.options import ModelOptions
 
-    (tracing_on if given.pop("langsmith") else tracing_off)()
-    prices = given.pop("price_in"), given.pop("price_out")
+    given = {name: value for name, value in given.items() if value is not None} | settings_of("model")
+    (tracing_on if given.pop("langsmith", False) else tracing_off)()
+    if price := given.pop("price", None):
+        given |= dict(zip(("price_in", "price_out"), prices_of(price), strict=True))
+    prices = given.pop("price_in", None), given.pop("price_out", None)
     if (prices[0] is None) != (prices[1] is None):
         raise click.UsageError("--price-in and --price-out go together")
     price = None if prices[0] is None or prices[1] is None else Price(read=prices[0], written=prices[1])
-    limited = {name: given.pop(name) for name in ("concurrency", "deadline", "max_wait", "max_calls", "max_cost")}
+    names = {field.name for field in fields(Limits)} & given.keys()
+    limited = {name: given.pop(name) for name in names}
     without = frozenset(part.strip() for part in given.pop("without", "").split(",") if part.strip())
-    embedding = given.pop("embedding_model", None)
-    chosen = {"embedding_model": embedding} if embedding else {}
-    return ModelOptions(limits=Limits(price=price, **limited), without=without, **given, **chosen)
+    return ModelOptions(limits=Limits(price=price, **limited), without=without, **given)
 
 
-def written(*names: str) -> list[str]:
-    """Those of the running command's options that somebody wrote into the command line, of parameters of these names.
-
-    What stands there and does nothing is to be refused, not passed over.
-    """
-    context = click.get_current_context()
-    wanted = (parameter for parameter in context.command.params if parameter.name in names)
-    source = click.core.ParameterSource.COMMANDLINE
-    return [_spelt(one, context) for one in wanted if context.get_parameter_source(str(one.name)) is source]
-
-
-def _spelt(option: click.Parameter, context: click.Context) -> str:
-    """An option as somebody wrote it: `--canary`, or `--no-canary`."""
-    negated = option.secondary_opts and context.params[str(option.name)] is False
-    return (option.secondary_opts if negated else option.opts)[0]
+def prices_of(text: str) -> tuple[float, float]:
+    """Return the prices of a million prompt and completion tokens, written as `0.15:0.60`."""
+    try:
+        read, written = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not two prices such as 0.15:0.60", param_hint="--price") from None
+    return read, written
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:
@@ -292,51 +291,3 @@ logs_argument = click.argument("logs", nargs=-1, required=True, metavar="LOGS…
 rubrics_option = click.option(
     "--rubrics", type=click.Path(path_type=Path), required=True, help="A rubric set that `pollex learn` wrote."
 )
-
-
-ASKED = ("elicitation", "samples", "without", "canary", "straight_lining", "closing", "value")
-"""How a model is asked: what a rubric set remembers."""
-
-CALLED = (
-    *("base_url", "require", "retry_refused", "concurrency", "deadline", "max_wait"),
-    *("max_calls", "max_cost", "price_in", "price_out"),
-)
-"""How a model is called, whatever it is asked."""
-
-EMBEDDING_NAME = "embedding_model"
-
-
-def refuse_without_model(model: ModelOptions, *others: str) -> None:
-    """Refuses what only a model would heed.
-
-    Args:
-        others: Further parameters of the running command that it heeds for a model alone.
-
-    Raises:
-        WrongUse: Such an option was written, and no model is named.
-    """
-    if model.model is None and (idle := written(*ASKED, *CALLED, *others)):
-        raise WrongUse(f"{', '.join(idle)} without a model", remedy="name one: --model, or leave them out")
-
-
-def refuse_for(record: JudgeRecord, *, embeds: bool = False) -> None:
-    """Refuses what the judge of a rubric set doesn't heed: it answers as it did when θ was fitted.
-
-    Args:
-        embeds: Whether texts are embedded beside what a model does.
-
-    Raises:
-        WrongUse: Such an option was written.
-    """
-    if record.built_in:
-        # Its own embedding model may be named: one that isn't bundled is not loaded before.
-        told = click.get_current_context().params.get(EMBEDDING_NAME) == record.options.get(EMBEDDING_NAME)
-        judge, names = "the embedded judge of the rubric set", [*ASKED, *CALLED, *([] if told else [EMBEDDING_NAME])]
-    else:
-        judge, names = f"the judge {record.name}", [name for name in ASKED if name in (*record.options, "value")]
-        names += [] if embeds else [EMBEDDING_NAME]
-    if idle := written(*names):
-        raise WrongUse(
-            f"{', '.join(idle)}: {judge} answers as it did when θ was fitted",
-            remedy="leave them out, or fit θ to a model's answers: `pollex refit … --model M`",
-        )

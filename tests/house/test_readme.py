@@ -60,7 +60,7 @@ def test_every_command_of_the_pages_exists_with_its_options(verb: str, options: 
     assert command is not None, f"there is no `pollex {verb}`"
     assert set(options) <= {name for parameter in command.params for name in parameter.opts}
     if "--max-cost" in options:  # it is refused without them
-        assert {"--price-in", "--price-out"} <= set(options)
+        assert {"--price"} <= set(options)
 
 
 def test_the_readme_shows_the_three_things_that_people_use_pollex_for() -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.options import logs_argument, rubrics_option, with_model, with_reading, with_run
+from pollex.cli.help import Verb
+from pollex.cli.options import logs_argument, rubrics_option, with_logs, with_run, with_set_judge
+from pollex.cli.settings import set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -17,12 +19,17 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=Verb)
 @logs_argument
 @rubrics_option
-@with_reading
-@with_model
+@with_logs("label_field", "positive", "negative", "group_field", "max_bad")
+@with_set_judge
 @with_run
+@set_option(
+    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    "judge_field",
+    *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+)
 def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions) -> int:
     """Measure a rubric set on labelled conversations, with 95 % intervals.
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.options import with_model, with_reading, with_run
+from pollex.cli.help import Verb
+from pollex.cli.options import with_logs, with_run, with_set_judge
+from pollex.cli.settings import set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def command() -> None:
     """Labels: which ones to ask people for."""
 
 
-@command.command("next")
+@command.command("next", cls=Verb)
 @click.argument("files", nargs=-1, required=True, metavar="LOGS… | ANSWERS [JUDGMENTS]")
 @click.option("--rubrics", type=click.Path(path_type=Path), help="A rubric set that `pollex learn` wrote.")
 @click.option(
@@ -34,9 +36,14 @@ def command() -> None:
 @click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many to list.")
 @click.option("--judge", "judges", multiple=True, metavar="NAME", help="Who can be asked. Repeatable; `all` for all.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Ends in .jsonl or .csv.")
-@with_reading
-@with_model
+@with_logs("label_field", "positive", "negative", "max_bad")
+@with_set_judge
 @with_run
+@set_option(
+    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    *("judge_field", "group_field"),
+    *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+)
 def next_(
     files: tuple[str, ...],
     rubrics: Path | None,
@@ -59,7 +66,7 @@ def next_(
     \b
     Examples
       pollex label next logs.jsonl --rubrics rubrics.json --count 20 --out to-label.jsonl
-      pollex learn logs.jsonl to-label.jsonl --on-duplicate last                 once the thumbs are filled in
+      pollex learn logs.jsonl to-label.jsonl --set on_duplicate=last                 once the thumbs are filled in
       pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """

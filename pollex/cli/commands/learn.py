@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.options import logs_argument, verbose_option, with_model, with_reading, with_run
+from pollex.cli.help import Verb
+from pollex.cli.options import logs_argument, verbose_option, with_logs, with_model, with_run
+from pollex.cli.settings import set_option, settings_of
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
-@click.command("learn")
+@click.command("learn", cls=Verb)
 @logs_argument
 @click.option("--out", type=click.Path(path_type=Path), default=Path("rubrics.json"), show_default=True)
 @click.option(
     "--domain", type=click.Path(path_type=Path), help="Domain profile (TOML); `pollex domain new` writes one."
 )
 @click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
-@click.option("--budget", default=10, show_default=True, help="Rubrics of each kind, at most.")
+@click.option("--budget", default=10, show_default=True, help="Maximum number of rubrics of each kind.")
 @click.option(
     "--method",
     type=click.Choice(["rubicon", "spur"]),
@@ -34,29 +35,20 @@ if TYPE_CHECKING:
     help="A growing pool to choose from, or one small set that a model keeps revising.",
 )
 @click.option(
-    "--scale",
-    type=click.Choice(["occasion", "likert-domain", "likert", "numeric"]),
-    default="occasion",
-    show_default=True,
-    help="How a model is asked rubrics: in five words, told of the domain or not, or in grades from 1 to 10.",
-)
-@click.option(
     "--rubrics-from",
     metavar="FILE",
     help="Learn none: fit those of a TOML file, of autorubric or promptfoo, or a bundled set's name.",
 )
-@click.option(
-    "--policy",
-    default="separation",
-    show_default=True,
-    help="How rubrics are chosen: separation; the paper's greedy, correctness, brute_force, ucb; swaps; random_order.",
-)
-@click.option("--alpha", type=float, help="Weight of sharpness; chosen by cross-validation when left out.")
-@click.option("--seed", default=0, show_default=True, help="Of the split and everything drawn.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @verbose_option
-@with_reading
+@with_logs("label_field", "positive", "negative", "id_field", "judge_field", "group_field", "max_bad")
 @with_model
 @with_run
+@set_option(
+    *("messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "policy", "alpha", "scale", "elicitation"),
+    *("require", "without", "canary", "straight_lining", "closing", "value", "embedding_model"),
+    *("deadline", "max_wait", "retry_refused", "langsmith"),
+)
 def command(
     logs: tuple[str, ...],
     out: Path,
@@ -68,8 +60,8 @@ def command(
 ) -> int:
     """Learn rubrics from conversations with thumbs up and down.
 
-    Writes the rubric set and, beside it, report.html: what was learnt, how well it does on conversations that were held
-    out, and why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
+    Writes the rubric set and, beside it, report.html: what was learned, how well it does on held-out conversations, and
+    why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
 
     \b
     Examples
@@ -84,11 +76,10 @@ def command(
     from pollex.graphs.learn.state import LearnSettings
     from pollex.services.learn import learn, plan_learn  # what learns is not needed for --help
 
-    model = replace(model, scale=given.pop("scale"))
     budget = given.pop("budget")
     bound: dict[str, Any] = {"domain": given.pop("domain"), "rubrics_from": given.pop("rubrics_from")}
     bound |= {
-        "settings": LearnSettings(budget=(budget, budget), **given),
+        "settings": LearnSettings(budget=(budget, budget), **given, **settings_of("learning")),
         "reading": reading,
         "run": run,
         "model": model,

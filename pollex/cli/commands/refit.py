@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.options import logs_argument, rubrics_option, verbose_option, with_model, with_reading, with_run
+from pollex.cli.help import Verb
+from pollex.cli.options import logs_argument, rubrics_option, verbose_option, with_logs, with_model, with_run
+from pollex.cli.settings import set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -17,16 +19,21 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
-@click.command("refit")
+@click.command("refit", cls=Verb)
 @logs_argument
 @rubrics_option
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
 @click.option("--test-fraction", type=float, help="Share held out; the one that the set was learnt with when left out.")
 @click.option("--seed", type=int, help="Of the split; the one that the set was learnt with when left out.")
 @verbose_option
-@with_reading
+@with_logs("label_field", "positive", "negative", "judge_field", "group_field", "max_bad")
 @with_model
 @with_run
+@set_option(
+    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "elicitation", "require"),
+    *("without", "canary", "straight_lining", "closing", "value", "embedding_model"),
+    *("deadline", "max_wait", "retry_refused", "langsmith"),
+)
 def command(
     logs: tuple[str, ...],
     rubrics: Path,

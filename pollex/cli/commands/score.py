@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.options import logs_argument, out_option, rubrics_option, with_model, with_reading, with_run
+from pollex.cli.help import Verb
+from pollex.cli.options import logs_argument, out_option, rubrics_option, with_logs, with_run, with_set_judge
+from pollex.cli.settings import set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
-@click.command("score")
+@click.command("score", cls=Verb)
 @logs_argument
 @rubrics_option
 @out_option("scores.parquet", "Ends in .parquet, .jsonl or .csv.")
@@ -34,9 +36,13 @@ if TYPE_CHECKING:
     metavar="TOOL",
     help="Write requests that give the scores to langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
 )
-@with_reading
-@with_model
+@with_logs("max_bad")
+@with_set_judge
 @with_run
+@set_option(
+    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+)
 def command(
     logs: tuple[str, ...],
     rubrics: Path,

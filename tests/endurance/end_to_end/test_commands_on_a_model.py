@@ -22,10 +22,10 @@ class Learnt:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         bench.log(COUNT)
-        self.planned = bench.run(bench.learning("--dry-run", "--price-in", 1, "--price-out", 4))
+        self.planned = bench.run(bench.learning("--dry-run", "--price", "1:4"))
         self.asked_by_plan = bench.server.counts()["received"]
         bench.started = 0
-        self.ended = bench.run(bench.learning("--price-in", 1, "--price-out", 4))
+        self.ended = bench.run(bench.learning("--price", "1:4"))
         self.calls = bench.judged
         self.rubrics = RubricSet.load(bench.folder / "learnt.json")
 

@@ -34,7 +34,7 @@ def test_a_call_that_never_ends_ends_at_the_deadline(bench: Bench, rule: dict[st
     bench.log(10)
     bench.server.script(faulty(ONE, **rule))
     began = time.monotonic()
-    ended = bench.run(bench.scoring("--deadline", 2))
+    ended = bench.run(bench.scoring("--set", "deadline=2"))
     assert time.monotonic() - began < 40
     assert ended.code == 3
     assert ended.json["outcomes"] == {"error": 1, "scored": 9}
@@ -120,7 +120,7 @@ def test_what_was_refused_is_asked_again_by_a_resume_that_is_told_to_and_by_no_o
     before = bench.judged
     assert bench.run(bench.scoring("--resume")).json["outcomes"] == {"refused": 1, "scored": 9}
     assert bench.judged == before
-    assert bench.run(bench.scoring("--resume", "--retry-refused")).json["outcomes"] == {"scored": 10}
+    assert bench.run(bench.scoring("--resume", "--set", "retry_refused=true")).json["outcomes"] == {"scored": 10}
     assert bench.judged > before
 
 
@@ -181,7 +181,7 @@ def test_a_server_that_calls_what_it_cant_read_its_own_error_is_only_less_able(b
 def test_required_log_probabilities_fail_in_one_line(bench: Bench) -> None:
     bench.log(6)
     bench.server.script([{"do": "ignore", "what": ["logprobs"]}])
-    ended = bench.run(bench.scoring("--require", "logprobs"))
+    ended = bench.run(bench.scoring("--set", "require=logprobs"))
     assert ended.code == 1
     (line,) = [line for line in ended.err.splitlines() if line.startswith("Error:")]
     assert "gives no log-probabilities" in line

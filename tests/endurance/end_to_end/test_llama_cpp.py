@@ -93,7 +93,7 @@ def test_doctor_finds_log_probabilities_and_a_way_to_ask_in_a_form(llama_bench: 
 
 def test_a_score_is_made_of_the_models_own_probabilities(llama_bench: Bench) -> None:
     llama_bench.log(2)
-    ended = llama_bench.run(llama_bench.scoring("--require", "logprobs"))
+    ended = llama_bench.run(llama_bench.scoring("--set", "require=logprobs"))
     assert ended.code == 0, ended.err
     assert ended.json["outcomes"] == {"scored": 2}
     assert ended.json["usage"]["judge"]["sent"] == 6

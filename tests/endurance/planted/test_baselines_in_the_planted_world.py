@@ -37,7 +37,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asking(server: SubprocessServer) -> list[str]:
-    return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--alpha", "1", "--json"]
+    return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--set", "alpha=1", "--json"]
 
 
 def test_spur_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
@@ -128,13 +128,13 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
 
 
 def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--scale", "numeric")
+    ended = pollex("learn", log, "--set", "scale=numeric")
     assert ended.code == 2
     assert "numeric takes a model" in ended.err
 
 
 def test_an_ablation_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--without", "ds,cdp")
+    ended = pollex("learn", log, "--set", "without=ds,cdp")
     assert ended.code == 2
     assert "--model" in ended.err
 
@@ -142,7 +142,7 @@ def test_an_ablation_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> 
 def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
 ) -> None:
-    arguments = ["learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server)]
+    arguments = ["learn", log, "--rubrics-from", "generic", "--set", "scale=numeric", *asking(server)]
     ended = pollex(*arguments)
     assert ended.code == 0, ended.err
     rubrics = RubricSet.load(tmp_path / "rubrics.json")
@@ -164,7 +164,7 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
 def test_a_refit_asks_on_the_scale_of_the_set_also_where_the_model_is_named(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path, named: bool
 ) -> None:
-    pollex("learn", log, "--rubrics-from", "generic", "--scale", "numeric", *asking(server))
+    pollex("learn", log, "--rubrics-from", "generic", "--set", "scale=numeric", *asking(server))
     again = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
     again += ["--model", "planted"] if named else []
     planned = pollex(*again, "--dry-run", "--store", tmp_path / "none").last["plan"]

@@ -92,7 +92,7 @@ def test_every_row_stands_beside_the_papers_of_its_name_or_beside_none() -> None
     named = [how.paper for techniques in TABLES.values() for how in techniques if how.paper]
     assert len(set(named)) == len(named)
     assert set(PUBLISHED) - set(named) == {"UCB", "brute force", "correctness only"}  # those need no model
-    assert replace(GREEDY, without=("ds", "cdp")).options == "--policy greedy --without ds,cdp"
+    assert replace(GREEDY, without=("ds", "cdp")).options == "--set policy=greedy --set without=ds,cdp"
 
 
 def test_differences_are_of_the_splits_where_both_are_defined() -> None:

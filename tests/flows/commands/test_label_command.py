@@ -129,7 +129,8 @@ def test_the_options_that_read_the_log_read_what_was_filled_in_too(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     options = {"id_field": "about.key", "label_field": "verdict", "group_field": "user", "messages_field": "said"}
-    given = [word for name, field in options.items() for word in (f"--{name.replace('_', '-')}", field)]
+    rare = [word for name in options if name != "label_field" for word in ("--set", f"{name}={options[name]}")]
+    given = ["--label-field", options["label_field"], *rare]
     rows = [
         {
             "about": {"key": one["id"]},

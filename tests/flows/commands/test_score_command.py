@@ -159,21 +159,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_scoring(
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("verb", ["learn", "score", "grade"])
+@pytest.mark.parametrize("verb", ["learn", "grade"])
 def test_no_samples_at_all_are_refused_before_anybody_is_asked(pollex: Pollex, learnt: Learnt, verb: str) -> None:
     ended = pollex(verb, learnt.log, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--samples", 0)
     assert (ended.code, "'--samples': 0 is not in the range x>=1" in ended.err) == (2, True), ended.err
-
-
-@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
-def test_a_model_that_theta_was_not_fitted_to_is_refused_by_the_plan_as_by_the_run(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, plan: tuple[str, ...]
-) -> None:
-    scored = ("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", tmp_path / "new")
-    ended = pollex(*scored, "--model", "some-model", *plan)
-    assert ended.code == 2, ended.err
-    assert "leave --model out" in ended.err
-    assert not (tmp_path / "s.jsonl").exists()
 
 
 @pytest.mark.parametrize("name", ["s.parquet", "s.jsonl", "s.csv"])

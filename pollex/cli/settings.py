@@ -1,0 +1,121 @@
+"""Rare settings as `--set NAME=VALUE`: one option in place of many that few people need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import click
+
+VALUES = "pollex.settings"
+
+Kind = type | tuple[str, ...]
+
+SETTINGS: dict[str, tuple[Kind, str]] = {
+    "id_field": (str, "Field of the conversation's id; dots reach inside."),
+    "messages_field": (str, "Field of the turns."),
+    "judge_field": (str, "Field of the annotator who gave the label."),
+    "group_field": (str, "Field of what must stay on one side of a split, such as user_id."),
+    "encoding": (str, "Text encoding of the files; utf-8 if not set."),
+    "on_duplicate": (("error", "first", "last"), "Which of different conversations under one id counts."),
+    "thumbs": (("last", "worst", "each"), "Which of several thumbs on a conversation counts."),
+    "pairs": (bool, "Chosen and rejected answers of preference data are thumbs up and down."),
+    "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
+    "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
+    "scale": (
+        ("occasion", "likert-domain", "likert", "numeric"),
+        "Answer scale of rubrics: occasion (the default) has an answer for what never came up.",
+    ),
+    "elicitation": (
+        ("batched", "independent"),
+        "Ten rubrics a call with reasons, or one question and one token a call.",
+    ),
+    "require": (("logprobs",), "Fail if the endpoint gives no log-probabilities."),
+    "without": (str, "Parts to leave out of prompts: ds, cdp, domain, separated by commas."),
+    "canary": (bool, "Also ask a question whose answer is known; true if not set."),
+    "straight_lining": (bool, "Mark answers that are all the same; true if not set."),
+    "closing": (("system", "user", "merged"), "Role of the task message; merged for strict chat templates."),
+    "value": (("auto", "expected", "mode"), "Part of an answer's distribution that NetSAT sums."),
+    "embedding_model": (str, "A sentence-transformers model, by name or path."),
+    "concurrency": (int, "Maximum number of calls in flight; 64 if not set."),
+    "deadline": (float, "Time limit of a single call in seconds; 120 if not set."),
+    "max_wait": (float, "Longest wait for an endpoint that is away, in seconds; 120 if not set."),
+    "max_cost": (float, "Stop at this cost; needs price."),
+    "price": (str, "Prices of a million prompt and completion tokens, as 0.15:0.60."),
+    "retry_refused": (bool, "Ask again what the model refused in an earlier run."),
+    "langsmith": (bool, "Let LangSmith trace the run; otherwise it is off, whatever the environment says."),
+}
+"""Type (or words) and help by name."""
+
+TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class SetOption(click.Option):
+    """The option `--set` of one verb.
+
+    Attributes:
+        names: The settings that the verb heeds.
+    """
+
+    def __init__(self, *args: Any, names: tuple[str, ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.names = names
+
+
+def set_option(*names: str) -> Callable[[Any], Any]:
+    """Add `--set`; each setting arrives with the options of its family."""
+    return click.option(
+        "--set",
+        "settings",
+        cls=SetOption,
+        names=names,
+        multiple=True,
+        metavar="NAME=VALUE",
+        is_eager=True,
+        expose_value=False,
+        callback=keep,
+        help="A rare setting; repeatable. `--help-all` lists them.",
+    )
+
+
+def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> None:
+    """Parse the settings and keep them for the families of options."""
+    assert isinstance(option, SetOption)
+    found = context.meta.setdefault(VALUES, {})
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in option.names or not equals:
+            near = get_close_matches(name, option.names, n=1)
+            hint = f" Did you mean {near[0]}?" if near and equals else ""
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
+        found[name] = parsed(name, value)
+
+
+def parsed(name: str, value: str) -> Any:
+    """Return a setting's value in its type."""
+    kind = SETTINGS[name][0]
+    if isinstance(kind, tuple):
+        if value not in kind:
+            raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
+        return value
+    try:
+        return TRUTHS[value.lower()] if kind is bool else kind(value)
+    except (KeyError, ValueError):
+        raise click.BadParameter(f"{name} is a {kind.__name__}, and {value!r} is none") from None
+
+
+Family = Literal["reading", "model", "learning"]
+FAMILIES: dict[Family, frozenset[str]] = {
+    "reading": frozenset(list(SETTINGS)[:8]),
+    "learning": frozenset({"policy", "alpha"}),
+    "model": frozenset(list(SETTINGS)[10:]),
+}
+
+
+def settings_of(family: Family) -> dict[str, Any]:
+    """Return the settings of a family that the running command was given."""
+    context = click.get_current_context(silent=True)
+    given: dict[str, Any] = context.meta.get(VALUES, {}) if context else {}
+    return {name: value for name, value in given.items() if name in FAMILIES[family]}

