@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
 from pollex.graphs.context import WAVE, NullProgress, Progress, waves_needed
+from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import MENDABLE, Outcome
 from pollex.store.pulse import Pulse
@@ -58,6 +59,7 @@ class Setting:
         wave: Conversations in flight at once.
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
         traced: Told the run's tracer when the run begins.
+        used: Calls, tokens and outcomes so far, JSON values; kept with how far the run is.
     """
 
     store: Store
@@ -69,6 +71,12 @@ class Setting:
     wave: int = WAVE
     at_once: int = WAVE
     traced: Callable[[Tracer], None] = lambda _tracer: None
+    used: Callable[[], Mapping[str, Any]] = dict
+
+    def __post_init__(self) -> None:
+        """Have progress kept as well as shown."""
+        if not isinstance(self.progress, KeptProgress):
+            object.__setattr__(self, "progress", KeptProgress(self.progress, self.store, self.used))
 
     def tracer(self, run: str) -> Tracer:
         """The run's tracer, told to whom it concerns."""
@@ -91,7 +99,8 @@ class Setting:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
         """A setting without progress and arguments, for use from Python."""
-        return replace(cls(store=store, progress=NullProgress(), arguments={}), **changes)
+        progress, arguments = changes.pop("progress", NullProgress()), changes.pop("arguments", {})
+        return cls(store=store, progress=progress, arguments=arguments, **changes)
 
 
 @asynccontextmanager
@@ -111,8 +120,11 @@ async def running(
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
     store.take_up(run.id, roles=roles)
+    kept = setting.progress
+    assert isinstance(kept, KeptProgress), "made so with the setting"
     try:
-        yield run
+        async with kept.of_run(run.id):
+            yield run
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         store.finish(run.id, "interrupted", roles=roles)
         raise

@@ -20,7 +20,7 @@ from pollex.graphs.context import ConversationIndex, Item, WaveContext, WaveStat
 from pollex.graphs.judge.state import PERSON, Tally, Work, persons_answer, persons_question, run_question
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.selection.consensus import crossfitted, entropies, fitted_tau, modes
-from pollex.store.rows import answer_rows
+from pollex.store.rows import answer_rows, label_row
 
 FOLDS, SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
@@ -153,7 +153,9 @@ async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
         for id_, text in taken.items():
             answer = persons_answer(context.question, options.index(text))
             about = persons_question(context.question)
-            context.store.put(answer_rows(context.run, context.shelf[id_], [about], [answer], PERSON))
+            about_whom = context.shelf[id_]
+            context.store.put(answer_rows(context.run, about_whom, [about], [answer], PERSON))
+            context.store.put([label_row(context.run, about_whom, about.id, text, drawn="doubtful")])
         await context.store.settle()
         work.people |= taken
     return {"given": {}}

@@ -72,10 +72,31 @@ class Workers:
         """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
         return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
 
+    def used(self) -> dict[str, Any]:
+        """What the model was used for so far, in all; empty where none works."""
+        if self.gateway is None:
+            return {}
+        total = self.gateway.used.total
+        return {
+            "calls": total.asked,
+            "sent": total.sent,
+            "known": total.known,
+            "prompt_tokens": total.prompt,
+            "completion_tokens": total.completion,
+            "outcomes": dict(total.outcomes),
+            "cost": total.cost(self.gateway.limits.price),
+        }
+
     def setting(self, store: Store, **rest: Any) -> Setting:
         """The setting of a run that they work in; `rest` as of `Setting.of`."""
         return Setting.of(
-            store, again=self.again, secrets=self.secrets, traced=self.traced, at_once=self.at_once, **rest
+            store,
+            again=self.again,
+            secrets=self.secrets,
+            traced=self.traced,
+            at_once=self.at_once,
+            used=self.used,
+            **rest,
         )
 
     def for_method(self, method: str) -> Roles:

@@ -13,6 +13,7 @@ from pollex.store.tables import (
     AnswerRow,
     ConversationRow,
     ExtractionRow,
+    LabelRow,
     ReasonRow,
     Row,
     RubricRow,
@@ -115,6 +116,11 @@ def answer_rows(
                 justification=answer.justification,
                 turns=answer.turns,
             )
+
+
+def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
+    """What a person said about a conversation; `drawn` tells how it came before them."""
+    return LabelRow(annotator, about.text_hash, about.id, run, question, packed(value), drawn=drawn)
 
 
 def question_hash(question: Question) -> str:

@@ -1,0 +1,73 @@
+"""How far a run is, kept in the store: whoever looks from outside, another process or a page, sees it move."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pollex.graphs.context import Progress
+from pollex.store.store import Store
+
+OFTEN = 0.25
+"""Seconds between two notes at least."""
+
+
+class KeptProgress:
+    """Progress that is shown, and kept once a run has begun.
+
+    Args:
+        used: Calls, tokens and outcomes so far, JSON values.
+    """
+
+    def __init__(self, shown: Progress, store: Store, used: Callable[[], Mapping[str, Any]]) -> None:
+        self._shown, self._store, self._used = shown, store, used
+        self._stages: dict[str, dict[str, int]] = {}
+        self._run, self._kept, self._at = "", dict[str, Any](), 0.0
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Begin a stage; `done` of its items were done before a resume."""
+        self._stages[stage] = {"done": done, "total": total}
+        self._shown.start(stage, total, done)
+        self.keep()
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Count items of a stage as done."""
+        if stage in self._stages:
+            self._stages[stage]["done"] += by
+        self.keep()
+        self._shown.advance(stage, by)
+
+    def note(self, text: str) -> None:
+        """Show a line for people."""
+        self._shown.note(text)
+
+    def keep(self, *, last: bool = False) -> None:
+        """Keep how far the run is where that changed, not too often unless it is the last time."""
+        if not self._run or (not last and time.monotonic() - self._at < OFTEN):
+            return
+        self._at = time.monotonic()
+        found = {"stages": {name: dict(stage) for name, stage in self._stages.items()}, "used": dict(self._used())}
+        if found != self._kept:
+            self._store.pulse(self._run, found)
+            self._kept = found
+
+    @asynccontextmanager
+    async def of_run(self, run: str) -> AsyncIterator[None]:
+        """Keep it while a run goes on, also while its stages wait for calls."""
+        self._run = run
+
+        async def beat() -> None:
+            while True:
+                self.keep()
+                await asyncio.sleep(OFTEN)
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+            self.keep(last=True)
+            self._run = ""

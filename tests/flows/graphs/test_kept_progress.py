@@ -1,0 +1,63 @@
+"""How far a run is can be read from its store while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.errors import Interrupted
+from pollex.graphs.context import NullProgress
+from pollex.graphs.kept_progress import OFTEN
+from pollex.graphs.run import Setting, running
+from pollex.store.store import Store
+
+
+def seen(folder: Path, run: str) -> Any:
+    """What another process reads of a run."""
+    with Store.open(folder, read_only=True) as reader:
+        return json.loads(reader.value("SELECT payload FROM progress WHERE run = ?", [run]))
+
+
+async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> None:
+    used = {"calls": 0}
+    with Store.open(tmp_path) as store:
+        setting = Setting.of(store, used=lambda: used)
+        async with running("score", {}, setting, ["judge"]) as run:
+            setting.progress.start("score", 40, done=10)
+            setting.progress.advance("score", 5)
+            used["calls"] = 7
+            for _ in range(100):
+                await asyncio.sleep(OFTEN / 5)
+                store.flush()
+                if (found := seen(tmp_path, run.id))["used"] == {"calls": 7}:
+                    break
+            assert found == {"stages": {"score": {"done": 15, "total": 40}}, "used": {"calls": 7}}
+            setting.progress.advance("score", 25)
+        store.flush()
+        assert seen(tmp_path, run.id)["stages"]["score"] == {"done": 40, "total": 40}
+
+
+async def stopped(setting: Setting) -> None:
+    """A run whose progress ends it."""
+    async with running("score", {}, setting, ["judge"]):
+        setting.progress.start("score", 2)
+        setting.progress.advance("score")
+
+
+async def test_progress_that_interrupts_a_run_is_kept_up_to_there(tmp_path: Path) -> None:
+    class Stopping(NullProgress):
+        def advance(self, stage: str, by: int = 1) -> None:
+            raise Interrupted("stopped")
+
+    with Store.open(tmp_path) as store:
+        setting = Setting.of(store, progress=Stopping())
+        with pytest.raises(Interrupted):
+            await stopped(setting)
+        store.flush()
+        run = store.value("SELECT id FROM runs")
+        assert seen(tmp_path, run)["stages"] == {"score": {"done": 1, "total": 2}}
+        assert store.value("SELECT status FROM runs") == "interrupted"
