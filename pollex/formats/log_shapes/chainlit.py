@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.turns import text_of
 
 ROLES: dict[str, Role] = {"user_message": "user", "assistant_message": "assistant", "tool": "tool"}
 

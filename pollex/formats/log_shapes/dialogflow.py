@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, inside, objects, required, text
-from pollex.formats.log_shapes.turns import text_of
+from pollex.formats.log_shapes.parts import text_of
 
 
 def _conversation(fields: Fields) -> Iterator[Piece]:

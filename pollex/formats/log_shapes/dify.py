@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
-from pollex.formats.log_shapes.turns import text_of
+from pollex.formats.log_shapes.parts import text_of
 
 CUT = 500
 """Characters after which the export of feedback cuts an answer, and writes three dots."""

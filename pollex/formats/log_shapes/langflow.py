@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, inside, required, text
-from pollex.formats.log_shapes.turns import role_of, text_of
+from pollex.formats.log_shapes.parts import text_of
+from pollex.formats.log_shapes.turns import role_of
 
 
 def _langflow(fields: Fields) -> Iterator[Piece]:

@@ -11,8 +11,9 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.parts import text_of, written
 from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.turns import role_of, text_of, written
+from pollex.formats.log_shapes.turns import role_of
 
 _DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')

@@ -6,8 +6,9 @@ import math
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
+from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
-from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of, text_of
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of
 
 POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
 

@@ -33,7 +33,7 @@ class Tool:
         self.headers: list[dict[str, str]] = []
         self.broken: dict[str, list[int]] = {}
         self.fixed: dict[str, Any] = {}
-        self.rows = [
+        self.rows: list[dict[str, Any]] = [
             {**SPAN, "id": f"o{n}", "traceId": f"t{n}", "sessionId": f"s{n}", "startTime": f"2026-01-0{n}T00:00:00Z"}
             for n in range(1, 6)
         ]
@@ -182,14 +182,18 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
 ) -> None:
     known, url = tool
     environment = {"MLFLOW_TRACKING_URI": url}
-    words = {"key": "mlflow.spanInputs", "value": {"kvlist_value": {"values": [
-        {"key": "question", "value": {"string_value": "Hello"}}]}}}  # fmt: skip
+    question = {"key": "question", "value": {"string_value": "Hello"}}
+    words = {"key": "mlflow.spanInputs", "value": {"kvlist_value": {"values": [question]}}}
     said = {"key": "mlflow.spanOutputs", "value": {"string_value": "Good day"}}
     span = {"trace_id": "UfgI74R11/T/wfq3wwOr1Q==", "span_id": "UElZWTprad8=", "attributes": [words, said]}
     ours = {"assessment_id": "a-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
     theirs = {"assessment_id": "a-2", "assessment_name": "thumbs", "feedback": {"value": True}}
-    info = {"trace_id": "tr-1", "request_time": "2026-01-01T00:00:00Z", "trace_metadata": {"mlflow.trace.session": "s"}}
-    info["assessments"] = [ours, theirs | {"source": {"source_type": "HUMAN"}}]  # type: ignore[assignment]
+    info: dict[str, Any] = {
+        "trace_id": "tr-1",
+        "request_time": "2026-01-01T00:00:00Z",
+        "trace_metadata": {"mlflow.trace.session": "s"},
+    }
+    info["assessments"] = [ours, theirs | {"source": {"source_type": "HUMAN"}}]
     known.fixed = {
         "/api/3.0/mlflow/traces/search": {"traces": [info]},
         "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": info, "spans": [span]}]},

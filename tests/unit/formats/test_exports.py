@@ -46,7 +46,8 @@ def test_an_example_is_told_by_its_keys_whatever_order_they_stand_in(export: Exp
 @every
 def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind(export: Export) -> None:
     keys = {key.split(".")[0] for sign in export.signs for key in sign} | {k for row in export.example for k in row}
-    for wrong in (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5):
+    wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
+    for wrong in wrongs:
         row = dict.fromkeys(keys, wrong)
         try:
             list(export.read(row))

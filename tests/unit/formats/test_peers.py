@@ -18,6 +18,7 @@ from pollex.formats.peers import TARGETS
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.peers.target import Target, sheet_of
 from pollex.formats.read_logs import read_logs
+from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
@@ -36,11 +37,6 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
     )
     judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00")
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
-
-
-class NoProgress:
-    def __getattr__(self, name: str) -> Any:
-        return lambda *_, **__: None
 
 
 @each_target
@@ -69,8 +65,8 @@ def test_every_file_can_be_parsed_whatever_the_rubrics_say(target: Target, tmp_p
 
 def _raw(config: Any) -> bool:
     if "criteria" in config:
-        return config["criteria"][0]["requirement"] == ODD
-    return config["defaultTest"]["assert"][0]["value"] == f"{{% raw %}}{ODD}{{% endraw %}}"
+        return bool(config["criteria"][0]["requirement"] == ODD)
+    return str(config["defaultTest"]["assert"][0]["value"]) == f"{{% raw %}}{ODD}{{% endraw %}}"
 
 
 @each_target
@@ -97,7 +93,7 @@ def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:
         export_texts(edited, "promptfoo")
     with pytest.raises(WrongUse, match="no tool is called 'excel' → one of: autorubric, deepeval"):
         target_of("excel")
-    made = export_rubrics(asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NoProgress())  # type: ignore[arg-type]
+    made = export_rubrics(asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NullProgress())
     assert [path.name for path in made.files] == ["metrics.py"]
 
 

@@ -13,8 +13,9 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.log_shapes import READERS, reader_of
+from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.shape import Reader
-from pollex.formats.log_shapes.turns import role_of, text_of, turn_of
+from pollex.formats.log_shapes.turns import role_of, turn_of
 from pollex.formats.read_logs import read_logs
 
 each_reader = pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])

@@ -1,0 +1,193 @@
+"""Parts of a message's content: words, calls and results of tools, and what stands in brackets for the rest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pollex.errors import BadInput
+
+KIND_NAMES = ("type", "kind", "event")
+_TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
+_LEFT_OUT = frozenset(
+    [
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_content",
+        "think",
+        "thought",
+        "step-start",
+        "step-finish",
+        "source",
+        "citation",
+        "citations",
+        "agent_update",
+        "status",
+        "profile",
+        "web_search_call",
+        "file_search_call",
+        "summary_text",
+    ]
+)
+CALLS = frozenset(
+    [
+        "tool_use",
+        "tool_call",
+        "tool-call",
+        "function_call",
+        "functionCall",
+        "server_tool_use",
+        "mcp_call",
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+    ]
+)
+_RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse"])
+_KINDS = {
+    **dict.fromkeys(("image_url", "input_image", "image-url", "inlineData"), "image"),
+    **dict.fromkeys(("input_audio", "audio_url"), "audio"),
+    **dict.fromkeys(("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"),
+}
+_EMBEDDED = re.compile(r"(!\[[^\]]*\]\()?data:(\w+)/[\w.+-]+(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]+\)?")
+_MEDIA = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
+
+
+def text_of(content: object) -> str:
+    """The words of a message: text as it is, nothing for null, the text parts of a list of parts.
+
+    A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may speak of it.
+    """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return _without_data(content)
+    if isinstance(content, list):
+        parts = [text for part in content if (text := words_of(part)) is not None]
+        return "\n".join(parts)
+    raise BadInput(f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts")
+
+
+def written(value: object) -> str:
+    """A tool's result as text: words as they are, parts by their words, anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return _without_data(value or "")
+    if isinstance(value, list) and all(
+        isinstance(part, Mapping) and str(part.get("type")) in _TEXT_PARTS for part in value
+    ):
+        return text_of(value)
+    return _without_data(json.dumps(value, ensure_ascii=False))
+
+
+def _without_data(text: str) -> str:
+    """Words without the bytes of images and files that some tools write into them."""
+    if ";base64," in text:
+        text = _EMBEDDED.sub(lambda found: f"[{_medium(found.group(2))}]", text)
+    if "@@@langfuseMedia:" in text:
+        text = _MEDIA.sub(lambda found: f"[{_medium(found.group(1))}]", text)
+    return text
+
+
+def _medium(kind: str) -> str:
+    return kind if kind in ("image", "audio", "video") else "file"
+
+
+def part_kind(part: object) -> str:
+    """The kind that a part names, or that its only key gives away; empty for what is no part."""
+    if not isinstance(part, Mapping):
+        return "text" if isinstance(part, str) else ""
+    named = next((part[name] for name in KIND_NAMES if name in part), None)
+    if named is None:
+        named = next(
+            (name for name in ("functionCall", "functionResponse", "inlineData", "fileData") if name in part), "text"
+        )
+    return named if isinstance(named, str) else ""
+
+
+def is_result(part: object) -> bool:
+    """Whether a part is what a tool answered, perhaps together with the call."""
+    kind = part_kind(part)
+    if kind in _RESULTS or kind.endswith("_tool_result"):
+        return True
+    return isinstance(part, Mapping) and tool_named(part, kind) is not None and _output(part) is not None
+
+
+def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
+    """The tool that a part of the AI SDK or of LibreChat calls and answers in one."""
+    if kind == "dynamic-tool":
+        return str(part.get("toolName"))
+    if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
+        return kind.removeprefix("tool-")
+    inner = part.get("tool_call")
+    return str(inner.get("name")) if kind == "tool_call" and isinstance(inner, Mapping) else None
+
+
+def _output(part: Mapping[str, Any]) -> object:
+    inner = part.get("tool_call")
+    return (inner if isinstance(inner, Mapping) else part).get("output")
+
+
+def result_of(part: Mapping[str, Any]) -> str:
+    """What a tool answered, as text."""
+    kind = part_kind(part)
+    if kind == "functionResponse" and isinstance(inner := part.get("functionResponse"), Mapping):
+        return written(inner.get("response"))
+    if kind == "tool_call_response":
+        return written(part.get("response", part.get("result")))
+    found = _output(part)
+    return written(part.get("content", part.get("result")) if found is None else found)
+
+
+def words_of(part: object) -> str | None:
+    """The words of a part, or its kind in brackets; None for what nobody said."""
+    if isinstance(part, str):
+        return _without_data(part)
+    kind = part_kind(part)
+    if not isinstance(part, Mapping) or not kind:
+        raise BadInput(f"a content part is {kind_of(part)}", remedy="write each part as an object with a type")
+    if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
+        return None
+    if kind in _TEXT_PARTS:
+        return _words(part)
+    if kind in CALLS or tool_named(part, kind) is not None:
+        return tool_call(part)
+    if kind in _RESULTS:
+        return result_of(part)
+    if kind == "error":
+        return "[error]"
+    return f"[{_placeholder(part, kind)}]"
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    found = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None)
+    return text_of(found.get("value") if isinstance(found, Mapping) else found)
+
+
+def _placeholder(part: Mapping[str, Any], kind: str) -> str:
+    """The kind of a part that isn't text, by its type or its media type."""
+    found = part.get(kind)
+    inner = found if isinstance(found, Mapping) else part
+    media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
+    for name in media:
+        if isinstance(name, str) and (medium := _medium(name.partition("/")[0])) != "file":
+            return medium
+    return _KINDS.get(kind, "file" if kind == "fileData" else kind)
+
+
+def tool_call(call: Mapping[str, Any]) -> str:
+    """A call as it stands among words: `[tool call: name]`."""
+    inner = next((call[n] for n in ("function", "functionCall", "tool_call") if isinstance(call.get(n), Mapping)), call)
+    name = inner.get("name", inner.get("toolName"))
+    kind = call.get("type")
+    if name is None and isinstance(kind, str) and kind.startswith("tool-"):
+        name = kind.removeprefix("tool-")
+    return f"[tool call: {name}]"
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, for people."""
+    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
