@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.conversation import Conversation, Flag, Label, Turn
+from pollex.conversations.conversation import Conversation, Flag, Label, Role, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.joiner import Joiner
@@ -37,21 +37,29 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one row gives to its conversation."""
+class TableTurn(NamedTuple):
+    """A row of a flat table: plain values, since a million of them wait in memory for the end of the file."""
 
-    row: Row
-    draft: Draft
+    position: float | None
+    role: Role
+    content: str
     picked: Picked
 
 
 @dataclass(slots=True)
 class Table:
-    """The rows of one conversation in a flat table, and the first of them that is bad."""
+    """The rows of one conversation in a flat table, where the first stands, and the first of them that is bad."""
 
-    parts: list[Part]
+    source: str
+    line: int
+    turns: list[TableTurn] = field(default_factory=list)
     bad: BadRow | None = None
+
+    def add(self, draft: Draft, picked: Picked) -> None:
+        """Add a row's turn; what the row before it says, too, is kept once."""
+        if self.turns and self.turns[-1].picked == picked:
+            picked = self.turns[-1].picked
+        self.turns += [TableTurn(draft.position, turn.role, turn.content, picked) for turn in draft.turns]
 
 
 class Assembler:
@@ -75,8 +83,9 @@ class Assembler:
             item = row if isinstance(row, BadRow) else self._read(row)
             if item is not None:
                 yield item
-        for table in self._tables.values():
-            yield table.bad or self._joined(table.parts)
+        for id_ in list(self._tables):
+            table = self._tables.pop(id_)
+            yield table.bad or self._joined(table)
 
     def _read(self, row: Row) -> Placed | Skipped | BadRow | None:
         """What a row is; None for a turn that waits for the rest of its table."""
@@ -120,11 +129,11 @@ class Assembler:
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
             raise BadInput("the turn has no conversation id", remedy="name the column that holds it: --id-field")
-        table = self._tables.setdefault(id_, Table([]))
+        table = self._tables.get(id_) or self._tables.setdefault(id_, Table(row.source, row.line))
         try:
             draft = reader.read(row.fields)
             if draft:
-                table.parts.append(Part(row, draft, self._picker.pick(draft.rest, TURN_ID_NAMES)))
+                table.add(draft, self._picker.pick(draft.rest, TURN_ID_NAMES))
         except BadInput as error:
             table.bad = table.bad or _bad(row, error)
 
@@ -133,17 +142,17 @@ class Assembler:
         conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
         return Placed(conversation, row.source, row.line)
 
-    def _joined(self, parts: list[Part]) -> Placed | BadRow:
+    def _joined(self, table: Table) -> Placed | BadRow:
         """A table's conversation from its turns, by their numbers, or in the table's order where there are none."""
-        ordered = sorted(parts, key=lambda part: part.draft.position or 0)
+        ordered = sorted(table.turns, key=lambda turn: turn.position or 0)
+        first = Row(table.source, table.line, {})
         try:
-            _require_places(parts)
-            picked = _agreed([part.picked for part in ordered])
+            _require_places(table.turns)
+            picked = _agreed([turn.picked for turn in ordered])
         except BadInput as error:
-            return _bad(parts[0].row, error)
-        turns = tuple(turn for part in ordered for turn in part.draft.turns)
-        first = parts[0].row
-        return Placed(_conversation(turns, picked, self._options.max_turn_chars, first), first.source, first.line)
+            return _bad(first, error)
+        turns = tuple(Turn(role=turn.role, content=turn.content) for turn in ordered)
+        return Placed(_conversation(turns, picked, self._options.max_turn_chars, first), table.source, table.line)
 
 
 def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | BadRow]:
@@ -171,9 +180,9 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
     picker.note_found(*(kind.source for kind in joiner.account.scores if kind.taken))
 
 
-def _require_places(parts: Sequence[Part]) -> None:
+def _require_places(turns: Sequence[TableTurn]) -> None:
     """All turns of a conversation are numbered, or none: nobody knows where one without a number belongs."""
-    places = [part.draft.position is None for part in parts]
+    places = [turn.position is None for turn in turns]
     if any(places) and not all(places):
         what = f"{sum(places)} of its {len(places)} turns have no number"
         raise BadInput(what, remedy="number all turns of a conversation, or none")

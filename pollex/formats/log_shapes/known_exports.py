@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,18 @@ EXPORTS = _found()
 
 def export_of(fields: Mapping[str, Any]) -> Export | None:
     """The format whose keys a row has, that with most keys where it has those of several; None for none."""
-    fitting = [export for export in EXPORTS if export.recognises(fields)]
+    fitting = [export for export in _possible(frozenset(fields)) if export.recognises(fields)]
     return max(fitting, key=lambda export: _weight(export, fields), default=None)
+
+
+@lru_cache(maxsize=256)
+def _possible(names: frozenset[str]) -> tuple[Export, ...]:
+    """Return the formats that rows with these names at the top may be; a million rows of a table share them."""
+    return tuple(
+        export
+        for export in EXPORTS
+        if any(all(key in names or key.partition(".")[0] in names for key in sign) for sign in export.signs)
+    )
 
 
 def _weight(export: Export, fields: Mapping[str, Any]) -> int:
