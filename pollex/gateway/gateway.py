@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
-from weakref import WeakKeyDictionary
 
 from pollex.errors import Interrupted, PollexError
 from pollex.gateway.budget import Budget, Limits, UsageTable
@@ -39,7 +38,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Session:
-    """What belongs to one event loop."""
+    """Connections, slots and calls that are out."""
 
     wire: Wire
     limiter: Limiter
@@ -83,8 +82,8 @@ class _Session:
 class Gateway:
     """Asks a model, within limits, through a ledger.
 
-    `ask` may be called from any number of tasks and event loops; each loop has connections and slots of its own. What
-    stops one call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back and are
+    `ask` may be called from any number of tasks of one event loop; once closed, from another loop's. What stops one
+    call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back and are
     recorded, and every other `ask` raises the same error.
 
     Attributes:
@@ -116,7 +115,7 @@ class Gateway:
         self._window = window
         self._budget = budget or Budget(self.limits)
         self._health = CircuitBreaker(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
-        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
+        self._session: _Session | None = None
         self._stopped: PollexError | None = None
         self._jitter = random.Random()  # only spreads retries over time; enters no result
 
@@ -139,7 +138,7 @@ class Gateway:
             LimitReached: A limit is used up; the run may be resumed.
             Interrupted: `stop` was called.
         """
-        session = await self._session()
+        session = await self._opened()
         request = self.endpoint.request(call)
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
@@ -152,42 +151,28 @@ class Gateway:
             raise
 
     def stop(self, error: PollexError | None = None) -> None:
-        """Send nothing more, on no event loop; may be called from any thread. Calls that are out still come back."""
+        """Send nothing more; calls that are out still come back."""
         if self._stopped is None:
             self._stopped = error or Interrupted("stopped", remedy="resume to go on")
-        here = _running_loop()
-        for loop, session in list(self._sessions.items()):
-            if loop is here:
-                session.limiter.close(self._error)
-            elif not loop.is_closed():
-                loop.call_soon_threadsafe(session.limiter.close, self._error)
+        if self._session is not None:
+            self._session.limiter.close(self._error)
 
     async def close(self) -> None:
-        """Wait for calls that are out and ends this event loop's connections. Another `ask` opens new ones."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        """Wait for calls that are out and end the connections. Another `ask` opens new ones."""
+        session, self._session = self._session, None
         if session is not None:
             await session.land(DRAIN_SECONDS)
             await session.open.aclose()
 
-    async def _session(self) -> _Session:
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            self._forget_closed_loops()
+    async def _opened(self) -> _Session:
+        if self._session is None:
             limiter = Limiter(self.limits.concurrency)
-            session = self._sessions[loop] = _Session(
-                connect(self.endpoint, self.limits.concurrency), limiter, Outage(self.limits.failures)
-            )
+            wire = connect(self.endpoint, self.limits.concurrency)
+            self._session = _Session(wire, limiter, Outage(self.limits.failures))
             if self._stopped is not None:
                 limiter.close(self._error)
-            await anext(session.open)  # takes no turn of the loop
-        return session
-
-    def _forget_closed_loops(self) -> None:
-        """Let go of connections that nobody can close any more: a session's own tasks hold its loop."""
-        for known in self._sessions.keyrefs():  # a list, which other threads don't change
-            if (loop := known()) is not None and loop.is_closed():
-                self._sessions.pop(loop, None)
+            await anext(self._session.open)  # takes no turn of the loop
+        return self._session
 
     def _error(self) -> PollexError:
         """Return what stopped the run, made anew for everyone who is told."""
@@ -342,10 +327,3 @@ def _failed(fault: HttpFault) -> Failed:
 
 def _attempts_so_far(stored: StoredCall | None) -> int:
     return int(stored.outcome.get("attempt", 0)) if stored is not None else 0
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -1,4 +1,4 @@
-"""Runs what is asynchronous for callers that are not, wherever they stand."""
+"""Coroutines run from synchronous code, also inside a running event loop."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 import gc
 import threading
 from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,49 +15,70 @@ T = TypeVar("T")
 COLLECTED_AFTER = 50_000
 """Objects made and not freed, before young ones are looked at."""
 
-HEARING = 0.5
-"""Seconds after which an interrupt is heard that came just before a wait: Python wakes nobody for it."""
+LAST = 60.0
+"""Seconds that a canceled coroutine has for calls that are out."""
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end, also where an event loop is running already, as in a notebook.
+    """Run a coroutine from synchronous code, also inside a running event loop (Jupyter).
 
-    An interrupt cancels it, there too: what is out is still awaited, and nothing more is begun.
+    An interrupt cancels it; calls that are out are still awaited.
     """
     if running_loop() is None:
         return asyncio.run(work)
-    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
-    stopped = threading.Event()
+    background = Background()
+    try:
+        return background.complete(work)
+    finally:
+        background.stop()
 
-    async def stoppable() -> T:
-        task = asyncio.current_task()
-        assert task is not None, "asyncio.run makes one"
-        begun.append((task.get_loop(), task))
-        if stopped.is_set():  # between the interrupt and here
-            work.close()
-            raise asyncio.CancelledError
-        return await work
 
-    with ThreadPoolExecutor(max_workers=1) as thread:
+class Background:
+    """An event loop in a thread of its own, for callers in any thread or event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="pollex", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin a coroutine in the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop and wait for its result; an interrupt cancels it and waits for its end."""
+        ended = threading.Event()
+
+        async def noted() -> T:
+            try:
+                return await work
+            finally:
+                ended.set()
+
+        found = self.submit(noted())
         try:
-            # A thread that is interrupted while it starts is not awaited at the end: let it start with nothing to do.
-            thread.submit(int).result()
-            ended = thread.submit(asyncio.run, stoppable())
-            while not wait([ended], timeout=HEARING).done:
-                pass
-            return ended.result()
+            return found.result()
         except KeyboardInterrupt:
-            stopped.set()
-            if not begun:
-                work.close()
-            for loop, task in begun:
-                with suppress(RuntimeError):  # it has ended meanwhile, and its loop is closed
-                    loop.call_soon_threadsafe(task.cancel)
+            if not found.cancel():
+                raise
+            ended.wait(LAST)
             raise
+
+    def stop(self) -> None:
+        """End the loop and its thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            if threading.current_thread() is not self._thread:
+                self._thread.join()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop of this thread; None where none runs."""
+    """Return the event loop of this thread; None where none runs."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from pollex.python_words import python_words
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.event_loop import complete, running_loop
+from pollex.services.event_loop import Background, complete
 from pollex.services.options import ModelOptions
 from pollex.services.roles import embedded_judge, hire_judge
 from pollex.store.store import DEFAULT, Store
@@ -30,7 +29,6 @@ from pollex.store.store import DEFAULT, Store
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from pollex.gateway.gateway import Gateway
     from pollex.gateway.langchain import ChatModel
 
 SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
@@ -42,8 +40,8 @@ class Scorer:
     """Scores conversations with a rubric set, one by one or many.
 
     A model's answers are kept in the store, so that none is paid for twice; the embedded judge keeps nothing. With a
-    model, `close` the scorer in the end, or use it in a `with`: until then nobody else can open its store. Any number
-    of threads and event loops may ask one scorer.
+    model, `close` the scorer in the end, or use it in a `with`. Any thread and event loop may ask: a model is asked
+    from one event loop of the scorer's own.
 
     Args:
         rubrics: The rubric set.
@@ -81,10 +79,11 @@ class Scorer:
             raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
         self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
         self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
-        self._gateway: Gateway | None = None
-        self._close_store: weakref.finalize[[], Scorer] | None = None
-        self._door = threading.Lock()
-        self._hirer: asyncio.AbstractEventLoop | None = None
+        self._hiring = asyncio.Lock()
+        self._opened = ExitStack()
+        self._background = None if self._judge else Background()
+        if self._background is not None:  # a scorer that nobody closed and nobody holds any more ends, too
+            self._end = weakref.finalize(self, _end, self._background, self._opened)
         self._questions = rubrics.questions
         self._netsat = rubrics.scorer_of()
 
@@ -106,42 +105,36 @@ class Scorer:
         return self.score_many([conversation_from(conversation)], judges)[0]
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
-        """`score`, to be awaited.
-
-        A model's connections last as long as the event loop: ask from one, not from an `asyncio.run` a conversation.
-        """
+        """Score a conversation; see `score`."""
         with python_words():
             known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
-            return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), asked)
+            if self._background is None:
+                return await self._scored(known, asked)
+            return await asyncio.wrap_future(self._background.submit(self._scored(known, asked)))
 
     @python_words()
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
-        """Scores in the order of the conversations; one that can't be scored has its `outcome`, and stops none.
+        """Score conversations, in their order; one that can't be scored has its `outcome`, and stops none.
 
         Raises:
-            WrongUse: One of them is no conversation, one of the judges not known, or a task of the running event loop,
-                which would have to wait for this, is about to make the first call.
+            WrongUse: One of them is no conversation, or one of the judges is not known.
         """
         asked = judges_wanted(self._netsat.thumb_model, judges)
-        if self._hirer is not None and self._hirer is running_loop():
-            raise WrongUse("this event loop is finding out what the model can do", remedy="here, await ascore")
 
         async def every() -> list[Score]:
             known = list(_numbered(conversations))
-            try:
-                await (await self._hired()).prepare(known)
-                return await asyncio.gather(*(self.ascore(conversation, asked) for conversation in known))
-            finally:
-                if self._gateway is not None:  # its connections belong to this call's event loop
-                    await self._gateway.close()
+            await (await self._hired()).prepare(known)
+            return await asyncio.gather(*(self._scored(conversation, asked) for conversation in known))
 
-        return complete(every())
+        return complete(every()) if self._background is None else self._background.complete(every())
+
+    async def _scored(self, known: Conversation, judges: Sequence[str]) -> Score:
+        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), judges)
 
     def close(self) -> None:
-        """Closes the store; a scorer with the embedded judge has none."""
-        if self._close_store is not None:
-            self._close_store()
-            self._close_store = self._judge = self._gateway = None
+        """Close the store and a model's connections; a scorer with the built-in judge has none."""
+        if self._background is not None:
+            self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -150,18 +143,12 @@ class Scorer:
         self.close()
 
     async def _hired(self) -> Judge:
-        """The judge; a model is probed when it is first asked, by one caller, of whatever event loop."""
-        while self._judge is None:
-            if not self._door.acquire(blocking=False):  # a lock of asyncio's holds in one event loop alone
-                await asyncio.sleep(0.01)
-                continue
-            try:
-                self._hirer = asyncio.get_running_loop()
+        """Return the judge; a model is probed when it is first asked."""
+        if self._judge is None:
+            async with self._hiring:
                 if self._judge is None:
                     await self._hire()
-            finally:
-                self._hirer = None
-                self._door.release()
+        assert self._judge is not None, "hired above"
         return self._judge
 
     async def _hire(self) -> None:
@@ -170,10 +157,13 @@ class Scorer:
             store = opened.enter_context(Store.open(self._folder))
             chat = None if self._chat is None else chat_model(self._chat)
             staff = await hire_judge(replace(self._options, chat=chat), self.rubrics, store)
-            opened.pop_all()
-        # A scorer that nobody closed and nobody holds any more must not keep its store from others.
-        self._close_store = weakref.finalize(self, store.close)
-        self._gateway, self._judge = staff.gateway, staff.roles.judge
+            self._opened.push(opened.pop_all())
+        self._judge = staff.roles.judge
+
+
+def _end(background: Background, opened: ExitStack) -> None:
+    background.stop()
+    opened.close()
 
 
 def chat_model(model: BaseChatModel) -> ChatModel:
