@@ -23,11 +23,11 @@ class Lasting(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            if error.errno not in GONE:
-                raise
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
+            if error.errno not in GONE:
+                raise  # a full disk is told, once
             return len(data)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import zlib
 from collections.abc import Iterable, Sequence
+from fcntl import LOCK_EX, flock
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -118,6 +120,8 @@ class CacheFile:
             found, whole = unpacked(content)
             if whole < len(content):
                 with self.path.open("r+b") as file:
+                    flock(file, LOCK_EX)  # another process may have been in the middle of adding some
+                    found, whole = unpacked(file.read())
                     file.truncate(whole)
         except OSError as error:
             raise self._trouble("read", error) from error
@@ -131,8 +135,9 @@ class CacheFile:
             PollexError: The file can't be written for another reason.
         """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as file:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+                flock(file, LOCK_EX)
                 file.write(packed(keys, vectors))
         except OSError as error:
             raise self._trouble("written", error) from error
