@@ -69,7 +69,7 @@ class Case(BaseModel):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is odd about it. Of languages only what script and small words show; see `languages`."""
+        """What is odd about it. Of languages only what their scripts show."""
         found = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
             found += [REFERENCE_LANGUAGE] if foreign(self.reference, self.question) else []
@@ -128,28 +128,6 @@ _WORDS = {
     "Devanagari": re.compile(r"[\u0900-\u097f]+"),
     "Thai": re.compile(r"[\u0e00-\u0e7f]+"),
 }
-_SMALL_WORDS = {
-    language: frozenset(words.split())
-    for language, words in {
-        "English": "the of and to is that for with are this from have has not which because they their be you it as by",
-        "German": "der die das und ist nicht ein eine einen den dem von zu mit auf für sich auch wird weil oder werden",
-        "French": "le la les et est des une du que dans pour pas qui sur au avec par sont ce il elle cette ou aux ne",
-        "Spanish": "el la los las es que en un una por con para del se no como más su está son pero lo fue al",
-        "Italian": "il la di che è un una per non con del della sono le gli nel alla si come dei più lo dal ma",
-        "Portuguese": "os as que em um uma não com para do da por se são dos mais como ao na no seu foi das pelo",
-        "Dutch": "de het een en van is niet dat die op voor met zijn te aan er wordt ook maar naar bij om door deze",
-        "Swedish": "och att det som är på för av en ett med inte den till om har de var kan från vid eller men så",
-        "Polish": "na że się nie jest do to jak od po są ale czy przez dla który która oraz jego tym ich lub być",
-        "Turkish": "ve bir bu da de için ile olarak çok değil daha gibi ama olan kadar sonra ne var göre ise veya",
-        "Indonesian": "yang dan di itu dengan untuk dari ini pada tidak adalah dalam oleh ke akan atau juga karena",
-    }.items()
-}
-"""Short words of which every text of a language is full; some belong to several languages."""
-
-FEWEST_SMALL = 4
-AHEAD = 1.5
-"""A language is told from so many of its small words on, where no other language has two thirds as many."""
-
 _OTHER_LANGUAGE = re.compile(
     r"翻译|译成|译为|英译|汉译|中译|[英法德日韩俄中汉]文|[英法德日韩俄汉]语|语言|拼音|读音|代码|编程"
     r"|translat|english|chinese|french|german|spanish|japanese|korean|russian|arabic|language|\bcode\b"
@@ -168,19 +146,10 @@ def script_of(text: str) -> str | None:
     return script if most >= FEWEST_WORDS and most >= SHARE * total else None
 
 
-def language_of(text: str) -> str | None:
-    """Return the language of a text in Latin script, as far as its small words tell."""
-    words = Counter(re.findall(r"[^\W\d_]+", _NOT_PROSE.sub(" ", text).lower()))
-    counts = {language: sum(words[word] for word in small) for language, small in _SMALL_WORDS.items()}
-    (language, most), (_, second) = Counter(counts).most_common(2)
-    return language if most >= FEWEST_SMALL and most >= AHEAD * second else None
-
-
 def foreign(text: str, to: str) -> bool:
-    """Whether both texts are clearly written, and in different scripts or, both in Latin, in different languages."""
+    """Whether both texts are clearly written in a script each, and these differ."""
     scripts = {script_of(text), script_of(to)}
-    both = scripts if scripts != {"Latin"} else {language_of(text), language_of(to)}
-    return len(both) == 2 and None not in both
+    return len(scripts) == 2 and None not in scripts
 
 
 def speaks_of_languages(question: str) -> bool:

@@ -14,8 +14,6 @@ from pollex.conversations.references import (
     REFERENCE_LANGUAGE,
     Case,
     Evidence,
-    foreign,
-    language_of,
     script_of,
 )
 from pollex.errors import BadInput
@@ -36,7 +34,6 @@ CHINESE, ENGLISH = (
     "It is cold there, so take a warm coat and good shoes with you.",
 )
 WHY = "Why is the bread that has been in the oven for an hour so dry, and is it to be eaten with butter?"
-GERMAN = "Weil das Brot eine Stunde im Ofen war, ist es trocken, und die Kruste ist zu dunkel, um sie zu essen."
 
 
 def written(path: Path, *rows: dict[str, Any]) -> str:
@@ -191,9 +188,6 @@ def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
         (CHINESE, CHINESE, CHINESE, ()),
         ("请把这段话翻译成英文：今天天气很好", ENGLISH, ENGLISH, ()),
         ("请把这段话翻译成英文：今天天气很好", ENGLISH, CHINESE, (ANSWER_LANGUAGE,)),
-        (WHY, GERMAN, WHY, (REFERENCE_LANGUAGE,)),
-        (WHY, WHY, GERMAN, (ANSWER_LANGUAGE,)),
-        (f"Translate into German: {WHY}", GERMAN, GERMAN, ()),
         (CHINESE, "B", "C", ()),
         (CHINESE, "f'(x) = sin(x) + cos(x) * tan(x) - log(x)", CHINESE, ()),
     ],
@@ -221,36 +215,6 @@ def test_a_missing_reference_and_texts_in_other_languages_are_flagged(
 )
 def test_a_script_is_told_only_where_most_of_the_prose_is_in_it(text: str, script: str | None) -> None:
     assert script_of(text) == script
-
-
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("English", WHY),
-        ("German", GERMAN),
-        ("French", "Le pain est resté une heure dans le four, et la croûte est trop sombre pour être mangée."),
-        ("Spanish", "El pan ha estado una hora en el horno, está seco y la corteza es demasiado oscura."),
-        ("Italian", "Il pane è stato in forno per un'ora, è secco e la crosta è troppo scura per la zuppa."),
-        ("Portuguese", "O pão ficou uma hora no forno, está seco e a crosta não pode ser comida com os outros."),
-        ("Dutch", "Omdat het brood een uur in de oven heeft gestaan, is het droog en te donker om te eten."),
-        ("Swedish", "Brödet har varit i ugnen en timme, och det är för mörkt för att äta med de andra."),
-        ("Polish", "Chleb był w piecu przez godzinę, jest suchy i nie jest do jedzenia, ale to się zdarza."),
-        ("Turkish", "Ekmek fırında bir saat kaldığı için kuru ve kabuğu çok koyu, bu da yemek için iyi değil."),
-        ("Indonesian", "Karena roti itu di dalam oven untuk satu jam, roti ini kering dan tidak dapat dimakan."),
-        (None, "Mix flour, water, salt, yeast. Knead, wait, bake. Serve warm, with butter."),
-        (None, "Print hello, then return nothing: def main, import sys, raise error, exit code"),
-        (None, f"{WHY} {GERMAN}"),
-    ],
-)
-def test_a_language_is_told_by_its_small_words_and_not_guessed(language: str | None, text: str) -> None:
-    assert language_of(text) == language
-
-
-def test_a_text_whose_language_is_not_known_is_foreign_to_none() -> None:
-    recipe = "Mix flour, water, salt and yeast. Knead, wait, bake. Serve warm."
-    assert not foreign(recipe, GERMAN)
-    assert not foreign(recipe, WHY)
-    assert foreign(GERMAN, WHY)
 
 
 @pytest.mark.parametrize(("unit", "language"), [("a", False), ("饭", True), ("`a", False)])
