@@ -189,7 +189,7 @@ def branch_json(branch: Branch) -> dict[str, Any]:
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """Return what a run asked by id, where it was not about rubrics: answers name only the option that they chose."""
-    if run.command not in ("judge", "reference"):
+    if run.command not in ("judge", "grade"):
         return {}
     from pollex.graphs.grade import run as grading
     from pollex.graphs.judge import run as judging  # a tenth of a second, for these runs alone

@@ -167,7 +167,7 @@ def test_a_limit_stops_answering_and_a_resume_goes_on(exam: Exam) -> None:
 
 def test_a_plan_says_what_samples_would_cost_at_an_endpoint_that_can_do_less(exam: Exam) -> None:
     notes = " ".join(exam.judge("--samples", 3, "--dry-run").json["notes"])
-    assert "no log-probabilities, --samples 3 judges so many times as often" in notes
+    assert "no log-probabilities, 3 samples judge so many times as often" in notes
     assert "--samples" not in " ".join(exam.judge("--dry-run").json["notes"])
 
 
