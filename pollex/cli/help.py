@@ -48,6 +48,7 @@ GROUPS = {
             "deadline",
             "max_wait",
             "retry_refused",
+            "no_prompts",
         ),
         *("wait",),
     ),
@@ -77,7 +78,7 @@ RARE = frozenset(
         *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "instructions", "seed", "max_tokens"),
         *("elicitation", "samples", "require", "value", "without", "canary", "straight_lining", "closing"),
         *("embedding_model", "langsmith", "price_in", "price_out", "concurrency", "deadline", "max_wait"),
-        *("retry_refused", "alpha", "resamples", "batch"),
+        *("retry_refused", "no_prompts", "alpha", "resamples", "batch"),
     }
 )
 """Options that few people need."""

@@ -156,6 +156,8 @@ CALLS = [
 ]
 """Of all calls, whatever they ask."""
 
+NO_PROMPTS = click.option("--no-prompts", is_flag=True, help="Keep no prompts in the store, replies alone.")
+
 MODEL = [
     _model_option("LLM for all roles; without it the built-in roles (no LLM) work."),
     URL,
@@ -163,13 +165,21 @@ MODEL = [
     *CALLS[1:2],
     *CALLS[4:6],
     click.option("--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens: 0.15:0.60."),
+    NO_PROMPTS,
 ]
 """Of the roles on a model."""
 
-JUDGE_CALLS = [URL, CALLS[1], CALLS[4]]
+JUDGE_CALLS = [URL, CALLS[1], CALLS[4], NO_PROMPTS]
 """Of the judge of a rubric set, which is asked as it was."""
 
-RATER = [_model_option("LLM that is asked; without it the built-in rater answers."), URL, CLOSING, *CALLS, EMBEDDING]
+RATER = [
+    _model_option("LLM that is asked; without it the built-in rater answers."),
+    URL,
+    CLOSING,
+    *CALLS,
+    EMBEDDING,
+    NO_PROMPTS,
+]
 """Those that count where one question is asked about conversations."""
 
 GRADER = [
@@ -188,10 +198,11 @@ GRADER = [
     ),
     CLOSING,
     *CALLS,
+    NO_PROMPTS,
 ]
 """Those that count where answers are graded."""
 
-ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS]
+ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS, NO_PROMPTS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
 
 

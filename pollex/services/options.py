@@ -44,6 +44,7 @@ class ModelOptions:
     straight_lining: bool = True
     closing: Closing = "system"
     retry_refused: bool = False
+    no_prompts: bool = False
     value: Literal["auto", "expected", "mode"] = "auto"
     embedding_model: str = DEFAULT_MODEL
     chat: ChatModel | None = None

@@ -162,7 +162,7 @@ async def hire(
 
     endpoint = options.chat or options.endpoint()
     capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
-    ledger = StoreLedger(store)
+    ledger, store.prompts = StoreLedger(store), not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     again = SENT_AGAIN | refused
     gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window, budget=budget)
