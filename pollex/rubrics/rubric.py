@@ -24,6 +24,7 @@ class Quote(BaseModel):
         text: Verbatim, but for white space.
         part: What it is in the exchange that proves a reason; None where nobody said.
         marks: The words that decided, each from one position in `text` up to another; empty where that isn't known.
+        sure: How sure the detector is that showed it, from 0 to 1; None where there is none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,6 +34,7 @@ class Quote(BaseModel):
     text: str
     part: Part | None = None
     marks: tuple[tuple[int, int], ...] = ()
+    sure: float | None = None
 
 
 class Reason(BaseModel):
@@ -89,16 +91,21 @@ MAX_QUOTES = 12
 def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     """Return the rubric with the support of further reasons.
 
-    Quotes are kept evenly: one per reason before a second of any.
+    Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest and shortest first.
     """
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
     ranked = [quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]]
     return rubric.model_copy(
         update={
             "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
-            "quotes": (*rubric.quotes, *ranked)[:MAX_QUOTES],
+            "quotes": tuple(sorted((*rubric.quotes, *ranked), key=surest_first)[:MAX_QUOTES]),
         }
     )
+
+
+def surest_first(quote: Quote) -> tuple[float, int]:
+    """Sort key of quotes; those without a detector keep their order."""
+    return (0.0, 0) if quote.sure is None else (-quote.sure, len(quote.text))
 
 
 def content_id(*parts: str) -> str:

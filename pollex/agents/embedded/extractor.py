@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import Any
 
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from pollex.agents.checks import refusal
 from pollex.agents.embedded import events
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_signal, source_of
+from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.signal import event_quotes, event_signal, source_of
+from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.evidence import SIGNALS, phrase_signal, quotes_from
 from pollex.agents.embedded.judge import Scale, separation
 from pollex.agents.embedded.signals.signal import Party, Signal, measured
@@ -40,6 +42,7 @@ class Clue:
     Attributes:
         source: As in `Reason.source`.
         typical: Mean and standard deviation of its odds among conversations of its own class.
+        event: What the signal is, where it is an event of the domain.
     """
 
     source: str
@@ -47,6 +50,7 @@ class Clue:
     polarity: Polarity
     scale: Scale
     typical: tuple[float, float]
+    event: EventRubric | None = None
 
     def odds(self, view: View) -> float:
         return float(self.scale.odds(measured(self.signal.marks(view), view.of(self.signal.party))))
@@ -59,7 +63,7 @@ class EmbeddedExtractor:
         self.embedder = embedder
         self.seed = seed
         self.clues: list[Clue] = []
-        self.left_out = ""
+        self.topics = Topics(())
 
     @property
     def name(self) -> str:
@@ -85,13 +89,14 @@ class EmbeddedExtractor:
     def _events(self, labelled: Sequence[Conversation], views: Sequence[View], positive: Flags) -> list[Clue]:
         """Clues that are events of the domain; their side is the one that the whole log gives them."""
         model = events.study(labelled, [c.label for c in labelled], np.random.default_rng(self.seed))
-        self.left_out = model.left_out
+        self.topics = model.topics
         found = []
         for rubric in model.rubrics:
             source = source_of(rubric, model.topics)
             signal = event_signal(source, rubric.text)
             if signal and not refusal(rubric.text):
-                found.append(clue_of(source, signal, measures_of(signal, views), positive, rubric.polarity))
+                clue = clue_of(source, signal, measures_of(signal, views), positive, rubric.polarity)
+                found.append(replace(clue, event=rubric))
         return found
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
@@ -108,7 +113,10 @@ class EmbeddedExtractor:
         return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons)
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
-        quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
+        if clue.event:
+            quotes = event_quotes(view, clue.event, self.topics)
+        else:
+            quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
         if not quotes:
             return None
         return Reason(

@@ -106,7 +106,7 @@ def rubric_of(
 def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
     """Whether a rubric may be headlined: its acts are proven, its quotes sure, its difference holds."""
     pattern = PATTERNS[event.pattern]
-    proven = all(ACTS.by_name[act].proven for act in pattern.acts)
+    proven = pattern.proven and all(ACTS.by_name[act].proven for act in pattern.acts)
     sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
     telling = found.expected and (found.within_bound or pattern.side != 0)
     return proven and sure and telling and not pattern.rate and found.both_halves

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.evidence import Evidence, best_quote
+from pollex.agents.embedded.events.evidence import Evidence, best_quote, evidence
 from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event
 from pollex.agents.embedded.events.topics import Topic, Topics
 from pollex.agents.embedded.signals.signal import Signal
 from pollex.agents.embedded.view import Floats, View
+from pollex.rubrics.rubric import Quote
 
 KINDS = ("event", "rate")
+SURE = 0.8
+"""A less sure quote proves nothing to a reader."""
 
 
 @dataclass(frozen=True)
@@ -98,4 +101,14 @@ def event_signal(source: str, statement: str) -> Signal | None:
     return Signal(source, "assistant" if pattern.who == "assistant" else "both", statement, marks, pattern.side)
 
 
-__all__ = ["EventSource", "event_signal", "event_source", "source_of"]
+def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
+    """The quote that proves a rubric in one conversation; none where it is unsure, or names no object of the rubric."""
+    reading = view.reading("", topics)
+    return tuple(
+        Quote(conversation_id=one.conversation_id, turn=one.turn, text=one.text, marks=one.marked, sure=one.sure)
+        for one in evidence(rubric.event, [reading], rubric.named, topics)
+        if one.named and one.sure >= SURE
+    )
+
+
+__all__ = ["EventSource", "event_quotes", "event_signal", "event_source", "source_of"]

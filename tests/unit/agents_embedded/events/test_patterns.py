@@ -21,10 +21,16 @@ LEAST_PRECISION, LEAST_RECALL, FEWEST = 0.9, 0.8, 10
 
 
 def happens(pattern: str, exchange: str) -> bool:
-    """Whether a pattern is seen in "user / assistant / user …"."""
-    said = exchange.split(" / ")
-    turns = tuple(Turn(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(said))
-    seen = read(Conversation(id="1", turns=turns), Topics(())).seen
+    """Whether a pattern is seen in "user / assistant / user …"; `tool> ` and `a> ` begin what else there is."""
+    turns: list[Turn] = []
+    for said in exchange.split(" / "):
+        if said.startswith("tool> "):
+            turns.append(Turn(role="tool", content=said.removeprefix("tool> ")))
+        else:
+            spoken = [turn.role for turn in turns if turn.role != "tool"]
+            replies = said.startswith("a> ") or spoken[-1:] == ["user"]
+            turns.append(Turn(role="assistant" if replies else "user", content=said.removeprefix("a> ")))
+    seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).seen
     return any(event.pattern == pattern for event in seen)
 
 
@@ -44,3 +50,7 @@ def test_ten_exchanges_are_labelled_for_a_pattern(pattern: str) -> None:
 
 def test_only_patterns_that_exist_are_labelled() -> None:
     assert HAPPENINGS.keys() <= PATTERNS.keys()
+
+
+def test_a_pattern_without_labelled_exchanges_never_leads() -> None:
+    assert {name for name, one in PATTERNS.items() if one.proven and not one.rate} <= HAPPENINGS.keys()

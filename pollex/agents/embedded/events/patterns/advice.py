@@ -31,6 +31,7 @@ PATTERNS = (
         -1,
         "After the assistant's advice on {trouble}, the user finds the answer alone.",
         ("solves_alone",),
+        proven=False,
     ),
     Pattern(
         "fix_fails",
@@ -40,7 +41,12 @@ PATTERNS = (
         ("still_fails",),
     ),
     Pattern(
-        "fix_fails_again", "both", -1, "A second piece of advice on {trouble} doesn't help either.", ("still_fails",)
+        "fix_fails_again",
+        "both",
+        -1,
+        "A second piece of advice on {trouble} doesn't help either.",
+        ("still_fails",),
+        proven=False,
     ),
     Pattern(
         "fix_known",
@@ -48,6 +54,7 @@ PATTERNS = (
         -1,
         "The assistant advises something on {trouble} that the user has already tried or knows.",
         ("knows_already",),
+        proven=False,
     ),
     Pattern(
         "fix_ruled_out",
@@ -70,6 +77,7 @@ PATTERNS = (
         +1,
         "The user takes up the assistant's advice on {trouble} and goes on to the next question.",
         ("asks",),
+        proven=False,
     ),
     Pattern(
         "general_list",
@@ -133,6 +141,8 @@ def advises(move: Move) -> bool:
 
 def find(x: Exchange) -> Iterator[Firing]:
     """Advice of one exchange."""
+    if general_list(x):
+        yield x.fire_at("general_list", x.here, advice(x.here), 0.85)
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
         return
     if x.here.has("asks_back") and brings_evidence(x):
@@ -149,12 +159,17 @@ def brings_evidence(x: Exchange) -> bool:
     return x.after.code or bool(names(x.after.text) - names(x.user.text))
 
 
+def general_list(x: Exchange) -> bool:
+    """Whether a reply lists three things or more, and takes up no name that the user gave."""
+    if x.user is None or not x.here.sentences or len(LISTED.findall(x.here.text)) < 3:
+        return False
+    return bool(names(x.user.text)) and not shared(x.user, x.here)
+
+
 def _first_reply(x: Exchange) -> Iterator[Firing]:
     if x.user is None:
         return
     own = shared(x.user, x.here)
-    if not own and len(LISTED.findall(x.here.text)) >= 3 and names(x.user.text):
-        yield x.fire_at("general_list", x.here, advice(x.here), 0.85)
     if own and x.opening and x.here.code:
         name, sentence = own
         at = sentence.text.find(name)

@@ -38,6 +38,7 @@ PATTERNS = (
         +1,
         "The user asks whether {thing} has or allows something, and the assistant says no but names another way.",
         ("asks", "says_no", "offers_other", "offers"),
+        proven=False,
     ),
     Pattern(
         "answer_yes",
@@ -53,6 +54,7 @@ PATTERNS = (
         -1,
         "The user asks a question about {thing}, and the assistant only asks back.",
         ("asks", "asks_back"),
+        proven=False,
     ),
     Pattern(
         "question_passed",
@@ -74,6 +76,7 @@ PATTERNS = (
         -1,
         "The user asks for two things about {thing}, and the reply gives one of them.",
         ("asks",),
+        proven=False,
     ),
     Pattern(
         "ask_given",
@@ -89,13 +92,21 @@ PATTERNS = (
         "The assistant asks the same question about {thing} a second time.",
         ("asks_back",),
     ),
-    Pattern("ask_many", "assistant", 0, "The assistant asks for several details of {thing} at once.", ("asks_back",)),
+    Pattern(
+        "ask_many",
+        "assistant",
+        0,
+        "The assistant asks for several details of {thing} at once.",
+        ("asks_back",),
+        proven=False,
+    ),
     Pattern(
         "ask_complaint",
         "both",
         -1,
         "The assistant asks about {thing}, and the user objects that it was already said.",
         ("asks_back", "complains"),
+        proven=False,
     ),
 )
 

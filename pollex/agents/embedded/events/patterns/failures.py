@@ -90,6 +90,7 @@ PATTERNS = (
         0,
         "After a first try to {deed} failed, the user names another, and that works.",
         ("fails", "done", "changes"),
+        proven=False,
     ),
     Pattern("failed", "assistant", -1, "The assistant can't {deed}.", ("fails",), rate=True),
 )

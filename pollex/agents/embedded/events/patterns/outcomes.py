@@ -71,6 +71,7 @@ PATTERNS = (
         0,
         "The user changes the details for {thing} when the assistant reads them back.",
         ("confirms", "changes"),
+        proven=False,
     ),
     Pattern(
         "confirm_twice",
@@ -78,6 +79,7 @@ PATTERNS = (
         -1,
         "The assistant reads the details for {thing} back twice in a row.",
         ("confirms",),
+        proven=False,
     ),
 )
 

@@ -49,6 +49,7 @@ PATTERNS = (
         "The assistant finds no {bare} that fits, and the user drops it.",
         ("none_found", "leaves", "gives_up"),
         within="found_none",
+        proven=False,
     ),
 )
 

@@ -35,6 +35,7 @@ PATTERNS = (
         -1,
         "The assistant suggests {thing} that goes against what the user asked for, and the user says so.",
         ("offers", "complains"),
+        proven=False,
     ),
     Pattern(
         "offer_next_taken",
@@ -49,6 +50,7 @@ PATTERNS = (
         -1,
         "The user wants a different {bare}, and the assistant has no other.",
         ("asks_other", "none_found", "fails"),
+        proven=False,
     ),
     Pattern(
         "offer_first",
@@ -63,6 +65,7 @@ PATTERNS = (
         0,
         "The assistant answers the first request for {thing} with questions alone.",
         ("requests", "asks_back"),
+        proven=False,
     ),
     Pattern(
         "ask_indifferent",
@@ -70,6 +73,7 @@ PATTERNS = (
         -1,
         "The assistant asks for a preference on {thing}, and the user has none.",
         ("asks_back", "doesnt_mind"),
+        proven=False,
     ),
     Pattern(
         "picks_for_user",
@@ -77,6 +81,7 @@ PATTERNS = (
         +1,
         "The user has no preference on {thing}, and the assistant picks one.",
         ("doesnt_mind", "offers"),
+        proven=False,
     ),
     Pattern(
         "asks_on",
@@ -98,6 +103,7 @@ PATTERNS = (
         -1,
         "The assistant proposes to {deed} again right after the user said no.",
         ("proposes", "rejects"),
+        proven=False,
     ),
     Pattern(
         "pushed_past_question",
@@ -105,6 +111,7 @@ PATTERNS = (
         -1,
         "The assistant proposes to {deed}, but the user still has questions.",
         ("proposes", "asks"),
+        proven=False,
     ),
     Pattern(
         "many_options",
@@ -112,6 +119,7 @@ PATTERNS = (
         0,
         "The assistant says how many {things} there are and names none of them.",
         ("offers",),
+        proven=False,
     ),
     Pattern(
         "proposal_taken",

@@ -22,6 +22,7 @@ PATTERNS = (
         0,
         "A call of the tool {detail} fails, and the assistant tells the user.",
         ("fails",),
+        proven=False,
     ),
     Pattern(
         "tool_repeated",
