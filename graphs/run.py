@@ -18,7 +18,6 @@ from pollex.graphs.context import WAVE, NullProgress, Progress, waves_needed
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import MENDABLE, Outcome
-from pollex.store.pulse import Pulse
 from pollex.store.resume import resumable, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import FINISHED, Run
@@ -91,7 +90,7 @@ class Setting:
             "run": run,
             "tracer": self.tracer(run),
             "secrets": self.secrets,
-            "progress": Pulse(self.store, run, self.progress),
+            "progress": self.progress,
             "wave": self.wave,
             "gate": asyncio.Semaphore(self.at_once),
         }

@@ -10,6 +10,7 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
+from pollex.store.labelling import STEP as LABELLING
 
 STEPS = (
     """
@@ -41,6 +42,7 @@ STEPS = (
 
     CREATE TABLE line_files (name TEXT PRIMARY KEY, size INTEGER);
     """,
+    LABELLING,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

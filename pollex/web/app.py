@@ -17,7 +17,7 @@ from pollex.errors import PollexError
 from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
-from pollex.web.pages import conversation, conversations, home, runs, sets
+from pollex.web.pages import conversation, conversations, home, label, runs, sets
 from pollex.web.site import Site
 
 log = logging.getLogger("pollex.web")
@@ -43,6 +43,7 @@ def routes() -> list[BaseRoute]:
         *conversation.ROUTES,
         *runs.ROUTES,
         *sets.ROUTES,
+        *label.ROUTES,
     ]
 
 

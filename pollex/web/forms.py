@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
@@ -55,7 +56,7 @@ async def body(request: Request, form: type[F]) -> F:
             raise Fault(f"the body is no JSON: {error}") from error
         page = request.headers.get("x-pollex-site", "")
     else:
-        given = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+        given = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
         page = given.pop("site", "")
     if page and page != site_of(request).id:
         raise Clash("this page was made by another server", remedy="load it again; what you typed stays in the form")

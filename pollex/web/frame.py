@@ -26,6 +26,7 @@ PAGES = (
     ("Runs", links.RUNS, "r"),
     ("Conversations", links.CONVERSATIONS, "c"),
     ("Rubric sets", links.SETS, "s"),
+    ("Label", links.LABEL, "l"),
 )
 """Name, address, and the key behind `g`."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,8 +30,8 @@ LARGEST_SET = 16 << 20
 KEPT = 6
 """Runs whose columns stay in memory."""
 
-STALE = 15.0
-"""Seconds without a beat after which a run counts as stalled."""
+STALE = 120.0
+"""Seconds without progress after which a run counts as stalled: a built-in stage may say nothing for a minute."""
 
 T = TypeVar("T")
 
@@ -59,6 +61,8 @@ class Site:
         token: What visitors bring; None asks for none.
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
+        seen: How many items of a run's stages were done when somebody looked, lately.
+        turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
     """
 
     store: Store
@@ -67,6 +71,8 @@ class Site:
     read_only: bool = False
     started: float = field(default_factory=time.monotonic)
     unreadable: dict[str, str] = field(default_factory=dict)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

@@ -14,13 +14,15 @@ from pollex.services.options import RunOptions
 @click.command("demo")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
-def command(out: Path, as_json: bool) -> int:
+@click.option("--serve", "serves", is_flag=True, help="Then show it in the browser.")
+def command(out: Path, as_json: bool, serves: bool) -> int:
     """Learn, score and report on the bundled sample log, with the embedded roles: no LLM, no network, no key.
 
     The log holds 120 conversations of developers with a C# debugging assistant, written for this project.
 
     \b
-    Example
+    Examples
+      pollex demo --serve
       pollex demo && open pollex-demo/report.html
     """
     from importlib.resources import as_file, files
@@ -46,4 +48,8 @@ def command(out: Path, as_json: bool) -> int:
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
+    if serves and not as_json:
+        from pollex.web.server import Serving, serve
+
+        return serve(Serving(store=run.store, rubrics=(rubrics,)))
     return max(learnt, scored)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from typing import Any, Literal
 
 from pydantic import Field
@@ -27,7 +29,7 @@ from pollex.web.run_page import (
     settings_of,
     times_of,
 )
-from pollex.web.site import Site, seconds_since
+from pollex.web.site import Site
 
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
 GRAPHS = {"evaluate": "score", "label": "score"}
@@ -93,22 +95,31 @@ def counted(site: Site, run: Run) -> dict[str, Any]:
 
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
-    """Return how far a run is: its stages, each with items per second and seconds left, once that can be said."""
+    """Return how far a run is: its stages, each with items per second and the time left, once that can be said."""
     found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     if not found:
-        return {"number": 0, "stages": []}
-    payload: dict[str, Any] = unpacked(found[0]["payload"])
-    for stage in payload["stages"]:
-        took = seconds_since(stage["began"])
-        new = stage["done"] - stage["before"]
-        stage["rate"] = new / took if took > 0 else 0.0
-        left = stage["total"] - stage["done"]
-        stage["left"] = 1000 * left / stage["rate"] if took >= SURE and stage["rate"] and left > 0 else None
-    return payload | {"beat": found[0]["beat"]}
+        return {"beat": "", "stages": [], "used": {}}
+    payload = unpacked(found[0]["payload"])
+    stages = [
+        {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)} for name, stage in payload["stages"].items()
+    ]
+    return {"beat": found[0]["beat"], "stages": stages, "used": payload["used"]}
 
 
-SURE = 10.0
-"""Seconds of a stage before which nothing is said of what is left."""
+def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
+    """Return the pace of the last half minute, and the time that is left at it; None before ten seconds were seen."""
+    seen, moment = site.seen.setdefault(key, deque()), time.monotonic()
+    seen.append((moment, stage["done"]))
+    while moment - seen[0][0] > LATELY:
+        seen.popleft()
+    took, done = moment - seen[0][0], stage["done"] - seen[0][1]
+    if took < SURE or not done:
+        return {"rate": None, "left": None}
+    return {"rate": done / took, "left": 1000 * (stage["total"] - stage["done"]) * took / done}
+
+
+SURE, LATELY = 10.0, 30.0
+"""Seconds that have to be seen before anything is said of a pace, and those that it is of."""
 
 
 def run_page(request: Request) -> Response:
@@ -145,7 +156,7 @@ def live(request: Request) -> Response:
     query(request, Nothing)
     run = site.run(request.path_params["run"])
     status, pulse = site.status(run), pulse_of(site, run)
-    tag = f'"{run.id}.{pulse["number"]}.{status}"'
+    tag = f'"{run.id}.{pulse["beat"]}.{status}"'
     headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +22,9 @@ PAGES = [
     "/runs/learn-1",
     "/runs/learn-1/calls",
     "/sets",
+    "/label",
+    "/label/agreement",
+    "/label/adjudicate",
     "/nowhere",
 ]
 HOSTILE = "<img src=x onerror=alert(1)></table><script>alert(2)</script><base href=//evil.example>\u202e\x1b[31m"
@@ -145,3 +149,25 @@ def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
         visitor.page.locator("#rows a").first.click(modifiers=["Control"])
     opened.value.wait_for_load_state()
     assert "/conversation?" in opened.value.url
+
+
+def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=6).close()
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go("/label")
+    page.get_by_label("Name").fill("thumbs")
+    page.get_by_role("button", name="Make the queue").click()
+    page.get_by_label("Your name").fill("ann")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**lease=*")
+    for key in "ud":
+        before = page.url
+        page.keyboard.press(key)
+        page.wait_for_url(lambda url, before=before: url != before)
+    assert visitor.findings() == []
+    with sqlite3.connect(folder / "store.sqlite") as kept:
+        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == ['"up"', '"down"']

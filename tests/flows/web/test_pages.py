@@ -31,6 +31,9 @@ PAGES = [
     "/runs/learn-1?from=0&to=1",
     "/runs/learn-1/calls",
     "/sets",
+    "/label",
+    "/label/agreement",
+    "/label/adjudicate",
     "/nowhere",
 ]
 ELEMENTS = """

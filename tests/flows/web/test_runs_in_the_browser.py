@@ -13,7 +13,6 @@ import pytest
 from web_site import client_of, made_app
 
 from pollex.store.ledger import StoreLedger
-from pollex.store.pulse import Pulse
 from pollex.store.resume import find_run
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -22,14 +21,6 @@ from pollex.web.run_page import BINS, times_of
 
 ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "<b>Judge</b>"}]})
 CAME = json.dumps({"choices": [{"message": {"content": "Agree"}}], "usage": {"prompt_tokens": 1200}})
-
-
-class Quiet:
-    """Progress that nobody watches."""
-
-    def start(self, stage: str, total: int, done: int = 0) -> None: ...
-    def advance(self, stage: str, by: int = 1) -> None: ...
-    def note(self, text: str) -> None: ...
 
 
 async def test_the_list_has_every_run_with_what_it_did(client: httpx2.AsyncClient) -> None:
@@ -95,8 +86,7 @@ async def test_a_call_is_shown_with_prompt_answer_and_tokens(tmp_path: Path) -> 
 async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_not(tmp_path: Path) -> None:
     with Store.open(tmp_path / ".pollex") as store:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
-        pulse = Pulse(store, run.id, Quiet())
-        pulse.start("score", 10)
+        store.pulse(run.id, {"stages": {"score": {"done": 0, "total": 10}}, "used": {}})
         await store.settle()
         async with client_of(made_app(store)) as client:
             first = await client.get(f"/runs/{run.id}/live")
@@ -104,7 +94,7 @@ async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_
             assert "running" in first.text
             same = await client.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
             assert same.status_code == 304
-            pulse.advance("score", 10)
+            store.pulse(run.id, {"stages": {"score": {"done": 10, "total": 10}}, "used": {}})
             await store.settle()
             assert "score: 10 of 10" in (await client.get(f"/runs/{run.id}/live")).text
             await asyncio.to_thread(store.finish, run.id, "done")

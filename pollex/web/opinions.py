@@ -1,0 +1,102 @@
+"""What people said about texts: the last answer of each, where they agree, and what it comes to."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from pollex.measures.agreement import alpha
+from pollex.measures.intervals import Figure
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
+
+LAST = """
+    SELECT annotator, text_hash, conversation, run, value, source, drawn FROM labels AS l
+    WHERE question = ? AND rowid = (SELECT max(rowid) FROM labels AS o WHERE o.question = l.question
+        AND o.text_hash = l.text_hash AND o.annotator = l.annotator AND o.source = l.source)
+    ORDER BY rowid
+"""
+FEWEST = 5
+"""Texts that two people must share before anything is said of how they agree."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """The last answer of one person to one question about a text; skipped ones are none."""
+
+    annotator: str
+    text_hash: str
+    conversation: str
+    run: str
+    value: str
+    source: str
+    drawn: str
+
+
+def opinions(store: Store, question: str) -> list[Opinion]:
+    """Return what everybody said last."""
+    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question])]
+    return [Opinion(**row) for row in rows if row["value"] is not None]
+
+
+def agreement(of: Sequence[Opinion]) -> Figure:
+    """Compute Krippendorff's alpha of people's answers, with its interval."""
+    if len(shared := _shared(of)) < FEWEST:
+        return Figure(
+            None, n=len(shared), undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed"
+        )
+    kept = [one for one in of if one.text_hash in shared]
+    texts, people, values = (
+        sorted({getattr(one, name) for one in kept}) for name in ("text_hash", "annotator", "value")
+    )
+    return alpha(
+        np.array([texts.index(one.text_hash) for one in kept]),
+        np.array([people.index(one.annotator) for one in kept]),
+        np.array([values.index(one.value) for one in kept]),
+        tuple(float(place) for place in range(len(values))),
+        "nominal",
+        np.random.default_rng(0),
+    )
+
+
+def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
+    """Compute the agreement of each two people."""
+    people = sorted({one.annotator for one in of})
+    return [(a, b, agreement([one for one in of if one.annotator in (a, b)])) for a, b in combinations(people, 2)]
+
+
+def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+    """Return, by text, answers of people that differ, without those that somebody has decided."""
+    decided = {one.text_hash for one in of if one.source == "adjudicated"}
+    by_text: dict[str, list[Opinion]] = defaultdict(list)
+    for one in of:
+        if one.source == "person" and one.text_hash not in decided:
+            by_text[one.text_hash].append(one)
+    return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}
+
+
+def settled(of: Sequence[Opinion]) -> dict[str, Opinion]:
+    """Return one answer a text: what was decided, else what most people said; where they tie there is none."""
+    by_text: dict[str, list[Opinion]] = defaultdict(list)
+    for one in of:
+        by_text[one.text_hash].append(one)
+    found = {}
+    for text, said in by_text.items():
+        decided = [one for one in said if one.source == "adjudicated"]
+        votes = Counter(one.value for one in said).most_common()
+        if decided:
+            found[text] = decided[-1]
+        elif len(votes) == 1 or votes[0][1] > votes[1][1]:
+            found[text] = next(one for one in said if one.value == votes[0][0])
+    return found
+
+
+def _shared(of: Sequence[Opinion]) -> set[str]:
+    people: dict[str, set[str]] = defaultdict(set)
+    for one in of:
+        people[one.text_hash].add(one.annotator)
+    return {text for text, who in people.items() if len(who) > 1}

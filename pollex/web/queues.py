@@ -1,0 +1,139 @@
+"""Giving out conversations to label: the least sure first, a share of them at random, each to as many as are wanted."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Ints
+from pollex.store.labelling import LeaseRow, QueueRow
+from pollex.store.store import Store
+from pollex.store.tables import now
+from pollex.web.faults import Clash, NotThere
+from pollex.web.lens import Lens
+
+QUESTION = "thumb"
+LEASE = timedelta(minutes=15)
+
+KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
+    "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
+    "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
+    "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
+    "random": ("at random", lambda lens: np.ones(len(lens), dtype=bool), "place"),
+}
+"""Kind to words, conversations that are in the queue, and the column that orders them, the largest first."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """How far a queue is: texts that are wanted, answered often enough, skipped by somebody, out with somebody."""
+
+    wanted: int
+    done: int
+    skipped: int
+    leased: int
+
+
+def queues_of(store: Store) -> list[QueueRow]:
+    """Return all queues, the last one first."""
+    return [QueueRow(**row) for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC")]
+
+
+def queue_of(store: Store, queue_id: str) -> QueueRow:
+    """Return a queue. Raises NotThere where there is none."""
+    rows = store.rows("SELECT * FROM queues WHERE id = ?", [queue_id])
+    if not rows:
+        raise NotThere("there is no such queue", remedy="the page of all queues has those there are")
+    return QueueRow(**rows[0])
+
+
+def lease_of(store: Store, lease_id: str) -> LeaseRow:
+    """Return a lease. Raises NotThere where there is none."""
+    rows = store.rows("SELECT * FROM leases WHERE id = ?", [lease_id])
+    if not rows:
+        raise NotThere("there is no such lease", remedy="ask for the next conversation")
+    return LeaseRow(**rows[0])
+
+
+def require_open(lease: LeaseRow, annotator: str) -> None:
+    """Raise Clash where a lease is another's, or over."""
+    if lease.annotator != annotator:
+        raise Clash("this conversation is with somebody else", remedy="ask for the next one")
+    if lease.until < now():
+        raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
+
+
+_SEEN = """
+    SELECT l.text_hash, l.annotator, l.until, max(s.label IS NOT NULL) AS answered, max(s.skip <> '') AS skipped
+    FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id WHERE l.queue = ? GROUP BY l.id
+"""
+
+
+def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
+    """Count how far a queue is."""
+    taken = _taken(store, queue)
+    wanted = {lens.hashes[row] for row in _rows(queue, lens).tolist()}
+    done = sum(len(taken[text]["by"]) >= queue.overlap for text in wanted)
+    return Left(
+        len(wanted),
+        done,
+        sum(taken[text]["skips"] for text in wanted),
+        sum(bool(taken[text]["out"]) for text in wanted),
+    )
+
+
+def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> LeaseRow | None:
+    """Choose what an annotator labels next; None where nothing is left for them.
+
+    A text that they have before them comes again. No text goes to more people than the queue wants.
+    """
+    taken, moment = _taken(store, queue), now()
+    for row in store.rows(
+        "SELECT * FROM leases WHERE queue = ? AND annotator = ? AND until > ?", [queue.id, annotator, moment]
+    ):
+        if not store.value("SELECT label FROM sheets WHERE lease = ?", [row["id"]]):
+            return LeaseRow(**row)
+    seen = set[str]()
+    free = [
+        row
+        for row in _rows(queue, lens).tolist()
+        if (text := lens.hashes[row]) not in seen
+        and not seen.add(text)  # type: ignore[func-returns-value]
+        and annotator not in taken[text]["by"] | taken[text]["out"]
+        and len(taken[text]["by"] | taken[text]["out"]) < queue.overlap
+    ]
+    if not free:
+        return None
+    given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
+    rng = np.random.default_rng([queue.seed, given])
+    by_chance = queue.kind == "random" or rng.random() < queue.random_share
+    row = free[int(rng.integers(len(free)))] if by_chance else free[0]
+    until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
+    drawn = "random" if by_chance else queue.kind
+    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, drawn, moment, until)
+
+
+def _rows(queue: QueueRow, lens: Lens) -> Ints:
+    _, inside, column = KINDS[queue.kind]
+    order = lens.order(column, down=True)
+    return np.asarray(order[inside(lens)[order]])
+
+
+def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
+    """By text: who answered, who has it out, how often it was skipped."""
+    found: dict[str, dict[str, Any]] = defaultdict(lambda: {"by": set(), "out": set(), "skips": 0})
+    moment = now()
+    for row in store.rows(_SEEN, [queue.id]):
+        about = found[row["text_hash"]]
+        if row["answered"]:
+            about["by"].add(row["annotator"])
+            about["skips"] += bool(row["skipped"])
+        elif row["until"] > moment:
+            about["out"].add(row["annotator"])
+    return found

@@ -1,0 +1,201 @@
+"""Labeling: who gets which conversation, what is kept, how far people agree, and what `learn` reads of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from web_site import client_of, made_app, made_store
+
+from pollex.formats.read_logs import read_logs
+from pollex.store.store import Store
+from pollex.web.opinions import Opinion, agreement, disputed, settled
+
+
+@pytest.fixture
+async def labeled(tmp_path: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Store]]:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        async with client_of(made_app(store)) as client:
+            yield client, store
+
+
+async def queue(client: httpx2.AsyncClient, **given: object) -> str:
+    answer = await client.post("/api/queues", json={"name": "a queue", "run": "learn-1"} | given)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["queue"])
+
+
+async def lease(client: httpx2.AsyncClient, of: str, who: str) -> str | None:
+    answer = (await client.post(f"/api/queues/{of}/next", json={"who": who})).json()
+    return answer["lease"] if answer["lease"] is None else str(answer["lease"])
+
+
+async def answer_all(client: httpx2.AsyncClient, of: str, who: str, value: str) -> int:
+    given = 0
+    while found := await lease(client, of, who):
+        assert (await client.post("/api/labels", json={"lease": found, "who": who, "value": value})).status_code == 200
+        given += 1
+    return given
+
+
+@pytest.mark.parametrize("kind", ["random", "unsure"])
+async def test_many_at_once_get_every_conversation_as_often_as_is_wanted(
+    labeled: tuple[httpx2.AsyncClient, Store], kind: str
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind=kind, overlap=2)
+    wanted = 12 if kind == "random" else 11
+    given = await asyncio.gather(*(answer_all(client, of, f"person {n}", "up") for n in range(8)))
+    assert sum(given) == 2 * wanted
+    rows = store.rows("SELECT text_hash, annotator FROM labels")
+    assert set(Counter(row["text_hash"] for row in rows).values()) == {2}
+    assert len({(row["text_hash"], row["annotator"]) for row in rows}) == 2 * wanted
+
+
+async def test_a_lease_that_was_not_answered_comes_again_and_is_nobody_elses(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, _ = labeled
+    of = await queue(client)
+    mine = await lease(client, of, "ann")
+    assert await lease(client, of, "ann") == mine
+    assert await lease(client, of, "bob") != mine
+    stolen = await client.post("/api/labels", json={"lease": mine, "who": "bob", "value": "up"})
+    assert stolen.status_code == 409
+    assert (await client.post("/api/labels", json={"lease": "none", "who": "ann", "value": "up"})).status_code == 404
+
+
+async def test_a_lease_that_is_over_takes_no_answer(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, store = labeled
+    mine = await lease(client, await queue(client), "ann")
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE leases SET until = '2020-01-01T00:00:00.000000+00:00'")
+    late = await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up"})
+    assert late.status_code == 409
+    assert store.value("SELECT count(*) FROM labels") == 0
+
+
+async def test_what_is_predicted_is_not_in_the_page_before_the_answer(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, _ = labeled
+    of = await queue(client)
+    page = (await client.get(f"/label/{of}", params={"lease": await lease(client, of, "ann")})).text
+    assert "it works now" in page
+    assert not re.search(r"NetSAT|P\(up\)|<mark|predicted|thanks 1\.|inside the window", page)
+
+
+async def test_a_form_without_a_script_goes_on_to_the_next_conversation(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client)
+    begun = await client.post(f"/api/queues/{of}/next", data={"who": "ann"})
+    assert begun.status_code == 303
+    (first,) = parse_qs(urlsplit(begun.headers["location"]).query)["lease"]
+    kept = await client.post("/api/labels", data={"lease": first, "who": "ann", "value": "down", "comment": ""})
+    (second,) = parse_qs(urlsplit(kept.headers["location"]).query)["lease"]
+    assert second != first
+    assert store.value("SELECT value FROM labels") == '"down"'
+    assert "labels.jsonl" in {path.name for path in store.folder.iterdir()}
+
+
+async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    mine = await lease(client, await queue(client), "ann")
+    for value in ("up", "down"):
+        await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": value})
+    assert store.value("SELECT count(*) FROM labels") == 2
+    assert store.value("SELECT count(*) FROM sheets WHERE replaces <> ''") == 1
+    (row,) = (await client.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
+    assert ",down," in row
+
+
+async def test_an_answer_is_a_value_or_a_reason_why_there_is_none(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, store = labeled
+    mine = await lease(client, await queue(client), "ann")
+    both = await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up", "skip": "no"})
+    assert both.status_code == 400
+    assert (await client.post("/api/labels", json={"lease": mine, "who": "ann"})).status_code == 400
+    await client.post("/api/labels", json={"lease": mine, "who": "ann", "skip": "another language"})
+    assert store.value("SELECT skip FROM sheets") == "another language"
+    assert (await client.get("/api/export")).text == ""
+
+
+async def test_where_people_differ_somebody_decides_and_that_counts(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, _ = labeled
+    of = await queue(client, kind="random", overlap=2)
+    await answer_all(client, of, "ann", "up")
+    await answer_all(client, of, "bob", "down")
+    assert (await client.get("/api/export")).text == "", "where they tie there is no label"
+    page = (await client.get("/label/adjudicate")).text
+    assert "ann" not in re.sub(r"<[^>]+>", "", page)
+    found = re.search(r'name="text" value="(\w+)"', page)
+    assert found
+    decided = {"text": found[1], "who": "cat", "value": "up", "reason": "it worked"}
+    assert (await client.post("/api/adjudications", json=decided)).status_code == 200
+    assert (await client.post("/api/adjudications", json=decided)).status_code == 409
+    told = (await client.get("/label/agreement")).text
+    assert "11" in told
+    assert '"source": "adjudicated"' in (await client.get("/api/export")).text
+
+
+async def test_learn_and_calibrate_read_what_is_exported(
+    labeled: tuple[httpx2.AsyncClient, Store], tmp_path: Path
+) -> None:
+    client, _ = labeled
+    of = await queue(client, kind="random")
+    await answer_all(client, of, "=ann", "down")
+    log, table = tmp_path / "labels.jsonl", tmp_path / "judgments.csv"
+    log.write_text((await client.get("/api/export")).text, "utf-8")
+    table.write_text((await client.get("/api/export", params={"shape": "long"})).text, "utf-8")
+    logs = read_logs([str(log)])
+    assert [one.label.value for one in logs.conversations] == ["negative"] * 12
+    assert "'=ann" in table.read_text("utf-8")
+    assert (await client.get("/api/export", params={"sources": "adjudicated"})).text == ""
+
+
+async def test_a_server_that_only_shows_takes_no_label(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        async with client_of(made_app(store, read_only=True)) as client:
+            assert (await client.post("/api/queues", json={"name": "a"})).status_code == 403
+
+
+async def test_a_page_of_another_server_writes_nothing(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, store = labeled
+    other = await client.post("/api/queues", json={"name": "a"}, headers={"X-Pollex-Site": "other"})
+    assert other.status_code == 409
+    assert (await client.post("/api/queues", data={"name": "a", "site": "other"})).status_code == 409
+    assert store.value("SELECT count(*) FROM queues") == 0
+
+
+def said(*answers: tuple[str, str, str]) -> list[Opinion]:
+    return [Opinion(who, text, text, "run", value, source="person", drawn="") for who, text, value in answers]
+
+
+def test_alpha_of_two_people_is_that_worked_by_hand() -> None:
+    ann, bob = "uuuuddddud", "uuuudddduu"
+    given = [("ann", f"t{n}", value) for n, value in enumerate(ann)] + [("bob", f"t{n}", v) for n, v in enumerate(bob)]
+    ups = (ann + bob).count("u")
+    expected = 2 * ups * (20 - ups) / (20 * 19)
+    assert agreement(said(*given)).value == pytest.approx(1 - 0.1 / expected)
+
+
+def test_fewer_than_five_shared_texts_have_no_figure() -> None:
+    few = agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
+    assert few.value is None
+    assert few.undefined.startswith("too few")
+
+
+def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
+    given = said(("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down"))
+    assert {text: one.value for text, one in settled(given).items()} == {"t": "up"}
+    assert set(disputed(given)) == {"t", "s"}
