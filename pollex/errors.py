@@ -9,7 +9,7 @@
     ├── BadCalibrator         a kept calibrator that can't be read or was changed
     ├── ModelUnavailable      the endpoint can't serve now; a retry or a later resume can mend it
     ├── ModelRefused          the endpoint will never serve this as configured (key, quota, name)
-    ├── StoreBusy             somebody has the store open, perhaps this process           exit 75
+    ├── StoreBusy             another process works on the run, perhaps this one          exit 75
     ├── StoreDamaged          the store can't be trusted as it lies there
     ├── StoreFull             the disk under the store is full; what was acknowledged is safe
     ├── ResumeRefused         the run to resume was started with something else
@@ -109,7 +109,7 @@ class ModelRefused(PollexError):
 
 
 class StoreBusy(PollexError):
-    """Another process holds the store."""
+    """Another process works on the run, or keeps the store from being written."""
 
     exit_code = 75
 

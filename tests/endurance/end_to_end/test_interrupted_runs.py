@@ -71,7 +71,7 @@ def test_a_limit_of_money_stops_at_the_limit_and_what_was_out(bench: Bench) -> N
     prices = ("--set", "price=1000:0", "--concurrency", 4)
     whole = bench.run(bench.scoring(*prices, "--dry-run")).json["plan"]["all"]["cost"]
     bench.started = 0
-    ended = bench.run(bench.scoring(*prices, "--max-cost", whole / 4))
+    ended = bench.run(bench.scoring(*prices, "--set", f"max_cost={whole / 4}"))
     assert ended.code == 1
     assert "--max-cost" in ended.err
     assert 10 <= bench.judged <= 50
