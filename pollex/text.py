@@ -30,6 +30,14 @@ def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) 
     return shown
 
 
+_OUR_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def one_line(name: str) -> str:
+    """Return a name of a file or an id for a message: quoted where it could be taken for words or a line of ours."""
+    return repr(name) if _OUR_SYNTAX.search(name) else name
+
+
 def _visible(character: str) -> str:
     if unicodedata.category(character) not in _UNSEEN:
         return character

@@ -106,9 +106,9 @@ def unexpected(error: Exception) -> PollexError:
 def fail(error: PollexError, cause: Exception | None = None) -> None:
     """Says what was wrong and what to do, and ends the process; with POLLEX_DEBUG set, the traceback too."""
     from pollex.gateway.redaction import redacted
-    from pollex.text import printable  # neither is needed where nothing fails
+    from pollex.text import one_line, printable  # neither is needed where nothing fails
 
-    error.spell = as_typed
+    error.spell, error.where = as_typed, one_line(error.where)
     message = printable(redacted(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):

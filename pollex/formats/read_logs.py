@@ -173,7 +173,7 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
                 picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
                 yield Placed(_conversation(one.turns, picked, options.max_turn_chars, row), *item.place)
         except BadInput as error:
-            yield _bad(row, BadInput(f"{item.id:.60}: {error.what}", remedy=error.remedy))
+            yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.remedy))
     yield from [Skipped("", 0)] * joiner.steps
     joiner.notes += labeller.notes
     picker.note_found(*labeller.found, *(kind.name for kind in joiner.account.scores if kind.taken))

@@ -82,7 +82,7 @@ class CircuitBreaker:
             missing = fault.name == "key" and self._keyless
             return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
         if (fault.wait or 0.0) > self._limits.max_wait:
-            what = f"the endpoint asks to wait {fault.wait:g} s, more than --max-wait {self._limits.max_wait:g}"
+            what = f"the endpoint asks to wait {fault.wait:g} s, more than max_wait={self._limits.max_wait:g}"
             return self._say(ModelUnavailable, what, "resume later")
         return None
 
@@ -98,7 +98,7 @@ class CircuitBreaker:
 
     def waiting(self, fault: HttpFault) -> str:
         """What to tell people when an outage begins."""
-        until = f"waiting up to {self._limits.max_wait:g} s for it (--max-wait)"
+        until = f"waiting up to {self._limits.max_wait:g} s for it (max_wait)"
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 
     def of_outcome(self, outcome: Outcome) -> PollexError | None:

@@ -11,16 +11,19 @@ import pytest
 
 from pollex.cli.main import pollex
 
-PAGES = sorted((Path(__file__).parents[3] / "docs" / "how-to").glob("*.md"))
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = sorted((DOCS / "how-to").glob("*.md"))
 COMMAND = re.compile(r"(?:^    |`)(pollex [a-z][^`\n]*)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, DOCS / "tutorial.md"], ids=lambda page: page.stem)
 def test_every_command_of_a_page_has_its_verb_and_options(page: Path) -> None:
     context = click.Context(pollex)
     for line in COMMAND.findall(page.read_text(encoding="utf-8")):
         verb, *rest = shlex.split(line)[1:]
         command = pollex.get_command(context, verb)
+        if isinstance(command, click.Group):
+            command = command.get_command(context, rest[0])
         assert command is not None, line
         known = {name for parameter in command.params for name in parameter.opts}
         assert [word for word in rest if word.startswith("--") and word not in known] == [], line

@@ -83,7 +83,7 @@ async def test_the_wait_that_the_endpoint_asks_for_is_kept(name: str, value: str
 @pytest.mark.parametrize("wait", ["200", "1e9"])
 async def test_a_wait_beyond_the_limit_pauses_the_run_at_once(wait: str) -> None:
     with ProtocolServer(script=[{"do": "status", "code": 429, "headers": {"Retry-After": wait}}]) as server:
-        with pytest.raises(ModelUnavailable, match=r"longer|more than --max-wait 5.*resume"):
+        with pytest.raises(ModelUnavailable, match=r"longer|more than max_wait=5.*resume"):
             await ask_once(server.url, **QUICK)
         assert server.counts()["received"] == 1
 
@@ -195,7 +195,7 @@ async def test_a_server_that_fails_for_seconds_is_waited_for_with_one_line_and_f
         assert kinds(results) == {"Completed"}
         assert server.counts()["received"] - 200 <= 32 + 10, "the first calls, and one at a time"
     assert len(caplog.messages) == 1
-    assert "waiting up to 120 s for it (--max-wait)" in caplog.text
+    assert "waiting up to 120 s for it (max_wait)" in caplog.text
 
 
 async def test_one_call_at_a_time_waits_for_a_server_too() -> None:
