@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api import learn, read_logs
+    from pollex.api import export_rubrics, export_scores, learn, read_logs
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -29,6 +29,8 @@ __all__ = [
     "Score",
     "Scorer",
     "Turn",
+    "export_rubrics",
+    "export_scores",
     "learn",
     "read_logs",
 ]
@@ -41,6 +43,8 @@ _HOMES = {
     "Score": "rubrics.netsat",
     "Scorer": "services.scorer",
     "Turn": "conversations.conversation",
+    "export_rubrics": "api",
+    "export_scores": "api",
     "learn": "api",
     "read_logs": "api",
 }

@@ -12,6 +12,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.peer_scores import requests_of
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import logs_of
 from pollex.formats.read_logs import read_logs as read_log_files
@@ -20,10 +21,12 @@ from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.python_words import python_words
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
 from pollex.services.event_loop import complete
+from pollex.services.exchange import aims_of, export_texts, require_form
 from pollex.services.options import ModelOptions
 from pollex.services.roles import dismissed, hire
 from pollex.services.scorer import chat_model
@@ -130,3 +133,34 @@ def _given(rubrics: str | Path | None, method: str) -> tuple[Rubric, ...]:
     if method == "spur":
         raise WrongUse("rubrics that are given are not learnt", remedy="leave out method, or rubrics")
     return rubrics_of(rubrics)
+
+
+@python_words()
+def export_rubrics(rubrics: RubricSet, *, to: str) -> dict[str, str]:
+    """The files of a rubric set in another tool's form, as texts by name.
+
+    Args:
+        to: A tool as in `pollex export --to`, for example `promptfoo`.
+
+    Raises:
+        BadRubrics: The rubrics were edited after θ was fitted.
+        WrongUse: No such tool is known.
+    """
+    return dict(export_texts(rubrics, to))
+
+
+@python_words()
+def export_scores(
+    scores: Iterable[Score], rubrics: RubricSet, *, as_: str, logs: Iterable[Conversation] = ()
+) -> list[dict[str, Any]]:
+    """Scores as another tool's requests, one a figure; conversations without figures have none.
+
+    Args:
+        as_: A tool as in `pollex score --as`, for example `langfuse`.
+        logs: What was scored, for the ids of traces; without it a conversation's id is its session's.
+
+    Raises:
+        WrongUse: No such tool is known.
+    """
+    require_form(as_)
+    return requests_of(as_, scores, rubrics, aims_of(logs)).requests

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from rubric_set_by_hand import rubric, rubric_set
 
+import pollex
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
 from pollex.formats.peers import TARGETS
@@ -191,3 +192,11 @@ def test_questions_are_read_by_their_names(tmp_path: Path) -> None:
         (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(BadRubrics):
             rubrics_of(tmp_path / "bad.yaml")
+
+
+def test_python_exports_what_the_command_line_does() -> None:
+    rubrics = asked_a_model()
+    assert pollex.export_rubrics(rubrics, to="ragas") == TARGETS["ragas"].files(sheet_of(rubrics))
+    assert len(pollex.export_scores([scored(rubrics)], rubrics, as_="phoenix")) == 4
+    with pytest.raises(WrongUse, match="no form of scores is called"):
+        pollex.export_scores([], rubrics, as_="excel")
