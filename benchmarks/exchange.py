@@ -4,8 +4,7 @@
 
 FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line: `right`; `lost by the tool`,
 where the export itself lacks what its README says; `clear error`, for exports from which nothing can be learned; or
-`wrong`, which must not be. The exit code is 1 where a file is wrong, or where one of the eight tools that most people
-have logs in isn't right.
+`wrong`, which must not be: the exit code is 1 then. `--top` reads the eight tools alone that most people have logs in.
 """
 
 from __future__ import annotations
