@@ -77,7 +77,7 @@ def best_quote(reading: Reading, firing: Firing, named: Sequence[int], topics: T
     text = reading.conversation.turns[span.turn].content[span.start : span.end]
     first, last = max(0, firing.move - 2), firing.move + 2
     window = reading.moves[first:last]
-    here = not named or topics.named(window, named)
+    here = not named or (reading.topics[firing.move] in named and topics.named(window, named))
     own = topics.named([reading.moves[firing.move]], named)
     worth = firing.sure + IN_WINDOW * here + IN_QUOTE * own - LENGTHY * len(text)
     worth -= FEW_WORDS * (len(text.split()) < SHORT)

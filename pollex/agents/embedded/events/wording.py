@@ -74,7 +74,7 @@ def sayable(event: Event, topics: Topics) -> bool:
     """Whether the log gives the words that the sentence needs."""
     text = PATTERNS[event.pattern].text
     if event.topic == ANYWHERE:
-        return "{detail}" not in text or bool(event.detail) or event.pattern.startswith(("fail", "question_lost"))
+        return "{detail}" not in text or bool(event.detail)
     if "{deed}" in text and not topics.topics[event.topic].deed:
         return False
     return any(place in text for place in ("{deed}", "{thing", "{bare}", "{trouble}"))

@@ -73,7 +73,8 @@ ACTS = [
         (
             rule(
                 "how what",
-                r"\b(?:how|what) about\b(?! (?:you|i|that\?|at |\d|price|the (?:price|time|date|area"
+                r"\b(?:how|what) about\b(?! (?:\w+ing\b|pre\b|an appointment|a reservation|some "
+                r"tickets|you|i|that\?|at |\d|price|the (?:price|time|date|area"
                 r"|location|number)|your|any|some other|another|a different|a time|changing))",
                 0.85,
                 mood="question",

@@ -110,7 +110,8 @@ PATTERNS = (
     ),
 )
 
-EMPTY = frozenset({"anything_else", "says_bye", "apologizes", "proposes", "confirms", "asks_back", "requests"})
+EMPTY = frozenset({"anything_else", "says_bye", "proposes", "confirms", "asks_back"})
+WHY_NOT = re.compile(r"\bwhy not\b")
 YES = re.compile(r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b")
 ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
 
@@ -136,7 +137,8 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
-        and all(EMPTY & one.hits.keys() for one in x.here.sentences)
+        and all(EMPTY & one.hits.keys() and "fails" not in one.hits for one in x.here.sentences)
+        and not WHY_NOT.search(user.acts["asks"].low)
         and not user.has("requests", "changes", "asks_other", "leaves")
     ):
         yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),))
