@@ -133,6 +133,8 @@ class Guard:
         if method in SAFE:
             opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
             return fetched in (None, "same-origin", "none") or opened
+        if origin == "null":  # of our own forms, too, as pages tell no referrer; only a browser can say the rest
+            return fetched == "same-origin"
         if origin is not None:
             return origin in self.door.origins and fetched in (None, "same-origin")
         return fetched in (None, "same-origin", "none")

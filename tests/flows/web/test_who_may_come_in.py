@@ -39,6 +39,7 @@ async def test_under_another_name_no_route_answers(client: httpx2.AsyncClient, p
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
         {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"},
     ],
 )
@@ -112,3 +113,8 @@ async def test_two_host_headers_are_refused(store: Store) -> None:
 
     await made_app(store)(scope, None, send)  # type: ignore[arg-type]
     assert sent[0]["status"] == 400
+
+
+async def test_a_form_of_our_own_page_that_tells_no_referrer_is_ours(client: httpx2.AsyncClient) -> None:
+    ours = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+    assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
