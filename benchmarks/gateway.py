@@ -50,7 +50,10 @@ from pollex.services.event_loop import few_collections
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
-sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent.parent / "tests" / "end_to_end")]
+sys.path[:0] = [
+    str(Path(__file__).parent.parent / "tests"),
+    str(Path(__file__).parent.parent / "tests" / "endurance" / "end_to_end"),
+]
 from judged import MODEL, conversation, rubric_set  # noqa: E402 - what the tests are made of
 from protocol_server import SubprocessServer  # noqa: E402
 
