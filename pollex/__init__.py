@@ -14,11 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api import export_rubrics, export_scores, learn, read_logs
+    from pollex.api import (
+        RubricSet,
+        calibrate,
+        evaluate,
+        export_rubrics,
+        export_scores,
+        grade,
+        judge,
+        learn,
+        read_logs,
+        refit,
+        score,
+    )
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
-    from pollex.rubrics.rubric_set import RubricSet
     from pollex.services.scorer import Scorer
 
 __all__ = [
@@ -29,24 +40,28 @@ __all__ = [
     "Score",
     "Scorer",
     "Turn",
+    "calibrate",
+    "evaluate",
     "export_rubrics",
     "export_scores",
+    "grade",
+    "judge",
     "learn",
     "read_logs",
+    "refit",
+    "score",
 ]
 
 _HOMES = {
     "Conversation": "conversations.conversation",
     "Label": "conversations.conversation",
     "PollexError": "errors",
-    "RubricSet": "rubrics.rubric_set",
+    "RubricSet": "api",
     "Score": "rubrics.netsat",
     "Scorer": "services.scorer",
     "Turn": "conversations.conversation",
-    "export_rubrics": "api",
-    "export_scores": "api",
-    "learn": "api",
-    "read_logs": "api",
+    **dict.fromkeys(("calibrate", "evaluate", "export_rubrics", "export_scores", "grade", "judge"), "api"),
+    **dict.fromkeys(("learn", "read_logs", "refit", "score"), "api"),
 }
 
 

@@ -21,7 +21,9 @@ This module imports nothing of ours, and every room may import it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 UNREADABLE = "check the path; the file is to be UTF-8"
 """What to do about a file of settings, rubrics or people's words that can't be read."""
@@ -134,3 +136,33 @@ class Interrupted(PollexError):
     """The user stopped the run; it can be resumed."""
 
     exit_code = 130
+
+
+# Commands, in backticks, stay as they are, and so does what is quoted. What follows an option is its value if that is
+# quoted, or ends the clause.
+_OPTION = re.compile(r"`[^`]*`|(?<![^\s(])--(?P<name>[a-z][a-z-]*)(?: (?:(?=')|(?P<value>[^\s,'…]+)(?=$|,)))?")
+
+
+@contextmanager
+def python_words() -> Iterator[None]:
+    """Lets errors through, with options named as arguments."""
+    try:
+        yield
+    except PollexError as error:
+        error.what, error.remedy = in_python(error.what), in_python(error.remedy)
+        error.args = (str(error),)
+        raise
+
+
+def in_python(text: str) -> str:
+    """`text` with arguments in place of options: `--samples 5` is `samples=5`, `--label-field` alone `label_field`."""
+    return _OPTION.sub(_argument, text)
+
+
+def _argument(option: re.Match[str]) -> str:
+    if option["name"] is None:
+        return option[0]
+    name, value = option["name"].replace("-", "_"), option["value"]
+    if value is None:
+        return f"{name}=" if option[0].endswith(" ") else name
+    return f"{name}={value if re.fullmatch(r'[0-9.]+', value) else repr(value)}"

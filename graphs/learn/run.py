@@ -62,7 +62,7 @@ async def learn(
     if settings.method == "spur":
         graph = spur_graph.graph
         if roles.updater is None:
-            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     if rubrics:
         graph, settings = refit_graph.graph, keeping_all(settings, rubrics)
         rubrics = [roles.judge.reworded(rubric, "") for rubric in rubrics]

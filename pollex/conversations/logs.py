@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation, Flag, Label
 from pollex.errors import BadInput
-from pollex.text import count
+from pollex.text import count, html_table, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class BadRow:
         advice = f" → {self.remedy}" if self.remedy else ""
         return f"{self.source}:{self.line}: {self.reason}{advice}"
 
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SHOWN = 10
+"""Conversations that a notebook shows of a log."""
 
 LISTED = 5
 """How many bad rows or clashing ids an error lists."""
@@ -73,7 +80,7 @@ class Account:
     scores: list[ScoreKind] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Logs:
     """What was read.
 
@@ -105,6 +112,23 @@ class Logs:
 
     def __len__(self) -> int:
         return len(self.conversations)
+
+    def __repr__(self) -> str:
+        up, down = self.counts.get(Label.POSITIVE, 0), self.counts.get(Label.NEGATIVE, 0)
+        bad = f", {count(len(self.bad_rows), 'bad row')}" if self.bad_rows else ""
+        return f"<Logs: {count(len(self), 'conversation')}, {up} up, {down} down{bad}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(c.id, c.label.value, len(c.turns), printable(c.opening, 100)) for c in islice(self, SHOWN)]
+        return html_table(repr(self), ("id", "label", "turns", "begins"), rows)
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a conversation."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        columns = ("id", "label", "judge", "group", "turns", "opening")
+        rows = [(c.id, c.label.value, c.judge, c.group, len(c.turns), c.opening) for c in self]
+        return DataFrame(rows, columns=list(columns))
 
     def __iter__(self) -> Iterator[Conversation]:
         return iter(self.conversations)

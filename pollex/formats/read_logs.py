@@ -17,6 +17,7 @@ from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.fields import TURN_ID_NAMES, Picked, Picker, ReadOptions
 from pollex.formats.files import find_files, rows_of
+from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
 from pollex.formats.log_shapes import reader_of
 from pollex.formats.log_shapes.exports import WrongFile
@@ -27,6 +28,9 @@ from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally
 from pollex.text import SURROGATES, writable
 
 T = TypeVar("T")
+
+IN_MEMORY = "row"
+"""What rows in memory are said to be from."""
 
 _ODD: dict[Flag, re.Pattern[str]] = {
     "surrogates": SURROGATES,
@@ -267,8 +271,24 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
         WrongUse: The options contradict each other or the log.
     """
     options = options or ReadOptions()
-    picker = Picker(options)
-    tally, joiner = Tally(options), Joiner(options)
+    named = [sources] if isinstance(sources, str | Path) else sources
+    rows = (rows_of(source, options.encoding) for source in find_files(named))
+    return _logs(rows, options, _names(sources))
+
+
+def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
+    """Read conversations from rows in memory; see `read_logs`.
+
+    Args:
+        given: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
+    """
+    options = options or ReadOptions()
+    rows = (Row(IN_MEMORY, number, fields) for number, fields in enumerate(rows_in(given), start=1))
+    return _logs([rows], options, IN_MEMORY)
+
+
+def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
+    picker, tally, joiner = Picker(options), Tally(options), Joiner(options)
     for item in _items(sources, picker, options, joiner):
         tally.add(item)
     logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
@@ -276,10 +296,9 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     tally.check_clashes()
     if not logs.conversations:
         bad = f", and {describe_bad_rows(logs.bad_rows)}" if logs.bad_rows else ""
-        remedy = "check that the file is the one you meant"
-        raise BadInput(f"no conversations{bad}", where=_names(sources), remedy=remedy)
+        raise BadInput(f"no conversations{bad}", where=where, remedy="check that the file is the one you meant")
     if missing := picker.never_found:
-        raise BadInput(f"no row has the field of {missing[0]}", where=_names(sources), remedy="check its spelling")
+        raise BadInput(f"no row has the field of {missing[0]}", where=where, remedy="check its spelling")
     return logs
 
 
@@ -302,12 +321,11 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
 
 def _items(
-    sources: Sequence[str | Path] | str | Path, picker: Picker, options: ReadOptions, joiner: Joiner
+    sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner
 ) -> Iterator[Placed | Skipped | BadRow]:
-    """What is in the files: first what each says by itself, then what they say together."""
-    named = [sources] if isinstance(sources, str | Path) else sources
-    for source in find_files(named):
-        yield from Assembler(picker, options, joiner).assemble(rows_of(source, options.encoding))
+    """Yield first what each source says by itself, then what they say together."""
+    for rows in sources:
+        yield from Assembler(picker, options, joiner).assemble(rows)
     if not joiner.is_empty:
         yield from joined(joiner, picker, options)
 

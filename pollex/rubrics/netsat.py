@@ -6,7 +6,7 @@ Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -16,6 +16,10 @@ from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
+from pollex.text import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Score(BaseModel):
@@ -45,6 +49,32 @@ class Score(BaseModel):
     judges: dict[str, float] = {}
     outcome: str = "scored"
     answers: tuple[Answer | Unanswered, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the score in a line."""
+        if self.netsat is None or self.probability is None:
+            return f"<Score of {self.conversation_id}: {self.outcome}>"
+        sure = "confident" if self.confident else "in the uncertainty window"
+        found = f"NetSAT {self.netsat:.2f}, {self.label}, {sure}, P(positive) = {self.probability:.2f}"
+        return f"<Score of {self.conversation_id}: {found}>"
+
+    def _repr_html_(self) -> str:
+        answers = [
+            (a.question_id, a.scale[a.chosen].text if isinstance(a, Answer) else a.outcome) for a in self.answers
+        ]
+        return html_table(repr(self), ("rubric", "answer"), answers)
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a rubric."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        rows = [
+            {"rubric": a.question_id, "value": a.expected(), "justification": a.justification}
+            if isinstance(a, Answer)
+            else {"rubric": a.question_id, "outcome": a.outcome}
+            for a in self.answers
+        ]
+        return DataFrame(rows)
 
 
 class NetSat(BaseModel):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from glob import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
@@ -38,7 +38,10 @@ from pollex.rubrics.rubric import Reason, Rubric, content_id
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
-from pollex.text import object_of, writable
+from pollex.text import html_table, object_of, writable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FORMAT = 2
 
@@ -208,6 +211,34 @@ class RubricSet(Record):
     def edited(self) -> bool:
         """Whether a person has changed, added or removed rubrics since θ was fitted."""
         return digest_of(self.rubrics) != self.rubrics_digest
+
+    def __repr__(self) -> str:
+        """Return the set in a line, as the rubrics themselves fill pages."""
+        kinds = [sum(rubric.polarity == kind for rubric in self.rubrics) for kind in ("sat", "dsat")]
+        figures = self.held_out or self.training
+        auc = "undefined" if figures.auc.value is None else f"{figures.auc.value:.3f}"
+        side = "held out" if self.held_out else "training"
+        return f"<RubricSet: {kinds[0]} SAT and {kinds[1]} DSAT rubrics, AUC {auc} ({side}, n = {figures.n})>"
+
+    def _repr_html_(self) -> str:
+        rows = [(rubric.id, rubric.polarity.upper(), rubric.text) for rubric in self.rubrics]
+        return html_table(repr(self), ("id", "kind", "rubric"), rows)
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a rubric."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        rows = [
+            {
+                "id": rubric.id,
+                "polarity": rubric.polarity,
+                "text": rubric.text,
+                "reasons": len(rubric.reason_ids),
+                "stability": rubric.choice.stability if rubric.choice else None,
+            }
+            for rubric in self.rubrics
+        ]
+        return DataFrame(rows)
 
     def require_unedited(self, where: str = "") -> None:
         """Raise BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""

@@ -108,7 +108,7 @@ class Workers:
         if method != "spur":
             return self.roles
         if self.gateway is None:
-            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one: --model")
+            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
         from pollex.agents.llm.judge import LlmJudge
         from pollex.agents.llm.updater import LlmUpdater
 
@@ -151,9 +151,11 @@ async def hire(
     embedder = embedder_for(store.folder, options.embedding_model)
     if options.name is None:
         if options.scale not in DOMAIN_SCALES:
-            raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one: --model")
+            raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one", option="model")
         if options.without:
-            raise WrongUse("the embedded roles have no prompts to leave parts out of", remedy="name a model: --model")
+            raise WrongUse(
+                "the embedded roles have no prompts to leave parts out of", remedy="name a model", option="model"
+            )
         return embedded_workers(profile, embedder, seed)
     from pollex.gateway.gateway import MENDABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pollex.conversations.logs import BadRow, Logs, positives
 from pollex.conversations.splits import block_ids
 from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
+from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import write_scores
 from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import Progress
@@ -31,16 +32,28 @@ from pollex.services.exchange import require_form, write_requests
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
-from pollex.services.results import Usage, bad_rows_json, figures_json, probability_json, support_json, usage_json
+from pollex.services.results import (
+    FIGURES,
+    Usage,
+    bad_rows_json,
+    figures_json,
+    probability_json,
+    support_json,
+    usage_json,
+)
 from pollex.services.roles import judging
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.runs import Status
+from pollex.text import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SEEN = {"learnt_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ScoreResult:
     """What scoring came to.
 
@@ -63,6 +76,21 @@ class ScoreResult:
         """Whether every row and conversation was scored."""
         return not self.bad_rows and not self.outcomes.keys() - {"scored"}
 
+    def __repr__(self) -> str:
+        """Return the outcomes in a line."""
+        return f"<Scores: {', '.join(f'{number} {outcome}' for outcome, number in self.outcomes.items())}>"
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a conversation; empty where the scores were written to a file."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(list(score_rows(self.scores or (), self.rubrics)))
+
+    def _repr_html_(self) -> str:
+        columns = ("id", "netsat", "label", "confident", "probability", "outcome")
+        rows = [[row[name] for name in columns] for row in score_rows((self.scores or ())[:10], self.rubrics)]
+        return html_table(repr(self), columns, rows)
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
         about = {"run": self.run, "out": self.out and str(self.out), "judge": self.rubrics.judge.name}
@@ -70,7 +98,7 @@ class ScoreResult:
         return about | read | support_json(self.rubrics) | usage_json(self.usage)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation:
     """How well a rubric set does on labeled conversations.
 
@@ -101,6 +129,26 @@ class Evaluation:
         """Why the figures are too good, if they are."""
         used = [(SEEN[how], number) for how, number in self.seen.items() if number]
         return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
+
+    def __repr__(self) -> str:
+        """Return the AUC in a line."""
+        auc = self.figures.auc
+        value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.3f}"
+        return f"<Evaluation: AUC {value} (n = {self.n})>"
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a metric, with its 95 % interval."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        named = {name: getattr(self.figures, name) for name in FIGURES}
+        return DataFrame(
+            [{"metric": name, "value": f.value, "low": f.low, "high": f.high} for name, f in named.items()]
+        )
+
+    def _repr_html_(self) -> str:
+        named = {title: getattr(self.figures, name) for name, title in FIGURES.items()}
+        rows = [(title, f.value, f.low, f.high) for title, f in named.items()]
+        return html_table(repr(self), ("metric", "value", "low", "high"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, WrongUse, python_words
 from pollex.formats.log_shapes import reader_of
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.ask import ask_sides
-from pollex.python_words import python_words
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted

@@ -22,16 +22,13 @@ MAY_KNOW["graphs"] = {*MAY_KNOW}
 for floor in ("formats", "reports", "services", "cli", "studio", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
-STILL = {("services", FRONT_DOOR)}
-"""Arrows up that are still to be cut."""
-
 """Beside itself and what everybody may import: errors and text. Only `pollex.api`, `cli` and `web` know services."""
 
 
 @pytest.mark.parametrize("package", [package for package in FOLDERS if package != "pollex"])
 def test_a_room_imports_only_what_the_design_lets_it_know(package: str) -> None:
     room = package.removeprefix("pollex.")
-    known = MAY_KNOW[room] | {room, ERRORS, TEXT, None} | {there for here, there in STILL if here == room}
+    known = MAY_KNOW[room] | {room, ERRORS, TEXT, None}
     wrong = [f"{found.at} {found.module}" for path in sources(package) for found in imports(path)
              if room_of(found.module) not in known]  # fmt: skip
     assert wrong == []

@@ -18,7 +18,7 @@ from small_runs import Learnt, Pollex
 
 import pollex
 from pollex.conversations.conversation import Conversation
-from pollex.errors import BadLabels, BadRubrics, ModelUnavailable, WrongUse
+from pollex.errors import BadInput, BadLabels, BadRubrics, ModelUnavailable, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 
@@ -85,15 +85,13 @@ def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store
         ({"model": "m", "elicitation": "batches"}, WrongUse),
         ({"model": "m", "require": "logprob"}, WrongUse),
         ({"model": 5}, WrongUse),
-        ({"base_url": "http://localhost:1/v1"}, WrongUse),
-        ({"samples": 5}, WrongUse),
-        ({"model": 5, "base_url": "http://localhost:1/v1"}, WrongUse),
         ({"without": frozenset({"ds"})}, WrongUse),
         ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
         ({"logs": []}, BadLabels),
-        ({"logs": "logs.jsonl"}, WrongUse),
-        ({"logs": Path("logs.jsonl")}, WrongUse),
-        ({"logs": small_log()}, WrongUse),
+        ({"logs": "logs.jsonl"}, BadInput),
+        ({"logs": Path("logs.jsonl")}, BadInput),
+        ({"logs": 5}, WrongUse),
+        ({"logs": [5]}, WrongUse),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -265,3 +263,36 @@ async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store
     assert awaited.outcome == "scored"
     assert scorer.score(messages) == awaited
     assert scorer.score_many([messages]) == [awaited]
+
+
+def test_logs_come_as_paths_dicts_and_tables(learnt: Learnt) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = small_log()
+    read = pollex.read_logs(str(learnt.log))
+    for given in (learnt.log, [learnt.log], rows, pandas.DataFrame(rows), list(read)):
+        assert pollex.read_logs(given).fingerprint == read.fingerprint
+    assert repr(read) == "<Logs: 48 conversations, 24 up, 24 down>"
+    assert list(read.to_frame()["label"][:1]) == [str(read.conversations[0].label)]
+
+
+def test_what_a_notebook_shows_is_escaped_and_short() -> None:
+    turns = [{"role": "user", "content": "<script>alert(1)</script>"}, {"role": "assistant", "content": "No."}]
+    shown = pollex.read_logs([{"id": "<b>", "messages": turns, "thumbs": "up"}])._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;b&gt;" in shown
+
+
+def test_a_rubric_set_learned_in_python_is_refitted_scored_measured_and_reported(
+    learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    rubrics = pollex.learn(small_log(), store=store)
+    assert repr(rubrics).startswith(f"<RubricSet: {sum(r.polarity == 'sat' for r in rubrics.rubrics)} SAT")
+    assert len(rubrics.to_frame()) == len(rubrics.rubrics)
+    page = rubrics.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page == (learnt.rubrics.with_name("report.html")).read_text(encoding="utf-8") or rubrics.run in page
+    scores = pollex.score(small_log(), rubrics, store=store)
+    assert scores.outcomes == {"scored": 48}
+    assert list(scores.to_frame()["outcome"].unique()) == ["scored"]
+    assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
+    assert pollex.refit(small_log(), rubrics, store=store).theta == pytest.approx(rubrics.theta)
+    assert pollex.RubricSet.load(learnt.rubrics).report(tmp_path / "loaded.html").stat().st_size > 1000

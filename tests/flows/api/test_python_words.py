@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import pollex
-from pollex.errors import PollexError
-from pollex.python_words import in_python
+from pollex.errors import PollexError, in_python
 
 
 @pytest.mark.parametrize(

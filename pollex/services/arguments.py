@@ -1,0 +1,49 @@
+"""Keyword arguments of use cases, typed, for callers in Python."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from pollex.formats.fields import OnDuplicate
+from pollex.prompts.messages import Closing
+from pollex.rubrics.answers import ScaleName
+
+
+class ReadArguments(TypedDict, total=False):
+    """How logs are read; see `ReadOptions`."""
+
+    id_field: str | None
+    label_field: str | None
+    judge_field: str | None
+    group_field: str | None
+    messages_field: str | None
+    positive: str | None
+    negative: str | None
+    max_bad: int
+    encoding: str
+    on_duplicate: OnDuplicate
+    thumbs: Literal["last", "worst", "each"] | None
+    pairs: bool
+
+
+class ModelArguments(TypedDict, total=False):
+    """How a model is asked and called; see `ModelOptions` and `Limits`. A price is in units a million tokens."""
+
+    base_url: str | None
+    scale: ScaleName
+    elicitation: Literal["batched", "independent"]
+    samples: int
+    require: Literal["logprobs"] | None
+    without: frozenset[str]
+    canary: bool
+    straight_lining: bool
+    closing: Closing
+    value: Literal["auto", "expected", "mode"]
+    retry_refused: bool
+    embedding_model: str
+    concurrency: int
+    deadline: float
+    max_wait: float
+    max_calls: int | None
+    max_cost: float | None
+    price: tuple[float, float] | None
