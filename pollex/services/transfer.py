@@ -257,8 +257,11 @@ def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, s
     asks = list(interface.push(requests))
     progress.start("send", len(asks))
     with _client(interface, environment or os.environ) as client:
-        for request in requests if interface.stale is not None and isinstance(requests, list) else ():
-            about, removals = interface.stale(request)
+        stale = interface.stale
+        for request in requests if isinstance(requests, list) else ():
+            if stale is None:
+                break
+            about, removals = stale(request)
             for removal in removals(_answer(client, about)):
                 _answer(client, removal)
         for ask in asks:
