@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 from starlette.requests import Request
@@ -31,6 +32,7 @@ from pollex.web.run_page import (
 )
 from pollex.web.site import Site
 
+T = TypeVar("T")
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
 GRAPHS = {"evaluate": "score", "label": "score"}
 """Command to the graph that it runs, where the names differ."""
@@ -88,6 +90,17 @@ def runs(request: Request) -> Response:
 
 def counted(site: Site, run: Run) -> dict[str, Any]:
     """Return what a list says of a run: conversations, calls, errors."""
+    return _while_ended(site, run, ("counts",), lambda: _counted(site, run))
+
+
+def _while_ended(site: Site, run: Run, key: tuple[str, ...], make: Callable[[], T]) -> T:
+    """Make something once for a run that has ended, and anew each time for one that goes on."""
+    if run.finished is None:
+        return make()
+    return site.kept((*key, run.id, run.finished), make)
+
+
+def _counted(site: Site, run: Run) -> dict[str, Any]:
     (calls,) = site.store.rows("SELECT count(*) AS calls FROM calls WHERE run = ?", [run.id])
     (spans,) = site.store.rows("SELECT count(*) AS errors FROM spans WHERE run = ? AND error <> ''", [run.id])
     (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
@@ -128,7 +141,7 @@ def run_page(request: Request) -> Response:
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
     whole = form.start is None and form.end is None
     low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
-    times = times_of(site.store, run, low, high)
+    times = _while_ended(site, run, ("times", str(low), str(high)), lambda: times_of(site.store, run, low, high))
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     status = site.status(run)
     return frame.page(
@@ -142,7 +155,7 @@ def run_page(request: Request) -> Response:
         graph=drawing(graph, outline(times.nodes)) if graph else None,
         strip=strip,
         bins=BINS,
-        errors=errors_of(site.store, run),
+        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)),
         counted=counted(site, run),
         named=site.set_of(run),
         pulse=pulse_of(site, run),
