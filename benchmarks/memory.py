@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "end_to_end")]
+sys.path[:0] = [str(TESTS), str(TESTS / "endurance" / "end_to_end")]
 from judged import MODEL, rubric_set, write_log  # noqa: E402 - what the tests are made of
 from protocol_server import SubprocessServer  # noqa: E402
 

@@ -31,6 +31,7 @@ from scipy.stats import t as student
 from techniques import RUBICON, TABLES, Technique, learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "endurance"))
 from planted.chat import PlantedChat
 from planted.model import Reader
 from planted.world import World, signals

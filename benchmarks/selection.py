@@ -23,7 +23,7 @@ from pollex.selection.policies import DEFAULT, select
 from pollex.selection.stability import stability
 
 # The plain loop that is timed is the one that the tests hold the arrays to.
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "selection"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "selection"))
 from plain_loops import plain_greedy
 
 Result = TypeVar("Result")
