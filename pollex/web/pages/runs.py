@@ -158,8 +158,7 @@ def run_page(request: Request) -> Response:
         errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)),
         counted=counted(site, run),
         named=site.set_of(run),
-        pulse=pulse_of(site, run),
-        folder=str(site.store.folder),
+        pulse=pulse_of(site, run) if status not in ENDED else None,
     )
 
 
