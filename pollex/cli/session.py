@@ -57,14 +57,16 @@ def run(
     as_json: bool,
     verbose: bool = False,
     apart: bool = False,
+    data: bool = False,
 ) -> int:
     """Run a use case, show what it came to, print it as JSON where asked for; return the exit code.
 
     Args:
         use_case: All that it needs is bound but for `progress`.
+        data: Whether standard output is the data itself: all lines for people go to standard error.
         apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
     """
-    with Screen(as_json=as_json, verbose=verbose, apart=apart) as screen:
+    with Screen(as_json=as_json or data, verbose=verbose, apart=apart) as screen:
         result = use_case(progress=screen)
     show(screen, result)
     if as_json:

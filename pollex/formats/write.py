@@ -6,6 +6,9 @@ import csv
 import glob
 import json
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,9 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import guarded
 from pollex.store import database, line_files, secret
+
+STDOUT = Path("-")
+"""In a file's place: rows as JSON lines on standard output."""
 
 Source = str | Path | None
 
@@ -72,6 +78,13 @@ def _files_of(source: Source) -> Iterable[str]:
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
     """A file beside `path` that takes its name when all went well, and is gone when not."""
+    if path == STDOUT:
+        with tempfile.TemporaryDirectory() as folder:
+            yield (draft := Path(folder) / "stdout")
+            sys.stdout.flush()
+            with draft.open("rb") as file:
+                shutil.copyfileobj(file, getattr(sys.stdout, "buffer", sys.stdout))
+        return
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield draft
@@ -94,6 +107,8 @@ def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) 
     Raises:
         WrongUse: The name ends in no format that is known, or nothing can or may be written there.
     """
+    if path == STDOUT:
+        return
     if path.suffix not in formats:
         what = f"no format ends in {path.suffix or 'nothing'!r}"
         raise WrongUse(what, where=str(path), remedy=f"use {', '.join(formats)}")

@@ -62,6 +62,7 @@ def command(
     \b
     Examples
       pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex score new.jsonl --rubrics rubrics.json --out - | jq .netsat
       pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
       pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
       pollex score traces.jsonl --rubrics rubrics.json --as langfuse --out scores.json
@@ -73,4 +74,4 @@ def command(
         plan = partial(plan_score, logs, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
     use_case = partial(score, logs, rubrics, out=out, form=form, judges=judges, reading=reading, run=run, model=model)
-    return cli.run(use_case, show_scores, as_json=run.as_json)
+    return cli.run(use_case, show_scores, as_json=run.as_json, data=str(out) == "-")

@@ -300,3 +300,14 @@ def test_names_of_files_that_are_no_text_are_written_to_where_that_can_be_and_re
     assert elsewhere.code == 2
     assert "caf\\udce9: its name is no UTF-8 text → name another folder: --store" in elsewhere.err
     assert not [file for file in tmp_path.iterdir() if file.name in ("new", odd)]
+
+
+def test_scores_go_to_standard_output_and_what_is_for_people_does_not(
+    learnt: Learnt, tmp_path: Path, store: Path
+) -> None:
+    arguments = ("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "-", "--store", store)
+    ended = run_apart(*arguments, cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert len([json.loads(line)["netsat"] for line in ended.out.splitlines()]) == 48
+    assert "48 scored" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == [store.name]
