@@ -161,7 +161,16 @@ class Logs:
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
     """Return how many rows are bad, and why the first of them are."""
-    return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list([str(row) for row in rows])}\n "
+    return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list(alike(rows))}\n "
+
+
+def alike(rows: Sequence[BadRow]) -> list[str]:
+    """Say what is wrong once for all rows that it is wrong with, with their number."""
+    groups: dict[tuple[str, str], list[BadRow]] = {}
+    for row in rows:
+        groups.setdefault((row.reason, row.remedy), []).append(row)
+    many = ((f"{len(same)} rows, the first " if len(same) > 1 else "", same[0]) for same in groups.values())
+    return [f"{number}{first}" for number, first in many]
 
 
 def as_list(lines: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def test_one_bad_row_stops_the_run_by_default_and_says_how_to_go_on(tmp_path: Pa
 
 
 def test_an_error_lists_the_first_bad_rows_and_counts_the_rest(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*:2: .*:6: .*and 3 more") as error:
+    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*8 rows, the first .*:2: ") as error:
         logs_from(tmp_path, row("a"), *["{"] * 8, max_bad=7)
     assert "jsonl:7:" not in str(error.value)
 
@@ -239,4 +239,4 @@ def test_errors_show_hostile_field_names_and_values_as_escapes(tmp_path: Path) -
 def test_a_log_that_a_notebook_shows_is_figures_and_no_conversations(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a", "words", "more words", thumbs="up"), row("b"))
     assert "words" not in repr(logs)
-    assert "'positive'>: 1" in repr(logs)
+    assert "1 up" in repr(logs)
