@@ -213,14 +213,15 @@ def test_doctor_finds_all_well_and_says_what_is_not(pollex: Pollex, tmp_path: Pa
 
 
 def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_path: Path) -> None:
-    fields = [name for name in DomainProfile.model_fields if name != "expectations"]
+    lists = {"expectations": ["Be quick.", "Be right."], "notes": []}
+    fields = [name for name in DomainProfile.model_fields if name not in lists]
     answers = [line for name in DomainProfile.model_fields for line in
-               (["Be quick.", "Be right.", ""] if name == "expectations" else [f"the {name}"])]  # fmt: skip
+               ([*lists[name], ""] if name in lists else [f"the {name}"])]  # fmt: skip
     stdin = "\n".join(answers) + "\n"
     ended = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
     assert (ended.code, ended.err) == (0, "")
     profile = DomainProfile.load(tmp_path / "mine.toml")
-    assert tuple(profile.expectations) == ("Be quick.", "Be right.")
+    assert (profile.expectations, profile.notes) == (("Be quick.", "Be right."), ())
     assert [getattr(profile, name) for name in fields] == [f"the {name}" for name in fields]
     below = run_apart("domain", "new", "--out", "our profiles/mine.toml", cwd=tmp_path, stdin=stdin)
     assert "--domain 'our profiles/mine.toml'" in below.out
