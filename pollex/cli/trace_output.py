@@ -32,6 +32,7 @@ def line(console: Console, text: str, style: str | None = None, limit: int = LON
 def show_runs(screen: Screen, found: RunList) -> None:
     """Print a row a run."""
     made = table("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
+    made.columns[0].no_wrap, made.columns[0].min_width = True, max((len(row.run.id) for row in found.runs), default=3)
     for row in found.runs:
         run = row.run
         more = f" and {len(row.logs) - 1} more" if len(row.logs) > 1 else ""

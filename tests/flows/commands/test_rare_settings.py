@@ -19,7 +19,7 @@ def options_of(*verbs: str) -> int:
         command = found.get_command(click.Context(found), verb)
         assert command is not None
         found = command
-    return sum(isinstance(one, click.Option) for one in found.params)
+    return sum(isinstance(one, click.Option) and one.name != "help_all" for one in found.params)
 
 
 @pytest.mark.parametrize(("verb", "most"), [(("learn",), 28), (("score",), 14), (("judge",), 18)])
