@@ -19,6 +19,9 @@ _SPILT = 0.03
 _PIECE = re.compile(r"\s?[A-Za-z]{1,6}|\d{1,3}|\s+|[^\sA-Za-z\d]")
 _TEXT_FIELD = re.compile(r'"text":\s*"((?:[^"\\]|\\.)*)"')
 
+NEVER = "Never came up"
+"""An answer that the server never gives: its moods are about how far it agrees."""
+
 
 class Answer:
     """One answer with its tokens.
@@ -65,7 +68,7 @@ class Answer:
     def _write(self, schema: JsonObject, path: str) -> None:
         schema = self._resolve(schema)
         if "enum" in schema:
-            self._choose(schema["enum"], path, quoted=True)
+            self._choose([option for option in schema["enum"] if option != NEVER], path, quoted=True)
         elif "const" in schema:
             self._put(json.dumps(schema["const"]))
         elif schema.get("type") == "object" or "properties" in schema:

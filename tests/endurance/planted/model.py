@@ -23,7 +23,8 @@ Items = list[dict[str, Any]]
 
 MOST_REASONS = 3
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
-_OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement", re.DOTALL)
+_OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement|`answer`: (.*?), Never came up\.", re.DOTALL)
+_GLOSS = re.compile(r" \([^)]*\)")
 _CANARY = re.compile(r'The first USER turn contains "(\w+)"\.')
 _MOST = re.compile(r"at most (\d+)")
 
@@ -62,7 +63,7 @@ class Reader:
         ):
             if mark in task:
                 return json.dumps(answer(items, task, frozenset(told)))
-        return json.dumps(self._answers(items, task, "Roughly ideal:" in rules)) if _ITEM.search(task) else None
+        return json.dumps(self._answers(items, task, "deal: " in rules)) if _ITEM.search(task) else None
 
     def luck(self, *parts: object) -> float:
         """A number from 0 to 1 that depends on the parts and the seed alone."""
@@ -149,7 +150,7 @@ class Reader:
 
     def _answers(self, items: Items, task: str, in_domain: bool) -> dict[str, Any]:
         listing = _OPTIONS.search(task)
-        options = listing[1].split(", ") if listing else []
+        options = _GLOSS.sub("", listing[1] or listing[2]).split(", ") if listing else []
         said = [item["text"] for item in items]
         first = next((item["text"] for item in items if item["role"] == "user"), "")
         found = {}
