@@ -68,7 +68,7 @@ class Answer:
     def _write(self, schema: JsonObject, path: str) -> None:
         schema = self._resolve(schema)
         if "enum" in schema:
-            self._choose([option for option in schema["enum"] if option != NEVER], path, quoted=True)
+            self._choose([option for option in schema["enum"] if not str(option).endswith(NEVER)], path, quoted=True)
         elif "const" in schema:
             self._put(json.dumps(schema["const"]))
         elif schema.get("type") == "object" or "properties" in schema:

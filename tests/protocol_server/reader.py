@@ -31,7 +31,8 @@ def opinions(messages: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def rubric(messages: Sequence[Mapping[str, Any]], number: int) -> str:
     """A rubric in the spirit of the prompt that asks for one."""
-    mood = "upset" if "dissatisf" in str(messages[0]["content"]).lower() else "glad"
+    rules = str(messages[0]["content"]).lower()
+    mood = "upset" if "left user dissatisf" in rules or "why user was dissatisf" in rules else "glad"
     return f"The user is {mood} about matter {number:03d} of the work."
 
 

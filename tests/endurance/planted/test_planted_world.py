@@ -17,10 +17,10 @@ from pollex.agents.checks import refusal
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import seal
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import listed, meaning, numbered
+from pollex.prompts.judging import glossed, numbered
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP
 from pollex.rubrics.rubric_set import RubricSet
 
 DEBUGGING = Path(__file__).parents[3] / "examples" / "debugging.toml"
@@ -39,7 +39,7 @@ def turns_of(conversation: Conversation) -> list[dict[str, object]]:
 def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: str) -> list[int]:
     options = [option.text for option in LIKERT]
     prompt = asked(
-        "judge_batch", turns_of(conversation), *off, items=numbered(texts), options=listed(options), **meaning(options)
+        "judge_batch", turns_of(conversation), *off, items=numbered(texts), options=glossed([*options, NEVER_CAME_UP])
     )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]
