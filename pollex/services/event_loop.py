@@ -52,21 +52,26 @@ class Background:
 
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for its result; an interrupt cancels it and waits for its end."""
-        ended = threading.Event()
+        begun: list[asyncio.Task[Any] | None] = []
+        stopped, ended = threading.Event(), threading.Event()
 
         async def noted() -> T:
+            begun.append(asyncio.current_task())
             try:
+                if stopped.is_set():  # interrupted before it began
+                    work.close()
+                    raise asyncio.CancelledError
                 return await work
             finally:
                 ended.set()
 
-        found = self.submit(noted())
         try:
-            return found.result()
-        except KeyboardInterrupt:
-            if not found.cancel():
-                raise
-            ended.wait(LAST)
+            return self.submit(noted()).result()
+        except KeyboardInterrupt:  # also between the submission and the wait
+            stopped.set()
+            if begun and begun[0] is not None:
+                self._loop.call_soon_threadsafe(begun[0].cancel)
+                ended.wait(LAST)
             raise
 
     def stop(self) -> None:
