@@ -36,11 +36,16 @@ pytest = $(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-
 test: $(installed)
 	$(pytest) tests/house tests/unit tests/flows
 
-# Kills, signals, full disks, quality on planted worlds, wheels, whole commands on servers.
+# Kills, signals, full disks, damage, what leaves the machine, whole commands on servers.
+endurance = $(addprefix tests/endurance/,store benchmarks formats/test_damaged_exports.py cli/test_nothing_leaves.py \
+	cli/test_what_plain_commands_load.py end_to_end/test_commands_on_a_model.py end_to_end/test_ensemble_on_a_model.py \
+	end_to_end/test_endpoint_faults.py end_to_end/test_answering_and_referencing.py)
 test-endurance: $(installed)
-	$(pytest) tests/endurance
+	$(pytest) $(endurance)
 
-test-all: test test-endurance
+# These, and what takes a browser, planted worlds, LangGraph's server, packages of other tools.
+test-all: test
+	$(pytest) tests/endurance
 
 check: format lint types test-all
 
