@@ -1,0 +1,298 @@
+"""Share of good conversations over all, from the few that have labels.
+
+Three ways in which labels come, never mixed: asked at random, given voluntarily, or both.
+
+Sources: Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453, for PPI++ (labels at random); Zrnic and Candès 2023,
+arXiv:2309.16598, for probabilities by models that have not seen the conversation; Robins, Rotnitzky and Zhao 1994,
+doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006, doi:10.1198/016214506000000023, for
+bounds by an assumed factor between the odds of voting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm, t
+
+from pollex.errors import BadLabels
+from pollex.measures.arrays import Bools, Floats, Ints
+
+LEVEL = 0.95
+FEWEST = 20
+"""Labels that an estimate takes."""
+
+LEAST_GAIN = 1.02
+"""Below this gain in labels, scores add nothing, and the classical interval is given."""
+
+LEAST_PROPENSITY = 0.002
+"""Propensities below are raised to this, and counted: one vote would stand for over 500 conversations."""
+
+FACTORS = (1.5, 2.0, 3.0)
+"""Assumed factors between the odds of voting of good and of bad conversations."""
+
+ONE_SIDED = 1.645
+"""Standard errors that are added on each side of bounds."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its interval.
+
+    Attributes:
+        value: The estimate, 0 … 1.
+        low, high: Ends of the 95 % interval.
+        se: Standard error.
+        n: Labels behind it.
+        method: How it was estimated, in the words of the output.
+        gain: What a label is worth here in labels without scores; 1 where scores add nothing.
+        correlation: Between label and probability; None where nothing was correlated.
+        note: What the reader has to know; may be empty.
+    """
+
+    value: float
+    low: float
+    high: float
+    se: float
+    n: int
+    method: str
+    gain: float = 1.0
+    correlation: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Lowest and highest share that an assumed factor allows, sampling error included."""
+
+    factor: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Test whether votes depend on satisfaction beyond what conversations show.
+
+    Attributes:
+        difference: Adjusted share of voters minus the share at random.
+        p: Two-sided p-value.
+        power: Chance of p < .05 where bad conversations vote twice as often.
+    """
+
+    difference: float
+    p: float
+    power: float
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """One way of drawing labels: labels at random, and what is known of the rest.
+
+    Attributes:
+        good: Label of each labeled conversation `[n]`.
+        probability: Probability of each, by a model that has not seen its label `[n]`.
+        rest: Probabilities of the conversations without a label `[N]`.
+        user: Number of each labeled conversation's user `[n]`; None: each is alone.
+        user_of_rest: The same for the rest `[N]`.
+    """
+
+    good: Bools
+    probability: Floats
+    rest: Floats
+    user: Ints | None = None
+    user_of_rest: Ints | None = None
+
+
+def wilson_share(good: Bools, method: str, note: str = "", level: float = LEVEL) -> Share:
+    """Estimate a share from its labels alone, with Wilson's interval.
+
+    Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
+    """
+    n = len(good)
+    p, z = float(np.mean(good)), float(norm.ppf((1 + level) / 2))
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return Share(
+        p, max(0.0, middle - half), min(1.0, middle + half), float(np.sqrt(p * (1 - p) / n)), n, method, note=note
+    )
+
+
+def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:
+    """Estimate the share of all conversations from labels asked at random (PPI++).
+
+    θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of users: what one user
+    adds counts once.
+
+    Raises:
+        BadLabels: There are fewer than 20 labels.
+    """
+    require_labels(len(labeled.good))
+    weight = _weight([labeled])
+    value, influence = _influence(labeled, weight)
+    classical = wilson_share(labeled.good, "labels alone")
+    _, alone = _influence(labeled, 0.0)
+    gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
+    correlation = _correlation(labeled.good, labeled.probability)
+    if gain < LEAST_GAIN and labeled.user is None:
+        note = "scores tell too little of the labels to narrow the interval"
+        return replace(classical, method="labels at random, alone", correlation=correlation, note=note)
+    se = _standard_error(influence)
+    low, high = _ends(value, se, len(influence), level)
+    return Share(value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation)
+
+
+def difference_at_random(a: Labeled, b: Labeled, level: float = LEVEL) -> Share:
+    """Estimate how much larger the share of good conversations is in `b`: PPI++ in each, one λ for both.
+
+    Raises:
+        BadLabels: A side has fewer than 20 labels.
+    """
+    for side in (a, b):
+        require_labels(len(side.good))
+    weight = _weight([a, b])
+    (value_a, part_a), (value_b, part_b) = (_influence(side, weight) for side in (a, b))
+    se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
+    alone = float(np.hypot(_standard_error(_influence(a, 0.0)[1]), _standard_error(_influence(b, 0.0)[1])))
+    value = value_b - value_a
+    half = float(t.ppf((1 + level) / 2, len(part_a) + len(part_b) - 2)) * se
+    n = len(a.good) + len(b.good)
+    return Share(
+        value, value - half, value + half, se, n, "labels at random, with scores", (alone / se) ** 2 if se else 1.0
+    )
+
+
+def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Floats, level: float = LEVEL) -> Share:
+    """Estimate the share of all from voluntary votes, if votes depend on the conversation alone (doubly robust).
+
+    Args:
+        voted: Whether each conversation has a vote `[N]`.
+        good: Its vote; any value where there is none `[N]`.
+        outcome: Probability of a good vote, by a model that has not seen the conversation `[N]`.
+        propensity: Probability of a vote, by a model that has not seen the conversation `[N]`.
+
+    Raises:
+        BadLabels: There are fewer than 20 votes.
+    """
+    require_labels(int(voted.sum()))
+    influence, trimmed = _doubly_robust(voted, good, outcome, propensity)
+    value = float(np.clip(influence.mean(), 0.0, 1.0))
+    se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
+    low, high = _ends(value, se, int(voted.sum()), level)
+    note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it" if trimmed else ""
+    return Share(value, low, high, se, int(voted.sum()), "of all, if votes depend on the conversation alone", note=note)
+
+
+def bounds_of_share(
+    voted: Bools, good: Bools, outcome: Floats, propensity: Floats, factors: Sequence[float] = FACTORS
+) -> list[Bounds]:
+    """Bound the share where the odds of voting differ by a factor between good and bad conversations.
+
+    For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard errors.
+    """
+    influence, _ = _doubly_robust(voted, good, outcome, propensity)
+    residual = influence - outcome
+    odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
+    found = []
+    for factor in factors:
+        ends = []
+        for sign in (-1.0, 1.0):
+            moved = expit(odds + sign * np.log(factor)) + residual
+            ends.append(moved.mean() + sign * ONE_SIDED * moved.std(ddof=1) / np.sqrt(len(moved)))
+        found.append(Bounds(factor, max(0.0, float(ends[0])), min(1.0, float(ends[1]))))
+    return found
+
+
+def dependence_of_votes(at_random: Share, adjusted: Share, outcome: Floats) -> Dependence:
+    """Test whether voters differ from those asked at random by more than their conversations show."""
+    se = float(np.hypot(at_random.se, adjusted.se))
+    difference = adjusted.value - at_random.value
+    odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
+    shift = float(np.abs(expit(odds - np.log(2.0)) - outcome).mean())
+    p = float(2 * norm.sf(abs(difference) / se)) if se else 1.0
+    reach = float(norm.ppf(0.975))
+    power = float(norm.cdf(shift / se - reach) + norm.cdf(-shift / se - reach)) if se else 0.0
+    return Dependence(difference, p, power)
+
+
+def expected_half_width(n: int, share: float, correlation: float = 0.0, rest: int | None = None) -> float:
+    """Half the 95 % interval that `n` labels at random will give."""
+    worth = _remaining(correlation, 0.0 if rest is None else n / rest)
+    return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n * worth))
+
+
+def labels_for_difference(
+    difference: float, share: float, correlation: float = 0.0, power: float = 0.8, reserve: float = 1.05
+) -> int:
+    """Count the labels a side that find a difference of shares, 5 % more for good measure."""
+    other = min(max(share + difference, 0.0), 1.0)
+    spread = share * (1 - share) + other * (1 - other)
+    reach = float(norm.ppf(0.975) + norm.ppf(power))
+    return int(np.ceil(reserve * spread * _remaining(correlation, 0.0) * (reach / difference) ** 2))
+
+
+def require_labels(n: int) -> None:
+    """Refuse an estimate from fewer than 20 labels."""
+    if n < FEWEST:
+        raise BadLabels(f"{n} labels are too few for an estimate", remedy=f"{FEWEST - n} more are needed")
+
+
+def _remaining(correlation: float, ratio: float) -> float:
+    """Variance that scores leave, as a share of that without them; `ratio` is n/N."""
+    return 1 - correlation**2 / (1 + ratio)
+
+
+def _weight(sides: Sequence[Labeled]) -> float:
+    """λ of PPI++, pooled over sides by their labels."""
+    covariance = spread = 0.0
+    for side in sides:
+        n, rest = len(side.good), max(len(side.rest), 1)
+        centered = side.probability - side.probability.mean()
+        covariance += float(centered @ side.good) / n
+        everything = np.concatenate([side.probability, side.rest])
+        spread += (1 + n / rest) * float(everything.var())
+    return float(np.clip(covariance / spread, 0.0, 1.0)) if spread > 0 else 0.0
+
+
+def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
+    """The estimate, and what each user adds to its error `[user]`."""
+    weight = weight if len(side.rest) else 0.0
+    own = side.good - weight * side.probability
+    value = float(own.mean() + (weight * side.rest.mean() if weight else 0.0))
+    of_labels = (own - own.mean()) / len(own)
+    if side.user is None or side.user_of_rest is None:
+        of_rest = weight * (side.rest - side.rest.mean()) / len(side.rest) if weight else np.zeros(0)
+        tail = np.sqrt(of_rest @ of_rest) if len(of_rest) else 0.0
+        return value, np.append(of_labels, tail) if tail else of_labels
+    users = np.concatenate([side.user, side.user_of_rest])
+    of_rest = weight * (side.rest - side.rest.mean()) / max(len(side.rest), 1) if weight else np.zeros(len(side.rest))
+    each: Floats = np.bincount(np.unique(users, return_inverse=True)[1], np.concatenate([of_labels, of_rest])).astype(
+        float
+    )
+    return value, each
+
+
+def _standard_error(influence: Floats) -> float:
+    units = max(len(influence), 2)
+    return float(np.sqrt(influence @ influence * units / (units - 1)))
+
+
+def _ends(value: float, se: float, units: int, level: float) -> tuple[float, float]:
+    half = float(t.ppf((1 + level) / 2, max(units - 1, 1))) * se
+    return max(0.0, value - half), min(1.0, value + half)
+
+
+def _correlation(good: Bools, probability: Floats) -> float:
+    if np.ptp(probability) == 0 or np.ptp(good.astype(float)) == 0:
+        return 0.0
+    return float(np.corrcoef(good, probability)[0, 1])
+
+
+def _doubly_robust(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> tuple[Floats, int]:
+    """What each conversation adds `[N]`, its mean being the estimate, and how many propensities were raised."""
+    trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
+    weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
+    weights *= len(voted) / weights.sum()
+    return outcome + weights * np.where(voted, good - outcome, 0.0), trimmed

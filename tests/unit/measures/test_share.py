@@ -1,0 +1,126 @@
+"""Shares of good conversations: worked by hand, and held by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.errors import BadLabels
+from pollex.measures.share import (
+    Labeled,
+    adjusted_share,
+    bounds_of_share,
+    dependence_of_votes,
+    difference_at_random,
+    expected_half_width,
+    labels_for_difference,
+    share_at_random,
+    wilson_share,
+)
+
+
+def world(rng: np.random.Generator, size: int, sharpness: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and probabilities that they follow."""
+    probability = 1 / (1 + np.exp(-(0.7 + sharpness * rng.normal(size=size))))
+    return rng.random(size) < probability, probability
+
+
+def drawn(rng: np.random.Generator, good: np.ndarray, probability: np.ndarray, n: int) -> Labeled:
+    picked = np.zeros(len(good), bool)
+    picked[rng.choice(len(good), n, replace=False)] = True
+    return Labeled(good[picked], probability[picked], probability[~picked])
+
+
+def test_a_probability_that_tells_nothing_gives_the_interval_of_the_labels_alone() -> None:
+    good = np.array([True] * 30 + [False] * 10)
+    found = share_at_random(Labeled(good, np.full(40, 0.5), np.full(1000, 0.5)))
+    assert (found.value, found.gain) == (0.75, 1.0)
+    assert (found.low, found.high) == pytest.approx((0.5981, 0.8581), abs=1e-4)  # Wilson's, by hand
+    assert "too little" in found.note
+
+
+def test_the_estimate_is_the_formula_worked_by_hand() -> None:
+    good = np.array([True, True, False, False] * 5)
+    probability = np.array([0.9, 0.7, 0.3, 0.1] * 5)
+    rest = np.array([0.9, 0.9, 0.5, 0.1] * 10)
+    found = share_at_random(Labeled(good, probability, rest))
+    both = np.concatenate([probability, rest])
+    weight = 0.15 / ((1 + 20 / 40) * both.var())
+    assert found.value == pytest.approx(0.5 + weight * (0.6 - 0.5))
+
+
+def test_fewer_than_twenty_labels_give_no_estimate_and_say_how_many_are_needed() -> None:
+    with pytest.raises(BadLabels, match="7 more are needed"):
+        share_at_random(Labeled(np.ones(13, bool), np.ones(13), np.ones(5)))
+
+
+def test_intervals_hold_the_truth_and_are_narrower_than_those_of_labels_alone() -> None:
+    rng = np.random.default_rng(0)
+    good, probability = world(rng, 5000)
+    truth, covered, widths = good.mean(), 0, []
+    for _ in range(400):
+        side = drawn(rng, good, probability, 100)
+        found, alone = share_at_random(side), wilson_share(side.good, "")
+        covered += found.low <= truth <= found.high
+        widths.append((found.high - found.low) / (alone.high - alone.low))
+    assert 0.92 <= covered / 400 <= 0.98
+    assert np.mean(widths) < 0.88
+
+
+def test_conversations_of_one_user_count_as_one() -> None:
+    rng = np.random.default_rng(1)
+    user = np.repeat(np.arange(40), 10)
+    good = np.repeat(rng.random(40) < 0.6, 10)
+    probability, rest = np.repeat(rng.random(40), 10), rng.random(100)
+    alone = share_at_random(Labeled(good, probability, rest))
+    together = share_at_random(Labeled(good, probability, rest, user, 100 + np.arange(100)))
+    assert together.se > 2.5 * alone.se
+
+
+def test_votes_that_depend_on_the_conversation_alone_are_adjusted_and_others_are_found_out() -> None:
+    rng = np.random.default_rng(2)
+    good, probability = world(rng, 20_000)
+    fair = np.clip(0.01 + 0.05 * (1 - probability), 0, 1)
+    voted = rng.random(len(good)) < fair
+    found = adjusted_share(voted, good, probability, fair)
+    assert abs(good[voted].mean() - good.mean()) > 0.05
+    assert found.low <= good.mean() <= found.high
+    angry = rng.random(len(good)) < np.where(good, 0.02, 0.05)
+    outcome = probability / (probability + 2.5 * (1 - probability))  # what a model learns from such votes
+    biased = adjusted_share(angry, good, outcome, np.full(len(good), angry.mean()))
+    asked = share_at_random(drawn(rng, good, probability, 400))
+    test = dependence_of_votes(asked, biased, outcome)
+    assert test.difference < 0
+    assert test.p < 0.05
+    assert test.power > 0.8
+
+
+def test_bounds_with_the_true_factor_hold_the_truth() -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(40):
+        good, probability = world(rng, 20_000)
+        voted = rng.random(len(good)) < np.where(good, 0.015, 0.03)
+        share = voted.mean()
+        outcome = probability / (probability + 2 * (1 - probability))  # what votes tell of a conversation
+        (bounds,) = bounds_of_share(voted, good, outcome, np.full(len(good), share), [2.0])
+        held += bounds.low <= good.mean() <= bounds.high
+    assert held >= 38
+
+
+def test_a_difference_of_two_sides_has_the_size_and_the_interval_that_it_says() -> None:
+    rng = np.random.default_rng(4)
+    good, probability = world(rng, 6000)
+    rejected = 0
+    for _ in range(300):
+        order = rng.permutation(len(good))
+        sides = [drawn(rng, good[half], probability[half], 150) for half in (order[:3000], order[3000:])]
+        found = difference_at_random(*sides)
+        rejected += not found.low <= 0 <= found.high
+    assert 0.02 <= rejected / 300 <= 0.08
+
+
+def test_the_planner_agrees_with_the_textbook() -> None:
+    assert labels_for_difference(0.05, 0.7, reserve=1.0) == pytest.approx(1248, abs=1)  # two proportions, power .8
+    assert labels_for_difference(0.05, 0.7, 0.6, reserve=1.0) == pytest.approx(0.64 * 1248, abs=1)
+    assert expected_half_width(100, 0.5) == pytest.approx(0.098, abs=1e-3)
