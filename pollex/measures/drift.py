@@ -1,0 +1,76 @@
+"""How far conversations of now are unlike those of then, without a label.
+
+Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p) ln(q / p) over bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from pollex.measures.arrays import Floats
+
+BINS = 10
+RESAMPLES = 500
+PRIOR = 0.5
+"""Added to the count of each bin, so that an empty one gives a number."""
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Population stability index of one value between two samples.
+
+    Attributes:
+        value: 0 where both are spread alike; by custom .1 is small and .25 large.
+        expected: What sampling alone gives, were both the same.
+        low, high: 95 % bootstrap interval, sampling's part taken off.
+        before, after: Values in each.
+    """
+
+    value: float
+    expected: float
+    low: float
+    high: float
+    before: int
+    after: int
+
+    @property
+    def marked(self) -> bool:
+        """Whether there is more than chance in it."""
+        return self.low > 0
+
+
+def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
+    """Compare how two samples of one value are spread, over ten bins with equal shares of `before`.
+
+    Args:
+        before: Values then `[n]`.
+        after: Values now `[m]`.
+    """
+    edges = np.unique(np.quantile(before, np.linspace(0, 1, BINS + 1)[1:-1]))
+    then, now = (np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(float)
+                 for values in (before, after))  # fmt: skip
+    n, m = len(before), len(after)
+    pooled = (then + now) / (n + m)
+    same = index(rng.multinomial(n, pooled, resamples), rng.multinomial(m, pooled, resamples))
+    drawn = index(rng.multinomial(n, then / n, resamples), rng.multinomial(m, now / m, resamples))
+    value, expected = float(index(then, now)), float(same.mean())
+    # A resample adds sampling's part once more: the value has it once, a resample twice.
+    low, high = np.quantile(drawn - 2 * expected, [0.025, 0.975])
+    return Stability(value, expected, float(low), float(high), n, m)
+
+
+def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
+    """Population stability index of counts `[…, bin]`."""
+    p, q = ((counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True) for counts in (before, after))
+    found: Floats = ((q - p) * np.log(q / p)).sum(axis=-1)
+    return found
+
+
+def expected_log_loss(probability: Floats) -> float:
+    """Log-loss per conversation that calibrated probabilities `[n]` foretell: their mean entropy, in nats."""
+    return float(-(xlogy(probability, probability) + xlogy(1 - probability, 1 - probability)).mean())
