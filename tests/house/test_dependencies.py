@@ -36,6 +36,7 @@ def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
         for path in paths
         for found in imports(path)
         if (top := found.module.partition(".")[0]) not in sys.stdlib_module_names | ours
+        and canonicalize_name(top) not in declared  # an extra need not be installed
         and not declared & {canonicalize_name(name) for name in brought_by.get(top, [])}
     ]
 
