@@ -38,8 +38,7 @@ test: $(installed)
 
 # Kills, signals, full disks, damage, what leaves the machine, whole commands on servers.
 endurance = $(addprefix tests/endurance/,store benchmarks formats/test_damaged_exports.py cli/test_nothing_leaves.py \
-	cli/test_what_plain_commands_load.py end_to_end/test_commands_on_a_model.py end_to_end/test_ensemble_on_a_model.py \
-	end_to_end/test_endpoint_faults.py end_to_end/test_answering_and_referencing.py)
+	cli/test_what_plain_commands_load.py end_to_end/test_commands_on_a_model.py end_to_end/test_ensemble_on_a_model.py)
 test-endurance: $(installed)
 	$(pytest) $(endurance)
 
