@@ -34,18 +34,20 @@ def rubrics(learnt: Learnt, tmp_path: Path) -> Path:
     return tmp_path / "judged.json"
 
 
-def test_a_judge_whom_nobody_knows_stops_before_any_work(learnt: Learnt, rubrics: Path, pollex: Pollex) -> None:
-    ended = pollex("score", learnt.log, "--rubrics", rubrics, "--judge", "nobody", "--store", learnt.store)
+def test_a_judge_whom_nobody_knows_stops_before_any_work(
+    learnt: Learnt, rubrics: Path, pollex: Pollex, store: Path
+) -> None:
+    ended = pollex("score", learnt.log, "--rubrics", rubrics, "--judge", "nobody", "--store", store)
     assert ended.code == 2
     assert "no thumb of 'nobody' was learned from" in ended.err
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_every_format_has_a_column_for_each_judge(
-    learnt: Learnt, rubrics: Path, pollex: Pollex, tmp_path: Path, ending: str
+    learnt: Learnt, rubrics: Path, pollex: Pollex, tmp_path: Path, store: Path, ending: str
 ) -> None:
     out = tmp_path / f"scores.{ending}"
-    ended = pollex("score", learnt.log, "--rubrics", rubrics, "--out", out, "--judge", "all", "--store", learnt.store)
+    ended = pollex("score", learnt.log, "--rubrics", rubrics, "--out", out, "--judge", "all", "--store", store)
     assert ended.code == 0, ended.err
     for row in rows_of(out):
         strict, shared, mild = (float(row[name]) for name in ("probability_=cmd", "probability", "probability_o'hara"))
@@ -55,9 +57,9 @@ def test_every_format_has_a_column_for_each_judge(
 
 
 def test_an_evaluation_tells_how_true_probabilities_are_and_that_labels_are_missing(
-    learnt: Learnt, pollex: Pollex
+    learnt: Learnt, pollex: Pollex, store: Path
 ) -> None:
-    ended = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--json", "--store", learnt.store)
+    ended = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--json", "--store", store)
     assert ended.code == 0, ended.err
     found = ended.last["probability"]
     assert found["n"] == ended.last["n"]

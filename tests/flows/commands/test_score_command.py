@@ -21,7 +21,6 @@ from pollex.formats.csv_rows import guarded, unguarded
 from pollex.formats.scores import write_scores
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import find_run
 from pollex.store.store import Store
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
@@ -185,7 +184,7 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     with Store.open(learnt.store, read_only=True) as kept:
-        rows = kept.ask(find_run(kept, "last").id, "SELECT id FROM conversations WHERE side = 'test'")
+        rows = kept.ask(learnt.ended.last["run"], "SELECT id FROM conversations WHERE side = 'test'")
     held_out = {row["id"] for row in rows}
     log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if one["id"] in held_out])
     ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
