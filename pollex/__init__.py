@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         read_logs,
         refit,
         score,
+        share,
     )
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
@@ -50,6 +51,7 @@ __all__ = [
     "read_logs",
     "refit",
     "score",
+    "share",
 ]
 
 _HOMES = {
@@ -61,7 +63,7 @@ _HOMES = {
     "Scorer": "services.scorer",
     "Turn": "conversations.conversation",
     **dict.fromkeys(("calibrate", "evaluate", "export_rubrics", "export_scores", "grade", "judge"), "api"),
-    **dict.fromkeys(("learn", "read_logs", "refit", "score"), "api"),
+    **dict.fromkeys(("learn", "read_logs", "refit", "score", "share"), "api"),
 }
 
 

@@ -33,6 +33,7 @@ from pollex.services import grade as grading
 from pollex.services import judge as judging
 from pollex.services import learn as learning
 from pollex.services import score as scoring
+from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
 from pollex.services.exchange import aims_of, export_texts, require_form
 from pollex.services.options import ModelOptions, RunOptions
@@ -222,6 +223,47 @@ def evaluate(
             _set(rubrics),
             reading=ReadOptions(),
             run=RunOptions(Path(store), resume=resume),
+            model=_model(model, options),
+            progress=shown,
+        )
+
+
+@python_words()
+def share(
+    logs: Data,
+    rubrics: str | Path | rubric_set.RubricSet | None = None,
+    *,
+    labels: str | Path | None = None,
+    by: str | None = None,
+    drawn: Literal["random", "voluntary"] | None = None,
+    page: str | Path | None = None,
+    model: BaseChatModel | None = None,
+    store: str | Path = STORE,
+    progress: Progress | None = None,
+    **options: Unpack[ModelArguments],
+) -> sharing.ShareResult:
+    """Estimate the share of good conversations over all, from few labels.
+
+    Args:
+        logs: All conversations, those without a label too.
+        rubrics: A rubric set, which narrows the interval most where it was learned from other conversations.
+        labels: A file of labels; see `pollex share --help`.
+        by: A field of the logs; `FIELD:week` for times; `segment` for topics.
+        drawn: How labels were drawn whose rows don't say it.
+
+    Raises:
+        BadLabels: There are no labels, or nobody says how they were drawn.
+    """
+    with _shown(progress) as shown:
+        return sharing.share(
+            _logs(logs),
+            None if rubrics is None else _set(rubrics),
+            labels=_path(labels),
+            by=by,
+            drawn=drawn,
+            page=_path(page),
+            reading=ReadOptions(),
+            run=RunOptions(Path(store)),
             model=_model(model, options),
             progress=shown,
         )

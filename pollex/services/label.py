@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from pollex.errors import WrongUse
 from pollex.formats.columns import Fault
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
+from pollex.formats.label_files import DRAWN, RANDOM, drawn_of
 from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
 from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
@@ -30,11 +31,13 @@ from pollex.graphs.score.run import Scored, score, scores_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.measures.intervals import support
+from pollex.measures.share import FEWEST, expected_half_width
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.calibrate import faults_json
+from pollex.services.labeled_sample import grouped
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
@@ -166,6 +169,80 @@ def next_conversations(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawnConversations:
+    """Conversations drawn at random, to estimate a share from.
+
+    Attributes:
+        groups: Number of conversations drawn by group; empty where none was asked for.
+        half_width: Half the 95 % interval that as many labels will give, by group; of all under the empty name.
+        share: The share that the width is for: of the labels that there are, else one half, where it is widest.
+    """
+
+    rows: tuple[Row, ...]
+    population: int
+    groups: Mapping[str, int]
+    half_width: Mapping[str, float]
+    share: float
+    out: Path | None
+    bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.bad_rows
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        shown = [{name: value for name, value in row.items() if name != LOGGED} for row in self.rows]
+        widths = {"half_width": dict(self.half_width), "share": self.share}
+        return {"next": shown, "population": self.population, "groups": dict(self.groups)} | widths
+
+
+def draw_for_share(
+    logs: Sources | Logs,
+    *,
+    count: int,
+    by: str | None = None,
+    seed: int = 0,
+    out: Path | None,
+    reading: ReadOptions,
+    progress: Progress,
+) -> DrawnConversations:
+    """Draw conversations at random to be labeled; with `by` as many of each group.
+
+    Every conversation without a label at random has the same chance, those with a thumb, too: to leave these out would
+    make the sample one of people who don't vote.
+    """
+    if out is not None:
+        require_format(out, *files_of(logs), formats=FORMATS)
+    read = logs_from(logs, reading, progress)
+    open_ = [c for c in read if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)]
+    rng = np.random.default_rng(seed)
+    masks = {"": np.ones(len(open_), dtype=bool)} if by is None else grouped(open_, by)
+    places = {
+        name: rng.permutation(np.flatnonzero(mask))[:count].tolist() for name, mask in masks.items() if mask.any()
+    }
+    known = [c.label is Label.POSITIVE for c in read if c.label is not Label.NONE]
+    share = float(np.mean(known)) if len(known) >= FEWEST else 0.5
+    rows = []
+    for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
+        one = open_[place]
+        row: Row = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
+        rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
+    if out is not None:
+        write_requests(out, rows)
+    return DrawnConversations(
+        rows=tuple(rows),
+        population=len(open_),
+        groups={name: len(chosen) for name, chosen in places.items() if name},
+        half_width={name: expected_half_width(len(chosen), share, rest=len(open_)) for name, chosen in places.items()},
+        share=share,
+        out=out,
+        bad_rows=read.bad_rows,
+    )
+
+
 def plan_next(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
@@ -265,7 +342,7 @@ def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> li
 
 def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOptions) -> Row:
     """A conversation as a row of a log, with what was predicted of it and an empty thumb."""
-    said = {name: row[name] for name in ("probability", "entropy")}
+    said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
     if one.group is not None:
         found[reading.group_field or "group"] = one.group

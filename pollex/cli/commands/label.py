@@ -33,6 +33,15 @@ def command() -> None:
     metavar="DIR",
     help="In its place, for answers of your own: what `pollex calibrate fit` wrote.",
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["model", "share"]),
+    default="model",
+    show_default=True,
+    help="Labels that improve predictions (model), or a random sample for `pollex share` (share).",
+)
+@click.option("--by", metavar="FIELD", help="For share: --count conversations of each value.")
 @click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many to list.")
 @click.option("--judge", "judges", multiple=True, metavar="NAME", help="Who can be asked. Repeatable; `all` for all.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Ends in .jsonl or .csv.")
@@ -50,6 +59,8 @@ def next_(
     calibrator: Path | None,
     count: int,
     judges: tuple[str, ...],
+    purpose: str,
+    by: str | None,
     out: Path | None,
     reading: ReadOptions,
     run: RunOptions,
@@ -68,8 +79,15 @@ def next_(
       pollex label next logs.jsonl --rubrics rubrics.json --count 20 --out to-label.jsonl
       pollex learn logs.jsonl to-label.jsonl --set on_duplicate=last                 once the thumbs are filled in
       pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
+      pollex label next logs.jsonl --for share --count 100 --out to-label.jsonl      needs no rubric set
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """
+    if purpose == "share":
+        from pollex.cli.share_output import show_drawn
+        from pollex.services.label import draw_for_share
+
+        draw = partial(draw_for_share, files, count=count, by=by, out=out, reading=reading)
+        return cli.run(draw, show_drawn, as_json=run.as_json)
     if (rubrics is None) == (calibrator is None):
         raise click.UsageError("give either --rubrics or --calibrator")
     if len(files) > 2 and calibrator is not None:

@@ -1,0 +1,60 @@
+"""Probabilities by models that have not seen the label of the conversation that they are about.
+
+Source: Zrnic and Candès 2023, arXiv:2309.16598. A model that predicts labels which it was fitted to makes intervals too
+narrow: coverage falls to 80 to 90 %.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats, Ints
+
+FOLDS = 5
+RIDGE = 0.01
+"""Inverse strength of the penalty: some 200 features stand against tens of labels."""
+
+
+def crossfitted(
+    features: Floats, known: Bools, answer: Bools, rng: np.random.Generator, together: Ints | None = None
+) -> Floats:
+    """Predict an answer for every conversation by logistic regression `[conversation]`.
+
+    Args:
+        features: What is known of each conversation `[conversation, feature]`.
+        known: Whether its answer is known `[conversation]`.
+        answer: The answer; any value where it is not known `[conversation]`.
+        together: Number of what must stay in one fold, such as a user `[conversation]`.
+
+    Returns:
+        Where the answer is known, by the model of the other folds; elsewhere the mean over all models.
+    """
+    scale = features.std(axis=0)
+    x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    fold = _folds(np.arange(len(x)) if together is None else together, rng)
+    out = np.zeros(len(x))
+    for number in range(FOLDS):
+        seen = known & (fold != number)
+        predicted = _fitted(x, seen, answer)
+        mine = known & (fold == number)
+        out[mine] = predicted[mine]
+        out[~known] += predicted[~known] / FOLDS
+    return out
+
+
+def _folds(unit: Ints, rng: np.random.Generator) -> Ints:
+    """The fold of each conversation; those of one unit share theirs."""
+    _, number = np.unique(unit, return_inverse=True)
+    dealt = rng.permutation(number.max() + 1 if len(number) else 0) % FOLDS
+    return np.asarray(dealt[number], dtype=np.int64)
+
+
+def _fitted(x: Floats, seen: Bools, answer: Bools) -> Floats:
+    """Probabilities by a model of those seen; their share where all answers are alike."""
+    from sklearn.linear_model import LogisticRegression  # it takes a second to import
+
+    share = float(answer[seen].mean()) if seen.any() else 0.5
+    if share in (0.0, 1.0) or not seen.any():
+        return np.full(len(x), (share * seen.sum() + 0.5) / (seen.sum() + 1))
+    model = LogisticRegression(C=RIDGE, max_iter=500).fit(x[seen], answer[seen])
+    return np.asarray(model.predict_proba(x)[:, 1], dtype=np.float64)

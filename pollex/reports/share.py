@@ -1,0 +1,92 @@
+"""The page on the share of good conversations: one figure to read first, then how sure it is, then groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pollex.measures.share import Bounds, Dependence, Share
+from pollex.reports.page import render
+from pollex.reports.svg import Scale, disc, element, line, svg, text, tick_label, ticks
+
+WIDTH, ROW, NAMES = 640, 24, 190
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """An estimate with its name.
+
+    Attributes:
+        share: None where there are too few labels.
+        why_not: What is missing then.
+    """
+
+    name: str
+    conversations: int
+    share: Share | None
+    why_not: str = ""
+
+
+def share_page(
+    *,
+    conversations: int,
+    lines: Sequence[Line],
+    bounds: Sequence[Bounds],
+    dependence: Dependence | None,
+    groups: Sequence[Line],
+    by: str,
+    notes: Sequence[str],
+) -> str:
+    """Render the whole page.
+
+    Args:
+        lines: The estimates for all conversations, the one to read first in front.
+        groups: One a group, estimated in the same way.
+
+    Returns:
+        HTML, the same for the same arguments. Write it as UTF-8.
+    """
+    first = next((one for one in lines if one.share), None)
+    return render(
+        "share.html",
+        file="",
+        titles={},
+        conversations=conversations,
+        first=first and first.share,
+        lines=lines,
+        drawing=forest("Share of good conversations", lines),
+        bounds=bounds,
+        dependence=dependence,
+        groups=groups,
+        by=by,
+        groups_drawing=forest(f"Share of good conversations by {by}", groups) if groups else "",
+        notes=notes,
+        facts={"conversations": f"{conversations:,}"},
+    )
+
+
+def forest(title: str, lines: Sequence[Line]) -> Markup:
+    """Draw an interval a line, over shares from 0 to 1."""
+    shown = [one for one in lines if one.share is not None]
+    height = ROW * (len(shown) + 1) + 12
+    scale = Scale(0.0, 1.0, NAMES, WIDTH - 20)
+    grid = [
+        (line(scale(v), 4, scale(v), height - ROW, "grid"), text(scale(v), height - 8, tick_label(v), "tick", "middle"))
+        for v in ticks(0.0, 1.0, 6)
+    ]
+    rows = [_row(one, scale, ROW * place + ROW / 2 + 4) for place, one in enumerate(shown)]
+    return svg(title, grid, rows, width=WIDTH, height=height)
+
+
+def _row(one: Line, scale: Scale, y: float) -> Markup:
+    assert one.share is not None, "only those with an estimate are drawn"
+    name = one.name if len(one.name) <= 28 else f"{one.name[:27]}…"
+    ends = scale(one.share.low), scale(one.share.high)
+    return element(
+        "g",
+        text(NAMES - 10, y + 4, name, "tick", "end"),
+        line(ends[0], y, ends[1], y, "whisker ink"),
+        disc(scale(one.share.value), y, "ink"),
+    )

@@ -1,0 +1,221 @@
+"""Conversations with the labels that some of them have, as arrays to estimate from, and in groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from pollex.agents.embedded.events.reading import marked, read
+from pollex.agents.embedded.events.segments import topic_table
+from pollex.agents.embedded.events.topics import learn_topics, plural
+from pollex.agents.embedded.features import word_features
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput, BadLabels, WrongUse
+from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in, read_labels
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.crossfitted import crossfitted
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.score import seen_before
+from pollex.text import count
+
+SEGMENT = "segment"
+PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+UNSAID = "(not said)"
+FEW_SEEN = 0.05
+"""Share of labeled conversations that a set may have seen: greetings are alike in every log."""
+
+MOST_GROUPS = 50
+"""Groups that a table can show."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Conversations with what is known of their labels, as arrays.
+
+    Attributes:
+        random: Whether each has a label drawn at random `[conversation]`.
+        good: That label; False where there is none `[conversation]`.
+        voted: Whether each has a label given voluntarily `[conversation]`.
+        liked: That label; False where there is none `[conversation]`.
+        user: Number of its user; None where no conversation names one `[conversation]`.
+        of_random: Probability of a good label at random, by a model that hasn't seen the label `[conversation]`.
+        of_votes: The same of a good vote `[conversation]`.
+        voting: Probability of a vote, by a model that hasn't seen whether there is one `[conversation]`.
+    """
+
+    random: Bools
+    good: Bools
+    voted: Bools
+    liked: Bools
+    user: Ints | None
+    of_random: Floats
+    of_votes: Floats
+    voting: Floats
+
+    def of(self, mask: Bools) -> Sample:
+        """Return some of the conversations."""
+        return Sample(
+            random=self.random[mask],
+            good=self.good[mask],
+            voted=self.voted[mask],
+            liked=self.liked[mask],
+            user=None if self.user is None else self.user[mask],
+            of_random=self.of_random[mask],
+            of_votes=self.of_votes[mask],
+            voting=self.voting[mask],
+        )
+
+
+def labels_of(
+    conversations: Sequence[Conversation], labels: Path | None, drawn: str | None, reading: ReadOptions
+) -> tuple[list[GivenLabel], tuple[BadRow, ...]]:
+    """Return the labels of the logs and of the file, and the rows of the file that can't be read.
+
+    Raises:
+        BadInput: A label is of no conversation of the logs.
+        BadLabels: There are none, or some of the file don't say how they were drawn.
+    """
+    own = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
+    given, bad = ([], ()) if labels is None else read_labels(labels, reading)
+    given = [one._replace(drawn=one.drawn or drawn or "") for one in given]
+    if unsaid := sum(not one.drawn for one in given):
+        raise BadLabels(
+            f"{count(unsaid, 'label does', 'labels do')} not say how they were drawn",
+            where=str(labels),
+            remedy="add a field `drawn` (random or voluntary), or give --drawn where it is the same for all",
+        )
+    known = {one.id for one in conversations}
+    if strangers := [one.id for one in given if one.id not in known]:
+        raise BadInput(
+            f"{count(len(strangers), 'label is', 'labels are')} of conversations that the logs don't have: "
+            f"{strangers[0]!r:.60}",
+            where=str(labels),
+            remedy="give the logs that they were drawn from",
+        )
+    if not own and not given:
+        raise BadLabels(
+            "no conversation has a label; the share of scores over θ is no estimate",
+            remedy="`pollex label next LOGS --for share` draws conversations to label",
+        )
+    return [*own, *given], bad
+
+
+def notes_on(given: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None) -> list[str]:
+    """Return what labels by queues, by nobody, or by one user alone mean for the estimate."""
+    notes = []
+    ways = Counter(one.drawn for one in given)
+    if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
+        left = count(others, "label of a queue is left out", "labels of queues are left out")
+        notes.append(f"{left}: conversations that were picked for a reason are no sample")
+    if drawn is None and not ways[RANDOM]:
+        notes.append("labels are taken as given voluntarily; if all were asked at random, say --drawn random")
+    if unnamed := sum(not one.source for one in given):
+        notes.append(f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)")
+    user = {one.id: one.group for one in conversations if one.group is not None}
+    users = Counter(user[one.id] for one in given if one.id in user)
+    for who, n in users.most_common(1):
+        if 2 * n >= len(given) > 1:
+            notes.append(f"one user ({who:.40}) gave {n} of {len(given)} labels: the share is largely that user's")
+    return notes
+
+
+def sampled(
+    conversations: Sequence[Conversation],
+    given: Sequence[GivenLabel],
+    rubric_set: RubricSet | None,
+    probability: Floats | None,
+) -> tuple[Sample, list[str]]:
+    """Return the arrays, and how the probabilities came about.
+
+    A set that was learned from labeled conversations has seen them: probabilities are then cross-fitted anew.
+    """
+    (random, good), (voted, liked) = (_columns(conversations, given, way) for way in (RANDOM, VOLUNTARY))
+    features, rng, user = word_features(conversations), np.random.default_rng(0), users_of(conversations)
+    notes, of_random = [], None
+    if rubric_set is not None and probability is not None:
+        labeled = [c for c, known in zip(conversations, random | voted, strict=True) if known]
+        seen = sum(seen_before(rubric_set, labeled).values())
+        if seen > FEW_SEEN * len(labeled):
+            notes.append(
+                f"the rubric set has seen {seen} of {len(labeled)} labeled conversations: probabilities are "
+                "cross-fitted without it"
+            )
+        else:
+            but = f" (but for {seen} of {len(labeled)})" if seen else ""
+            notes.append(f"the rubric set was learned from other conversations{but}: its scores narrow the intervals")
+            odds = np.log(np.clip(probability, 1e-6, 1) / np.clip(1 - probability, 1e-6, 1))
+            of_random, features = probability, np.column_stack([features, odds])
+    if of_random is None:
+        of_random = crossfitted(features, random, good, rng, user)
+    of_votes = crossfitted(features, voted, liked, rng, user)
+    voting = crossfitted(features, np.ones(len(voted), dtype=bool), voted, rng, user)
+    return Sample(random, good, voted, liked, user, of_random, of_votes, voting), notes
+
+
+def _columns(conversations: Sequence[Conversation], given: Sequence[GivenLabel], way: str) -> tuple[Bools, Bools]:
+    """Whether each conversation has a label drawn in that way, and whether it is good; the last one counts."""
+    label = {one.id: one.label for one in given if one.drawn == way}
+    known = np.array([one.id in label for one in conversations], dtype=bool)
+    return known, np.array([label.get(one.id) is Label.POSITIVE for one in conversations], dtype=bool)
+
+
+def users_of(conversations: Sequence[Conversation]) -> Ints | None:
+    """Number the users; a conversation without one is alone. None where no conversation names a user."""
+    if all(one.group is None for one in conversations):
+        return None
+    names = [(one.group, "") if one.group is not None else ("", one.id) for one in conversations]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([places[name] for name in names], dtype=np.int64)
+
+
+def grouped(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
+    """Return which conversations each group has, by its name; in a segment's, one may be in several.
+
+    Raises:
+        WrongUse: No conversation has the field, or there are too many groups.
+    """
+    if by == SEGMENT:
+        return _segments(conversations)
+    name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
+    values = [_value(one, name, period) for one in conversations]
+    if all(value == UNSAID for value in values):
+        fields = sorted({field for one in conversations[:1000] for field in one.metadata})
+        raise WrongUse(
+            f"no conversation has the field {name!r}",
+            remedy=f"fields are {', '.join(fields) or 'none'}",
+            option="by",
+        )
+    names = sorted(set(values))
+    if len(names) > MOST_GROUPS:
+        remedy = "name a field with fewer values" + ("" if period else f", or {name}:week for times")
+        raise WrongUse(f"{name!r} has {len(names)} values", remedy=remedy, option="by")
+    column = np.array(values, dtype=object)
+    return {value: np.asarray(column == value, dtype=bool) for value in names}
+
+
+def _value(one: Conversation, name: str, period: str) -> str:
+    value = look_up(one.metadata, name)
+    if value is None or isinstance(value, dict | list):
+        return UNSAID
+    if not period:
+        return str(value)
+    try:
+        moment = datetime.fromtimestamp(value) if isinstance(value, int | float) else datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        return UNSAID
+    return moment.strftime(PERIODS[period])
+
+
+def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
+    topics = learn_topics([marked(one) for one in conversations])
+    about = topic_table([read(one, topics) for one in conversations], len(topics.topics))
+    sizes = about.sum(axis=0)
+    order = [int(place) for place in np.argsort(-sizes)[:MOST_GROUPS] if sizes[place]]
+    return {plural(topics.topics[place].name): about[:, place] for place in order}

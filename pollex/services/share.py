@@ -1,0 +1,271 @@
+"""Estimate how many of all conversations are good, from the few that have labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.conversations.logs import BadRow, Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.label_files import RANDOM, VOLUNTARY
+from pollex.formats.write import require_writable
+from pollex.graphs.context import Progress
+from pollex.measures.arrays import Floats
+from pollex.measures.share import (
+    FEWEST,
+    Bounds,
+    Dependence,
+    Labeled,
+    Share,
+    adjusted_share,
+    bounds_of_share,
+    dependence_of_votes,
+    share_at_random,
+    wilson_share,
+)
+from pollex.reports.share import Line, share_page
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.labeled_sample import Sample, grouped, labels_of, notes_on, sampled
+from pollex.services.logs import Sources, files_of, logs_from
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan
+from pollex.services.score import plan_score, score, unedited
+from pollex.text import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NO_SCORE = 0.5
+"""Probability of a conversation without a score: it tells nothing."""
+
+WAYS = {
+    "at_random": "of all, from labels at random",
+    "adjusted": "of all, if votes depend on the conversation alone",
+    "voters": "of voters",
+}
+"""What is estimated, the first to read in front."""
+
+DRAWN = {RANDOM: "at random", VOLUNTARY: "given voluntarily"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """What labels say of some conversations.
+
+    Attributes:
+        name: Of the group; empty for all conversations.
+        labels: Number of labels by the way in which they were drawn.
+        at_random: From labels at random; None where there are too few.
+        voters: Share among those who voted; None where there are too few.
+        adjusted: Of all, if votes depend on the conversation alone.
+        bounds: Of all, if good and bad conversations vote unequally often.
+        dependence: Whether votes depend on satisfaction; only labels at random can tell.
+        missing: Labels that an estimate lacks, by the way in which they are drawn.
+    """
+
+    name: str
+    conversations: int
+    labels: Mapping[str, int]
+    at_random: Share | None = None
+    voters: Share | None = None
+    adjusted: Share | None = None
+    bounds: tuple[Bounds, ...] = ()
+    dependence: Dependence | None = None
+    missing: Mapping[str, int]
+
+    @property
+    def known(self) -> list[tuple[str, Share]]:
+        """The estimates that there are, the first to read in front."""
+        named = [(how, getattr(self, how)) for how in WAYS]
+        return [(how, share) for how, share in named if share is not None]
+
+    @property
+    def needs(self) -> str:
+        """What is missing for an estimate, in words; empty where nothing is."""
+        parts = [f"{n} more labels {DRAWN[way]} are needed" for way, n in self.missing.items()]
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ShareResult:
+    """Share of good conversations over all, and by group.
+
+    Attributes:
+        by: The field of the groups; empty where none was asked for.
+        notes: What the reader has to know.
+    """
+
+    total: Estimates
+    groups: tuple[Estimates, ...]
+    by: str
+    notes: tuple[str, ...]
+    page: Path | None = None
+    bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.bad_rows
+
+    def __repr__(self) -> str:
+        """Return the share in a line."""
+        if not self.total.known:
+            return "<Share: too few labels>"
+        best = self.total.known[0][1]
+        return f"<Share: {best.value:.3f} [{best.low:.3f}, {best.high:.3f}], n = {best.n}, {best.method}>"
+
+    @property
+    def compared(self) -> list[tuple[Estimates, Share | None]]:
+        """Groups with an estimate of the same kind: at random where all conversations have one, else adjusted."""
+        how = "at_random" if self.total.at_random else "adjusted"
+        return [(one, getattr(one, how)) for one in self.groups]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row an estimate."""
+        return [
+            {"group": one.name or "all", "of": how, "conversations": one.conversations} | asdict(share)
+            for one in (self.total, *self.groups)
+            for how, share in one.known
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row an estimate."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(self.rows())
+
+    def _repr_html_(self) -> str:
+        columns = ("group", "of", "value", "low", "high", "n", "method")
+        return html_table(repr(self), columns, [[row[name] for name in columns] for row in self.rows()])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"by": self.by, "notes": list(self.notes), "page": self.page and str(self.page)}
+        return {"all": asdict(self.total), "groups": [asdict(one) for one in self.groups]} | about
+
+
+def share(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet | None = None,
+    *,
+    labels: Path | None = None,
+    by: str | None = None,
+    drawn: str | None = None,
+    page: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> ShareResult:
+    """Estimate the share of good conversations over all.
+
+    Args:
+        rubrics: A rubric set, which narrows the intervals most where it was learned from other conversations.
+        labels: A file of labels; None: those of the logs.
+        by: A field of the logs; `FIELD:week` (`day`, `month`) for times; `segment` for the topics of the log.
+        drawn: How labels were drawn whose rows don't say it: `random` or `voluntary`.
+        page: Where the page is written.
+
+    Raises:
+        BadLabels: There are no labels, or rows of `labels` don't say how they were drawn.
+        WrongUse: No conversation has the field.
+    """
+    if page is not None:
+        require_writable(page, *files_of(logs, rubrics, labels))
+    read_in = logs_from(logs, reading, progress)
+    conversations = [one for one in read_in if not one.not_scorable]
+    given, bad = labels_of(conversations, labels, drawn, reading)
+    notes = notes_on(given, conversations, drawn)
+    rubric_set = None if rubrics is None else unedited(rubrics)
+    probability = None
+    if rubric_set is not None:
+        shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
+        probability = probabilities(shown, rubric_set, run, model, progress)
+    sample, how = sampled(conversations, given, rubric_set, probability)
+    notes += how
+    masks = {} if by is None else grouped(conversations, by)
+    found = ShareResult(
+        total=estimates("", sample),
+        groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
+        by=by or "",
+        notes=tuple(notes),
+        page=page,
+        bad_rows=(*read_in.bad_rows, *bad),
+    )
+    if page is not None:
+        page.write_text(page_of(found), encoding="utf-8")
+    return found
+
+
+def page_of(found: ShareResult) -> str:
+    """Render the page of a result."""
+    total = found.total
+    return share_page(
+        conversations=total.conversations,
+        lines=[Line(name=WAYS[how], conversations=total.conversations, share=one) for how, one in total.known],
+        bounds=total.bounds,
+        dependence=total.dependence,
+        groups=[
+            Line(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
+            for one, share in found.compared
+        ],
+        by=found.by,
+        notes=found.notes,
+    )
+
+
+def plan_share(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet | None = None,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `share` would ask."""
+    if rubrics is None:
+        raise WrongUse("without a rubric set nobody is asked", remedy="leave --dry-run out")
+    return plan_score(logs, rubrics, reading=reading, run=run, model=model, progress=progress)
+
+
+def probabilities(
+    logs: Logs, rubric_set: RubricSet, run: RunOptions, model: ModelOptions, progress: Progress
+) -> Floats:
+    """Score all conversations, and return the probability of a thumb up `[conversation]`."""
+    scored = score(logs, rubric_set, reading=ReadOptions(), run=run, model=model, progress=progress).scores or ()
+    return np.array([NO_SCORE if one.probability is None else one.probability for one in scored], dtype=np.float64)
+
+
+def estimates(name: str, sample: Sample) -> Estimates:
+    """Estimate the share of some conversations in every way that their labels allow."""
+    numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
+    missing = {way: FEWEST - n for way, n in numbers.items() if 0 < n < FEWEST}
+    if not any(numbers.values()):
+        missing = {RANDOM: FEWEST}
+    found = Estimates(name=name, conversations=len(sample.good), labels=numbers, missing=missing)
+    if numbers[RANDOM] >= FEWEST:
+        found = replace(found, at_random=share_at_random(labeled_at_random(sample)))
+    if numbers[VOLUNTARY] < FEWEST:
+        return found
+    known = (sample.voted, sample.liked, sample.of_votes, sample.voting)
+    adjusted = adjusted_share(*known)
+    return replace(
+        found,
+        voters=wilson_share(sample.liked[sample.voted], "of voters"),
+        adjusted=adjusted,
+        bounds=tuple(bounds_of_share(*known)),
+        dependence=dependence_of_votes(found.at_random, adjusted, sample.of_votes) if found.at_random else None,
+    )
+
+
+def labeled_at_random(sample: Sample) -> Labeled:
+    """Return the labels at random, and the probabilities of all other conversations."""
+    mine, rest = sample.random, ~sample.random
+    users = (None, None) if sample.user is None else (sample.user[mine], sample.user[rest])
+    return Labeled(sample.good[mine], sample.of_random[mine], sample.of_random[rest], *users)
