@@ -148,7 +148,11 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
     learnt_from = before.learned_from
     fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
     hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
+    remarks = {rubric.id: rubric.note for rubric in before.rubrics}
     kept = {
+        "rubrics": tuple(r.model_copy(update={"note": remarks.get(r.id, "")}) for r in fitted.rubrics),
+        "off": before.off,
+        "by_hand": before.by_hand or before.edited,
         "reasons": before.reasons,
         "dropped": before.dropped,
         "roles": before.roles | {"judge": fitted.roles["judge"]},

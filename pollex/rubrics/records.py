@@ -74,6 +74,7 @@ class ChosenRubric(Rubric):
         worth: On held-out conversations; None where nothing was held out, and for a rubric that a person added.
         written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
         choice: None for a rubric that a person added.
+        note: What a person wrote beside it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -82,6 +83,7 @@ class ChosenRubric(Rubric):
     written: str = ""
     choice: Choice | None = None
     worth: Worth | None = None
+    note: str = ""
 
     @model_validator(mode="before")
     @classmethod

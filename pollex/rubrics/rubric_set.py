@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +16,8 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Support, support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
+from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, remove_others, require_arrays
+from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.records import (
@@ -56,6 +55,8 @@ class RubricSet(Record):
         roles: Who did which work, by role: `embedded`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
+        off: Rubrics that a person switched off: nobody is asked about them.
+        by_hand: Whether a person had changed the rubrics before θ was fitted.
     """
 
     format: int = FORMAT
@@ -85,13 +86,15 @@ class RubricSet(Record):
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
     never: dict[str, float] = Field(default_factory=dict)
+    off: tuple[ChosenRubric, ...] = ()
+    by_hand: bool = False
 
     _arrays: bytes = PrivateAttr(default=b"")
     """The calibrator's, as they lie in the file beside."""
 
     @classmethod
     def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
-        """Read a rubric set and the arrays of its calibrator.
+        """Read a rubric set with what people edited beside it, and the arrays of its calibrator.
 
         Args:
             arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
@@ -112,7 +115,7 @@ class RubricSet(Record):
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
             raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
-        found = cls.parse(stored, where=str(path))
+        found = cls.parse(stored, where=str(path)).with_edits(edits_beside(path))
         if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
             return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
         return found
@@ -141,8 +144,24 @@ class RubricSet(Record):
             )
         return rubrics
 
+    def with_edits(self, path: Path) -> Self:
+        """Return the set as the edits at `path` have it; as it is where nothing stands there.
+
+        Raises:
+            BadRubrics: They are wrong, or the rubrics were changed in the set's file as well.
+        """
+        if not path.is_file():
+            return self
+        on, off = applied(read_edits(path), self.rubrics, self.off)
+        if not on:
+            raise BadRubrics("no rubric is on", where=str(path), remedy="switch one on")
+        if self.edited and digest_of(on) != digest_of(self.rubrics):
+            what = f"the rubrics were changed in the JSON file, which {path.name} overrules"
+            raise BadRubrics(what, where=str(path), remedy=f"make the changes there, or remove {path.name}")
+        return self.model_copy(update={"rubrics": on, "off": off})
+
     def save(self, path: str | Path) -> None:
-        """Write the file whole or not at all, after the calibrator's arrays.
+        """Write the file whole or not at all, after the calibrator's arrays; and beside it what people may edit.
 
         Raises:
             BadCalibrator: The arrays were left out when it was loaded.
@@ -153,6 +172,7 @@ class RubricSet(Record):
         if record:
             require_arrays(self._arrays, record.facts, str(target))
             write_whole(place_of(target, record.facts), self._arrays)
+        write_whole(edits_beside(target), toml_of(entries_of(self.rubrics, self.off), target.name).encode())
         write_whole(target, f"{text}\n".encode())
         if record:
             remove_others(target, place_of(target, record.facts))
@@ -211,6 +231,11 @@ class RubricSet(Record):
     def edited(self) -> bool:
         """Whether a person has changed, added or removed rubrics since θ was fitted."""
         return digest_of(self.rubrics) != self.rubrics_digest
+
+    @property
+    def has_edits(self) -> bool:
+        """Whether it holds anything that a person wrote, fitted or not."""
+        return self.edited or self.by_hand or bool(self.off) or any(rubric.note for rubric in self.rubrics)
 
     def __repr__(self) -> str:
         """Return the set in a line, as the rubrics themselves fill pages."""
@@ -271,66 +296,3 @@ def digest_of(rubrics: Sequence[Rubric]) -> str:
     """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
     parts = sorted("\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)]) for r in rubrics)
     return content_id(*parts)
-
-
-DIGITS = 8
-"""Of the hash, in the file's name."""
-
-AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
-
-
-def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
-    """Say where the arrays of the rubric set at `path` lie.
-
-    Args:
-        facts: Of the calibrator; see `calibration.storage.Packed`.
-
-    Raises:
-        BadCalibrator: They name no hash.
-    """
-    digest = facts.get("arrays_sha256")
-    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise BadCalibrator("arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN)
-    return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
-
-
-def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
-    """Return the arrays of the rubric set at `path`.
-
-    Raises:
-        BadCalibrator: They can't be read, or are not the ones that were written with it.
-    """
-    place = place_of(path, facts)
-    try:
-        arrays = place.read_bytes()
-    except OSError as error:
-        raise BadCalibrator(
-            f"the arrays of {path.name} can't be read: {error.strerror}",
-            where=str(place),
-            remedy=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
-        ) from error
-    require_arrays(arrays, facts, str(place))
-    return arrays
-
-
-def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
-    """Raise BadCalibrator where these are not the arrays that were written with the facts."""
-    if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
-        raise BadCalibrator(
-            "the arrays are not the ones that were written with the rubric set",
-            where=where,
-            remedy=f"put the file back that came with it, or {AGAIN}",
-        )
-
-
-def remove_others(path: Path, kept: Path) -> None:
-    """Remove arrays of rubric sets that were saved at `path` before.
-
-    All stay where another file there has the same name with another ending, such as a copy that was put aside.
-    """
-    begin = f"{path.stem}."
-    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name != path.name):
-        return
-    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
-        if other != kept:
-            other.unlink(missing_ok=True)

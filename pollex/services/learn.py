@@ -10,10 +10,10 @@ from typing import Any
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import BadRubrics, WrongUse
+from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.write import draft_of, require_apart, require_writable
+from pollex.formats.write import draft_of
 from pollex.graphs.context import Progress
 from pollex.graphs.learn.results import LabelledScore, Learned
 from pollex.graphs.learn.run import learn as run_learning
@@ -22,17 +22,15 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
-from pollex.reports.page import file_of
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from, names_of, not_scorable
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.places import report_of, require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
 from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
 from pollex.services.roles import judging, workers
 from pollex.services.workspace import Workspace, workspace
-
-REPORT = "report.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,42 +299,6 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
     if settings.method == "spur" and model.name is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     return rubrics_of(source) if source else ()
-
-
-def require_places(out: Path, *read: str) -> None:
-    """Refuse places of rubric set and report that are each other's, or that of something that is read."""
-    require_writable(out, *read)
-    report = report_of(out)
-    require_apart(out, report)
-    require_writable(report, *read)
-
-
-def require_not_edited(out: Path) -> None:
-    """Refuse to overwrite a rubric set that a person edited, or a file that is none.
-
-    Raises:
-        WrongUse: Says what to do.
-    """
-    if not out.exists():
-        return
-    try:
-        edited = RubricSet.load(out, arrays=False).edited
-    except BadRubrics as error:
-        what, remedy = "a file is there already that learn did not write as it is", "give another name"
-        raise WrongUse(what, where=str(out), remedy=remedy, option="out") from error
-    if edited:
-        what = "a person edited this rubric set, and learn would overwrite it"
-        remedy = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
-        raise WrongUse(what, where=str(out), remedy=remedy, option="out")
-
-
-def report_of(out: Path) -> Path:
-    """Return where a set's report is written: beside it, under a name of its own where another set's is there."""
-    usual = out.with_name(REPORT)
-    owner = file_of(usual)
-    if owner in (None, out.name) or not (out.parent / owner).is_file():
-        return usual
-    return out.with_name(f"{out.stem}-{REPORT}")
 
 
 def skipped(logs: Logs, learned: Learned) -> list[Skipped]:

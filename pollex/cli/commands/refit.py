@@ -46,7 +46,8 @@ def command(
 ) -> int:
     """Judge edited rubrics again, and fit θ, window and probability again.
 
-    Re-word, add or remove rubrics in the file by hand. A new rubric needs "text" and "polarity" ("sat" or "dsat").
+    NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new rubric needs text
+    and polarity (sat or dsat), and `on = false` leaves one out.
 
     \b
     Examples

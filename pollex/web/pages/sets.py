@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +12,7 @@ from starlette.routing import Route
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.set_differences import diff_sets
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
@@ -45,27 +45,6 @@ class Support:
     rubric: ChosenRubric
     conversations: int
     quotes: tuple[Quote, ...]
-
-
-@dataclass(frozen=True)
-class Words:
-    """A stretch of two texts: in both, only in the first (`del`), or only in the second (`ins`)."""
-
-    text: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A rubric in two sets; None where a set hasn't got it."""
-
-    before: ChosenRubric | None
-    after: ChosenRubric | None
-
-    @property
-    def words(self) -> list[Words]:
-        """The words of both, marked where they differ."""
-        return differing(self.before.text if self.before else "", self.after.text if self.after else "")
 
 
 def sets(request: Request) -> Response:
@@ -129,31 +108,8 @@ def diff(request: Request) -> Response:
     """Show what two sets differ in: words, order, figures."""
     site, form = site_of(request), query(request, DiffForm)
     a, b = site.set(form.a), site.set(form.b)
-    return frame.page(
-        "set_diff.html", site=site.id, here="Rubric sets", a=a, b=b, changes=changes(a.rubric_set, b.rubric_set)
-    )
-
-
-def changes(before: RubricSet, after: RubricSet) -> list[Change]:
-    """Pair the rubrics of two sets by id; what only one has comes last."""
-    old, new = ({rubric.id: rubric for rubric in found.rubrics} for found in (before, after))
-    both = [Change(old[id_], new[id_]) for id_ in old if id_ in new]
-    gone = [Change(old[id_], None) for id_ in old if id_ not in new]
-    added = [Change(None, new[id_]) for id_ in new if id_ not in old]
-    return [*both, *gone, *added]
-
-
-def differing(before: str, after: str) -> list[Words]:
-    """Compare two texts word by word."""
-    old, new = before.split(), after.split()
-    found = []
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append(Words(" ".join(old[a:b])))
-            continue
-        found += [Words(" ".join(old[a:b]), "del")] if b > a else []
-        found += [Words(" ".join(new[c:d]), "ins")] if d > c else []
-    return found
+    found = diff_sets(a.rubric_set, b.rubric_set)
+    return frame.page("set_diff.html", site=site.id, here="Rubric sets", a=a, b=b, changes=found.changes)
 
 
 ROUTES = [

@@ -17,9 +17,11 @@ from pollex.calibration.thumbs import thumb_models
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.graphs.learn.calibrate import stored
 from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.arrays_file import place_of
+from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.netsat import entropy_of
-from pollex.rubrics.rubric_set import RubricSet, place_of
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
 
 
@@ -99,6 +101,7 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
     stored = json.loads(saved.read_text("utf-8"))
     stored["rubrics"][0]["text"] = "The user laughs out loud."
     saved.write_text(json.dumps(stored), "utf-8")
+    edits_beside(saved).unlink()
     arrays_of(saved).unlink()
     with pytest.raises(BadRubrics, match="edited after"):
         RubricSet.load(saved).require_unedited()

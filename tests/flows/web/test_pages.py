@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from web_site import client_of, made_app, made_store
 
+from pollex.services.set_differences import differing
 from pollex.store.store import Store
 from pollex.web.frame import static_files
-from pollex.web.pages.sets import differing
 
 ID = "conversation 4"
 PAGES = [

@@ -1,0 +1,57 @@
+"""What `pollex rubrics` prints."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from pollex.cli.output import cell, table, told
+from pollex.cli.session import Screen
+from pollex.services.edit import EditedSet, is_edited
+from pollex.services.set_differences import Change, SetDifference
+from pollex.text import count, printable
+
+STYLES = {"del": "red strike", "ins": "green", "": ""}
+BRACKETS = {"del": ("[-", "-]"), "ins": ("{+", "+}"), "": ("", "")}
+
+
+def show_set(screen: Screen, found: EditedSet) -> None:
+    """Show the rubrics, and whether changes wait for a refit."""
+    made = table("id", "kind", "rubric", "note")
+    for rubric, on in found.rows:
+        state = "" if on else " (off)"
+        changed = " (edited)" if is_edited(rubric) else ""
+        made.add_row(cell(rubric.id), rubric.polarity.upper() + state, cell(rubric.text + changed), cell(rubric.note))
+    screen.console.print(made)
+    if found.rubrics.edited:
+        screen.say(f"Edited since θ was fitted; fit it again: pollex refit LOGS --rubrics {found.path}", "yellow")
+
+
+def show_edit(screen: Screen, found: EditedSet) -> None:
+    """Show where a change was written."""
+    screen.say(f"{found.changed}: wrote {found.edits}")
+
+
+def show_difference(screen: Screen, found: SetDifference) -> None:
+    """Show figures, then the rubrics that differ."""
+    for name, one in (("before", found.before), ("after", found.after)):
+        auc = told(one.held_out.auc) if one.held_out else "nothing held out"
+        screen.say(f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}")
+    screen.say(", ".join(f"{number} {kind}" for kind, number in found.counts.items()))
+    made = table("", "id", "kind", "rubric")
+    for change in found.changes:
+        if change.kind != "same":
+            known = change.after or change.before
+            assert known is not None, "one of the two sets has it"
+            made.add_row(change.kind, cell(known.id), known.polarity.upper(), marked(change))
+    if made.row_count:
+        screen.console.print(made)
+
+
+def marked(change: Change) -> Text:
+    """Return the words of both, those that differ in brackets and in color."""
+    line, both = Text(), change.before is not None and change.after is not None
+    for part in change.words:
+        kind = part.kind if both else ""
+        begin, end = BRACKETS[kind]
+        line.append(f"{begin}{printable(part.text, 400)}{end} ", style=STYLES[kind])
+    return line

@@ -1,0 +1,117 @@
+"""What people change in a rubric set: `NAME.rubrics.toml` beside `NAME.json`, the one file that is edited by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from pollex.errors import UNREADABLE, BadRubrics
+from pollex.prompts.domain import toml_value
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Polarity, content_id
+
+ENDING = ".rubrics.toml"
+HEAD = """\
+# The rubrics of {name}. This file is the one to edit: text, polarity (sat or dsat), on (true or false) and note.
+# Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
+# Changes count once they are fitted: pollex refit LOGS --rubrics {name}
+"""
+MEND = "mend it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on and note"
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class Entry(BaseModel):
+    """A rubric as people edit it.
+
+    Attributes:
+        id: Empty for a new one, whose id follows from its words.
+        on: False leaves the rubric out, and keeps what is known of it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = ""
+    text: Words
+    polarity: Polarity
+    on: bool = True
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the id, which a new rubric has from its words."""
+        return self.id or content_id(self.polarity, self.text)
+
+    def toml(self) -> str:
+        """Return the entry as a table of TOML."""
+        words = {"id": self.name, "text": self.text, "polarity": self.polarity}
+        lines = [f"{key} = {toml_value(value)}" for key, value in words.items()]
+        return "\n".join(["[[rubrics]]", *lines, f"on = {str(self.on).lower()}", f"note = {toml_value(self.note)}", ""])
+
+
+class _Entries(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    rubrics: list[Entry] = Field(min_length=1)
+
+
+def edits_beside(path: str | Path) -> Path:
+    """Return where the edits of the rubric set at `path` stand."""
+    return Path(path).with_name(f"{Path(path).stem}{ENDING}")
+
+
+def read_edits(path: Path) -> tuple[Entry, ...]:
+    """Read the entries of a file.
+
+    Raises:
+        BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one id.
+    """
+    where = str(path)
+    try:
+        found = _Entries.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig"))).rubrics
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise BadRubrics(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=MEND) from error
+    except (ValueError, RecursionError) as error:
+        raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=MEND) from error
+    names = [entry.name for entry in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
+    return tuple(found)
+
+
+def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
+    """Return rubrics as people edit them, those that are off last."""
+    sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
+    return tuple(Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, note=r.note) for r, on in sides)
+
+
+def toml_of(entries: Iterable[Entry], name: str) -> str:
+    """Return the whole file.
+
+    Args:
+        name: The rubric set's file, for the comment on top.
+    """
+    return "\n".join([HEAD.format(name=name), *(entry.toml() for entry in entries)])
+
+
+def applied(
+    entries: Sequence[Entry], rubrics: Sequence[ChosenRubric], off: Sequence[ChosenRubric]
+) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
+    """Return the rubrics that are on, and those that are off; what a rubric has beside its words stays with its id."""
+    known = {rubric.id: rubric for rubric in (*rubrics, *off)}
+    made = [(entry.on, _edited(entry, known.get(entry.name))) for entry in entries]
+    return tuple(rubric for on, rubric in made if on), tuple(rubric for on, rubric in made if not on)
+
+
+def _edited(entry: Entry, known: ChosenRubric | None) -> ChosenRubric:
+    changes = {"text": entry.text, "polarity": entry.polarity, "note": entry.note}
+    if known is None:
+        return ChosenRubric(id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note)
+    return known.model_copy(update=changes)

@@ -1,0 +1,147 @@
+"""Edit the rubrics of a set: in the file that people edit, beside the set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.calibration.files import write_whole
+from pollex.errors import WrongUse
+from pollex.graphs.context import Progress
+from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric_set import RubricSet
+
+
+@dataclass(frozen=True)
+class EditedSet:
+    """A rubric set with what people edited.
+
+    Attributes:
+        path: Of the set.
+        changed: The id of the rubric that was added, removed or reworded; empty where the set was only read.
+    """
+
+    path: Path
+    rubrics: RubricSet
+    changed: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Return true: there is nothing to leave out."""
+        return True
+
+    @property
+    def edits(self) -> Path:
+        """Return the file that people edit."""
+        return edits_beside(self.path)
+
+    @property
+    def rows(self) -> list[tuple[ChosenRubric, bool]]:
+        """Return all rubrics, each with whether it is on."""
+        return [(one, True) for one in self.rubrics.rubrics] + [(one, False) for one in self.rubrics.off]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        rows = [
+            {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
+            for r, on in self.rows
+        ]
+        return {"edits": str(self.edits), "refit": self.rubrics.edited, "changed": self.changed, "rubrics": rows}
+
+
+def is_edited(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric's words are not those that θ was fitted for."""
+    return rubric.text != rubric.written
+
+
+def list_rubrics(path: Path, *, progress: Progress | None = None) -> EditedSet:  # noqa: ARG001 - of every use case
+    """Read a rubric set with what people edited.
+
+    Raises:
+        BadRubrics: The set or its edits can't be read.
+    """
+    return EditedSet(path, RubricSet.load(path, arrays=False))
+
+
+def add_rubric(
+    path: Path, text: str, polarity: Polarity, *, note: str = "", progress: Progress | None = None
+) -> EditedSet:
+    """Add a rubric in a person's words.
+
+    Raises:
+        WrongUse: It has no words, or the set has it already.
+    """
+    new = Entry(text=_worded(text), polarity=polarity, note=note)
+
+    def added(entries: Sequence[Entry]) -> list[Entry]:
+        if any(entry.name == new.name for entry in entries):
+            raise WrongUse(f"the set has this rubric already: {new.name}", where=str(path), remedy="reword that one")
+        return [*entries, new.model_copy(update={"id": new.name})]
+
+    return _written(path, added, new.name, progress)
+
+
+def remove_rubric(path: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
+    """Take a rubric out of a set.
+
+    Raises:
+        WrongUse: The set has no such rubric, or no other.
+    """
+    id_ = _found(path, rubric)
+
+    def left(entries: Sequence[Entry]) -> list[Entry]:
+        rest = [entry for entry in entries if entry.name != id_]
+        if not any(entry.on for entry in rest):
+            raise WrongUse("it is the only rubric that is on", where=str(path), remedy="add another before")
+        return rest
+
+    return _written(path, left, id_, progress)
+
+
+def reword_rubric(
+    path: Path, rubric: str, text: str, *, note: str | None = None, progress: Progress | None = None
+) -> EditedSet:
+    """Give a rubric other words; its id stays.
+
+    Raises:
+        WrongUse: The set has no such rubric, or there are no words.
+    """
+    id_, words = _found(path, rubric), _worded(text)
+    changes = {"text": words} | ({} if note is None else {"note": note})
+
+    def worded(entries: Sequence[Entry]) -> list[Entry]:
+        return [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in entries]
+
+    return _written(path, worded, id_, progress)
+
+
+def _written(
+    path: Path, edit: Callable[[Sequence[Entry]], list[Entry]], id_: str, progress: Progress | None
+) -> EditedSet:
+    rubric_set = RubricSet.load(path, arrays=False)
+    entries = edit(entries_of(rubric_set.rubrics, rubric_set.off))
+    write_whole(edits_beside(path), toml_of(entries, path.name).encode())
+    found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
+    if progress is not None and found.rubrics.edited:
+        progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
+    return found
+
+
+def _found(path: Path, rubric: str) -> str:
+    """Return the id of the rubric that is named by its id, or by the beginning of it."""
+    known = [one.id for one, _ in list_rubrics(path).rows]
+    near = [id_ for id_ in known if id_ == rubric] or [id_ for id_ in known if rubric and id_.startswith(rubric)]
+    if len(near) != 1:
+        what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"
+        raise WrongUse(what, where=str(path), remedy=f"`pollex rubrics list {path}` has the ids")
+    return near[0]
+
+
+def _worded(text: str) -> str:
+    if not (words := " ".join(text.split())):
+        raise WrongUse("a rubric has words", remedy="give a statement that a conversation can bear out or not")
+    return words

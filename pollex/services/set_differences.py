@@ -1,0 +1,147 @@
+"""Differences of two rubric sets: the same for terminal, Python and browser."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Literal
+
+from pollex.agents.embedded.events.signal import event_source
+from pollex.graphs.context import Progress
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.results import figures_json
+
+Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A stretch of two texts: in both, only in the first (`del`), or only in the second (`ins`)."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rubric in two sets; None where a set hasn't got it."""
+
+    before: ChosenRubric | None
+    after: ChosenRubric | None
+
+    @property
+    def kind(self) -> Kind:
+        """Return what became of it."""
+        if self.before is None or self.after is None:
+            return "gone" if self.after is None else "added"
+        if self.before.polarity != self.after.polarity:
+            return "turned round"
+        if self.before.text != self.after.text:
+            return "reworded"
+        return "same" if self.steps[0] == self.steps[1] else "moved"
+
+    @property
+    def steps(self) -> tuple[int | None, int | None]:
+        """Return as which number it was chosen in each set."""
+        first, second = (one.choice.step if one and one.choice else None for one in (self.before, self.after))
+        return first, second
+
+    @property
+    def words(self) -> list[Words]:
+        """Return the words of both, marked where they differ."""
+        return differing(self.before.text if self.before else "", self.after.text if self.after else "")
+
+
+@dataclass(frozen=True)
+class SetDifference:
+    """What two rubric sets differ in.
+
+    Attributes:
+        changes: One a rubric: those of both sets, then what only the first has, then what only the second has.
+    """
+
+    before: RubricSet
+    after: RubricSet
+    changes: tuple[Change, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Return true: sets are compared whole."""
+        return True
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many rubrics became what."""
+        kinds = [change.kind for change in self.changes]
+        return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        sides = {"before": self.before, "after": self.after}
+        figures = {
+            name: {"rubrics": len(one.rubrics), "theta": one.theta, "held_out": figures_json(one.held_out) or None}
+            for name, one in sides.items()
+        }
+        rows = [
+            {
+                "kind": change.kind,
+                "id": (change.after or change.before).id,  # type: ignore[union-attr]
+                "before": change.before and change.before.text,
+                "after": change.after and change.after.text,
+                "steps": change.steps,
+            }
+            for change in self.changes
+        ]
+        return figures | {"counts": self.counts, "changes": rows}
+
+
+def diff_sets(before: Path | RubricSet, after: Path | RubricSet, *, progress: Progress | None = None) -> SetDifference:  # noqa: ARG001 - of every use case
+    """Compare two rubric sets, with what people edited in each.
+
+    Raises:
+        BadRubrics: A file can't be read.
+    """
+    first, second = (
+        one if isinstance(one, RubricSet) else RubricSet.load(one, arrays=False) for one in (before, after)
+    )
+    return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
+
+
+def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[Change]:
+    """Pair rubrics by id, else by event and topic; what only one has comes last."""
+    new = {rubric.id: rubric for rubric in after}
+    pairs = {rubric.id: new[rubric.id] for rubric in before if rubric.id in new}
+    taken = {rubric.id for rubric in pairs.values()}
+    same = {meaning(rubric): rubric for rubric in after if rubric.id not in taken}
+    for rubric in before:
+        if rubric.id not in pairs and (found := same.pop(meaning(rubric), None)) is not None:
+            pairs[rubric.id] = found
+    paired = {rubric.id for rubric in pairs.values()}
+    both = [Change(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
+    gone = [Change(rubric, None) for rubric in before if rubric.id not in pairs]
+    return [*both, *gone, *(Change(None, rubric) for rubric in after if rubric.id not in paired)]
+
+
+def meaning(rubric: ChosenRubric) -> Hashable:
+    """Return what two rubrics share that say the same: event, topic and side; the id where there is no event."""
+    source = event_source(rubric.source)
+    if source is None:
+        return rubric.id
+    topic = source.topics.topics[source.event.topic].name if source.event.topic >= 0 else ""
+    return source.event.pattern, topic, source.event.detail, rubric.polarity
+
+
+def differing(before: str, after: str) -> list[Words]:
+    """Compare two texts word by word."""
+    old, new = before.split(), after.split()
+    found = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(Words(" ".join(old[a:b])))
+            continue
+        found += [Words(" ".join(old[a:b]), "del")] if b > a else []
+        found += [Words(" ".join(new[c:d]), "ins")] if d > c else []
+    return found

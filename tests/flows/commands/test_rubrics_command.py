@@ -1,0 +1,104 @@
+"""Rubrics edited beside their set: what counts when, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from small_runs import Learnt, Pollex
+
+from pollex.errors import BadRubrics
+from pollex.rubrics.edits import edits_beside, read_edits
+from pollex.rubrics.rubric_set import RubricSet
+
+
+@pytest.fixture
+def mine(learnt: Learnt, tmp_path: Path) -> Path:
+    """A rubric set of one's own, with all that lies beside it."""
+    for file in learnt.rubrics.parent.glob("rubrics*"):
+        if file.is_file():
+            shutil.copy(file, tmp_path / file.name)
+    return tmp_path / learnt.rubrics.name
+
+
+def changed(path: Path, before: str, after: str) -> None:
+    text = edits_beside(path).read_text(encoding="utf-8")
+    assert before in text
+    edits_beside(path).write_text(text.replace(before, after, 1), encoding="utf-8")
+
+
+def test_a_set_has_a_file_beside_it_that_says_what_it_says(learnt: Learnt) -> None:
+    found = RubricSet.load(learnt.rubrics)
+    entries = read_edits(edits_beside(learnt.rubrics))
+    assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [
+        (r.id, r.text, r.polarity, True) for r in found.rubrics
+    ]
+    assert not found.has_edits
+
+
+def test_an_edit_counts_once_it_is_fitted_and_its_note_stays(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
+    first, second = RubricSet.load(mine).rubrics[:2]
+    changed(mine, f'id = "{second.id}"', f'id = "{second.id}"\n#')
+    changed(mine, "on = true", "on = false")
+    changed(mine, 'note = ""', 'note = "said twice"')
+    edited = RubricSet.load(mine)
+    assert [rubric.id for rubric in edited.off] == [first.id]
+    refused = pollex("score", learnt.log, "--rubrics", mine, "--store", "s")
+    assert (refused.code, "edited after θ was fitted" in refused.err) == (1, True)
+    assert pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").code == 0
+    fitted = RubricSet.load(mine)
+    assert first.id not in {rubric.id for rubric in fitted.rubrics}
+    assert [(rubric.id, rubric.source, rubric.note) for rubric in fitted.off] == [
+        (first.id, first.source, "said twice")
+    ]
+    assert not fitted.edited
+    assert pollex("score", learnt.log, "--rubrics", mine, "--store", "s", "--out", "s.jsonl").code == 0
+    changed(mine, "on = false", "on = true")
+    assert first.id in {rubric.id for rubric in RubricSet.load(mine).rubrics}
+
+
+def test_learn_does_not_overwrite_edits_that_were_fitted_since(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
+    id_ = RubricSet.load(mine).rubrics[0].id
+    assert pollex("rubrics", "reword", mine, id_[:6], "The user says that the matter is settled.").code == 0
+    assert pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").code == 0
+    before = edits_beside(mine).read_bytes()
+    ended = pollex("learn", learnt.log, "--out", mine, "--store", "s")
+    assert (ended.code, "a person edited this rubric set" in ended.err) == (2, True)
+    assert edits_beside(mine).read_bytes() == before
+
+
+def test_rubrics_are_added_reworded_and_removed_by_their_ids(pollex: Pollex, mine: Path) -> None:
+    first, words = RubricSet.load(mine).rubrics[0], 'The user says "ok"\nand leaves.'
+    added = pollex("rubrics", "add", mine, words, "--polarity", "sat", "--note", "of Anna", "--json").last["changed"]
+    assert pollex("rubrics", "reword", mine, added, "The user says good-bye.").code == 0
+    assert pollex("rubrics", "remove", mine, first.id).code == 0
+    rows = {row["id"]: row for row in pollex("rubrics", "list", mine, "--json").last["rubrics"]}
+    assert first.id not in rows
+    assert (rows[added]["text"], rows[added]["note"]) == ("The user says good-bye.", "of Anna")
+    assert pollex("rubrics", "remove", mine, "nothing").code == 2
+    assert pollex("rubrics", "add", mine, words, "--polarity", "sat").code == 2  # its id is taken, whatever it says now
+
+
+def test_differences_are_the_same_for_terminal_and_files(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
+    first, second = RubricSet.load(mine).rubrics[:2]
+    pollex("rubrics", "reword", mine, first.id, first.text.replace("The", "This", 1))
+    pollex("rubrics", "remove", mine, second.id)
+    pollex("rubrics", "add", mine, "The assistant sings.", "--polarity", "dsat")
+    found = pollex("rubrics", "diff", learnt.rubrics, mine, "--json").last
+    kinds = {row["id"]: row["kind"] for row in found["changes"]}
+    assert (kinds[first.id], kinds[second.id], found["counts"]["added"]) == ("reworded", "gone", 1)
+    shown = pollex("rubrics", "diff", learnt.rubrics, mine).out
+    assert "[-The-]" in shown
+    assert "{+This+}" in shown
+
+
+def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) -> None:
+    first = RubricSet.load(mine).rubrics[0]
+    text = mine.read_text(encoding="utf-8")
+    mine.write_text(text.replace(f'"text": "{first.text}"', '"text": "In the JSON."', 1), encoding="utf-8")
+    with pytest.raises(BadRubrics, match="changed in the JSON file"):
+        RubricSet.load(mine)
+    edits_beside(mine).write_text('[[rubrics]]\ntext = "x"\npolarity = "good"\n', encoding="utf-8")
+    with pytest.raises(BadRubrics, match="polarity"):
+        RubricSet.load(mine)
