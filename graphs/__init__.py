@@ -1,1 +1,1 @@
-"""How the work flows: one LangGraph graph a file."""
+"""The order of the work: one LangGraph graph in each file."""

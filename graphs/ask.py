@@ -1,4 +1,4 @@
-"""A role asked about one conversation: what it raises becomes a failure of that conversation alone.
+"""Asking a role about one conversation, with exceptions confined to that conversation.
 
 A `PollexError` stops all work, as `agents.roles` has it. Anything else, from a judge that somebody plugged in for
 example, must not take the other conversations with it: in a fan-out one exception cancels all siblings.
@@ -25,7 +25,7 @@ ROUNDING = 1e-6
 async def ask(
     context: Context, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
-    """The judge's answers, one a question, kept, with a span called `name`."""
+    """Ask the judge, store the answers, and record a span called `name`."""
     references = [question.id for question in questions]
     async with context.gate, context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span:
         answers = await answered(judge, conversation, questions, context.secrets)
@@ -47,7 +47,7 @@ async def ask_sides(
 
 
 async def extract_from(context: Context, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
-    """What the extractor finds, kept, with a span."""
+    """Extract from one conversation, store the result, and record a span."""
     async with context.gate, context.tracer.span("extract", kind="role", item=conversation.id) as span:
         try:
             found = await extractor.extract(conversation)
@@ -68,7 +68,7 @@ async def extract_from(context: Context, extractor: Extractor, conversation: Con
 async def answered(
     judge: Judge, conversation: Conversation, questions: Sequence[Question], secrets: Collection[str] = ()
 ) -> list[Answer | Unanswered]:
-    """One answer a question, in their order, whatever the judge does; what is no distribution is no answer."""
+    """Return one answer for each question; invalid answers and exceptions become failures."""
     try:
         answers = await judge.judge(conversation, questions)
     except PollexError:
@@ -86,21 +86,24 @@ async def answered(
 
 
 def strangers(answers: object) -> str:
-    """Types of what is no answer, in what a judge that somebody plugged in gave; empty where all are."""
+    """Return the names of wrong types in a custom judge's answers; empty if none."""
     if not isinstance(answers, Sequence):
         return type(answers).__name__
     return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
 
 
 def settled(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
-    """The answer under its question's id, or a failure where it is no distribution over the options."""
+    """Return the answer under its question's id, or a failure if its distribution is invalid."""
     if isinstance(answer, Answer) and not is_distribution(answer, question):
         return unanswered(judge, question, "Malformed: not a distribution over the question's options")
     return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
 
 
 def is_distribution(answer: Answer, question: Question) -> bool:
-    """Whether probabilities and choice fit the options: NetSAT divides by the mass."""
+    """Return whether probabilities and choice fit the options.
+
+    NetSAT divides by the mass, so it must be positive.
+    """
     options = len(question.options)
     if answer.never_came_up:
         return question.may_never and len(answer.probabilities) == options and answer.mass == 0
@@ -113,17 +116,17 @@ def is_distribution(answer: Answer, question: Question) -> bool:
 
 
 def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
-    """A failure of ours to get an answer."""
+    """Return a failure to get an answer."""
     return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge.name)
 
 
 def detail_of(error: Exception, secrets: Collection[str]) -> str:
-    """The kind of an exception, and its words without keys."""
+    """Describe an exception by its type and message, with keys removed."""
     words = redacted(str(error), secrets)[:LONGEST_DETAIL]
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def sides(questions: Sequence[Question]) -> list[list[Question]]:
-    """Questions about SAT and about DSAT rubrics; a kind without any is left out."""
+    """Split questions into those about SAT and about DSAT rubrics; omit an empty side."""
     kinds = ([q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat"))
     return [side for side in kinds if side]

@@ -1,4 +1,7 @@
-"""What nodes work with: roles, store, tracer, progress. It reaches them by the runtime context, never by state."""
+"""The runtime context of graph nodes: roles, store, tracer, progress.
+
+It reaches nodes by LangGraph's runtime, never by state.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +27,20 @@ WAVE = 1024
 
 
 class Progress(Protocol):
-    """Where a run reports how far it is, and what people should know meanwhile."""
+    """The progress of a run, and messages to the user meanwhile."""
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
-        """Begin a stage, or give it a new total; `done` of its items were done before a resume."""
+        """Begin a stage, or change its total; `done` items were finished before a resume."""
 
     def advance(self, stage: str, by: int = 1) -> None:
         """Count items of a stage as done."""
 
     def note(self, text: str) -> None:
-        """Show a line for people."""
+        """Show a line to the user."""
 
 
 class NullProgress:
-    """Progress that nobody watches."""
+    """Progress that is shown nowhere."""
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Ignore the stage."""
@@ -50,7 +53,7 @@ class NullProgress:
 
 
 class ConversationIndex:
-    """Conversations by id, wherever they lie."""
+    """An index of conversations by id, in memory or on disk."""
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:
         self._conversations = conversations
@@ -68,12 +71,12 @@ class ConversationIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What every graph's nodes find in `runtime.context`.
+    """The runtime context that every graph's nodes share.
 
     Attributes:
         secrets: Keys that must not be written anywhere.
         wave: Conversations in flight at once.
-        gate: Lets so many questions be asked at once; the rest of the wave waits without a prompt written.
+        gate: Limits how many questions are asked at once; others wait before their prompts are written.
     """
 
     store: Store
@@ -94,7 +97,7 @@ C = TypeVar("C", bound=Context)
 
 
 def context_of(runtime: Runtime[C]) -> C:
-    """What a graph's first node works with.
+    """Return the context of a graph's first node.
 
     Raises:
         WrongUse: The graph was run by itself, as a button of LangGraph Studio does.
@@ -109,7 +112,7 @@ def context_of(runtime: Runtime[C]) -> C:
 
 
 def waves_needed(items: int, wave: int) -> int:
-    """A recursion limit for a loop over waves of items: two steps a wave, and room for the other nodes."""
+    """Return the recursion limit for items in waves: two steps a wave, and a margin."""
     return 2 * (items // wave + 1) + 20
 
 
@@ -133,7 +136,7 @@ class Item(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class WaveContext(Context):
-    """What a graph's nodes find in `runtime.context` where its items come in waves.
+    """The runtime context of graphs that work in waves of items.
 
     Attributes:
         pending: Ids of the items that are to be worked on, in order.
@@ -142,12 +145,12 @@ class WaveContext(Context):
     pending: Sequence[str]
 
     def next_wave(self, state: WaveState) -> WaveState:
-        """The next wave of what is pending; an empty one where nothing is left."""
+        """Return the next wave of pending items; an empty one when none is left."""
         begun = state.get("begun", 0)
         wave = list(self.pending[begun : begun + self.wave])
         return {"begun": begun + len(wave), "wave": wave}
 
     async def close(self, wave: Sequence[str], stage: str) -> None:
-        """Tells that a wave is done, and makes it durable: that bounds what a kill can cost."""
+        """Report a wave as done and commit it, which bounds the cost of a kill."""
         self.progress.advance(stage, len(wave))
         await self.store.settle()

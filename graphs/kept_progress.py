@@ -1,4 +1,4 @@
-"""How far a run is, kept in the store: whoever looks from outside, another process or a page, sees it move."""
+"""Progress of a run kept in the store, for other processes and the browser."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class KeptProgress:
         self._shown.advance(stage, by)
 
     def note(self, text: str) -> None:
-        """Show a line for people."""
+        """Show a line to the user."""
         self._shown.note(text)
 
     def keep(self, *, last: bool = False) -> None:
-        """Keep how far the run is where that changed, not too often unless it is the last time."""
+        """Store the progress if it changed, at most every `OFTEN` seconds except the last time."""
         if not self._run or (not last and time.monotonic() - self._at < OFTEN):
             return
         self._at = time.monotonic()

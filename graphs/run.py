@@ -1,4 +1,4 @@
-"""How a run begins, is taken up again, and ends, whatever happens."""
+"""The beginning, resumption and end of a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def keep_conversations(
     store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
 ) -> None:
-    """All conversations of the log, with the side that they are on; a resumed run has some of them already."""
+    """Store all conversations of the log with their side of the split, except those stored."""
     known = kept_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
     store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
@@ -42,13 +42,13 @@ def keep_conversations(
 
 
 def kept_ids(store: Store, run: str) -> set[str]:
-    """Conversations of a run that are stored."""
+    """Return the ids of a run's stored conversations."""
     return {row["id"] for row in store.ask(run, "SELECT id FROM conversations")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Where and how a run works; the same for all graphs.
+    """Place and settings of a run; the same for all graphs.
 
     Attributes:
         arguments: As given by the user, for `pollex runs`.
@@ -57,8 +57,8 @@ class Setting:
         secrets: Keys that must not be written anywhere.
         wave: Conversations in flight at once.
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
-        traced: Told the run's tracer when the run begins.
-        used: Calls, tokens and outcomes so far, JSON values; kept with how far the run is.
+        traced: Receives the run's tracer when the run begins.
+        used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
     """
 
     store: Store
@@ -78,13 +78,13 @@ class Setting:
             object.__setattr__(self, "progress", KeptProgress(self.progress, self.store, self.used))
 
     def tracer(self, run: str) -> Tracer:
-        """The run's tracer, told to whom it concerns."""
+        """Create the run's tracer and announce it to its subscriber."""
         tracer = Tracer(self.store, run, self.secrets)
         self.traced(tracer)
         return tracer
 
     def of_run(self, run: str) -> dict[str, Any]:
-        """The fields that every graph's `Context` has, for a run."""
+        """Return the fields that every graph's `Context` has, for a run."""
         return {
             "store": self.store,
             "run": run,
@@ -97,7 +97,7 @@ class Setting:
 
     @classmethod
     def of(cls, store: Store, **changes: Any) -> Setting:
-        """A setting without progress and arguments, for use from Python."""
+        """Make a setting without progress and arguments, for use from Python."""
         progress, arguments = changes.pop("progress", NullProgress()), changes.pop("arguments", {})
         return cls(store=store, progress=progress, arguments=arguments, **changes)
 
@@ -106,7 +106,7 @@ class Setting:
 async def running(
     command: str, fingerprint: Mapping[str, str], setting: Setting, roles: Sequence[str], named: Run | None = None
 ) -> AsyncIterator[Run]:
-    """A run that was begun or is resumed; its end is noted whatever happens, short of a kill.
+    """Begin or resume a run, and record its end in every case but a kill.
 
     Args:
         named: The run to go on with, where the user named one.
@@ -136,7 +136,7 @@ async def running(
 
 
 def taken_up(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
-    """The run that `--resume` goes on with.
+    """Return the run that `--resume` goes on with.
 
     The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
     Nothing of it is done again.
@@ -150,7 +150,10 @@ def taken_up(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
 def fingerprint_of(
     logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
 ) -> dict[str, str]:
-    """All that a learning run's result depends on: the settings in words, since a refused resume shows what changed."""
+    """Return everything a learning run's result depends on, as readable settings.
+
+    A refused resume shows which of them changed.
+    """
     return {
         "data": logs.fingerprint[:12],
         **{name: json.dumps(value) for name, value in vars(settings).items()},
@@ -165,10 +168,13 @@ def digest(value: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of pollex and of what its results depend on most."""
+    """Return the versions of pollex and of the packages that affect results most."""
     return {name: version(name) for name in ("pollex", "langgraph", "numpy", "scikit-learn", "openvino", "duckdb")}
 
 
 def config(items: int, wave: int) -> RunnableConfig:
-    """LangGraph's settings: a recursion limit that fits, since its default of 10,007 would let a loop bug run on."""
+    """Return LangGraph's settings: a recursion limit that fits.
+
+    LangGraph's default of 10,007 would let an endless loop run on.
+    """
     return {"recursion_limit": waves_needed(2 * items, wave)}

@@ -1,4 +1,4 @@
-"""`answer`: questions put to the system under test, each at the temperature of its category, wave by wave."""
+"""`answer`: asks the system under test questions, each at the temperature of its category."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pollex.store.rows import conversation_rows
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerContext(WaveContext):
-    """What the nodes of `answer` find in `runtime.context`.
+    """The runtime context of the nodes of `answer`.
 
     Attributes:
         cases: By id.
@@ -34,7 +34,7 @@ class AnswerContext(WaveContext):
 
 
 async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
-    """The next wave of questions."""
+    """Plan the next wave of questions."""
     context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
@@ -43,12 +43,12 @@ async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveSt
 
 
 def fan_out(state: WaveState) -> list[Send] | str:
-    """A task a question of the wave; the end when none is left."""
+    """Make one task for each question of the wave; end when none is left."""
     return [Send("respond", Item(id=id_)) for id_ in state["wave"]] or END
 
 
 async def respond(state: Item, runtime: Runtime[AnswerContext]) -> WaveState:
-    """The system's answer to one question, kept, or why there is none."""
+    """Ask one question and store the system's answer, or why there is none."""
     context = runtime.context
     case = context.cases[state["id"]]
     temperature = context.profile.temperature_of(case.category, case.subcategory)
@@ -63,7 +63,7 @@ async def respond(state: Item, runtime: Runtime[AnswerContext]) -> WaveState:
 
 
 async def _response(context: AnswerContext, case: Case, temperature: float) -> str | Unanswered:
-    """The answer; what goes wrong with one question is a failure of that question alone."""
+    """Ask for the answer; an exception is a failure of that question alone."""
     try:
         return await context.respondent.respond(case.id, case.question, temperature)
     except PollexError:
@@ -74,14 +74,14 @@ async def _response(context: AnswerContext, case: Case, temperature: float) -> s
 
 
 async def close_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
-    """The wave's answers made durable."""
+    """Commit the wave's answers."""
     with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
         await runtime.context.close(state["wave"], "answer")
     return {}
 
 
 def responded(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
-    """A question with its answer as it is kept: without one, only the question, and why."""
+    """Return a question with its answer as stored; without one, the question and the reason."""
     turns, about = [Turn(role="user", content=case.question)], {"outcome": "answered", "detail": ""}
     if isinstance(found, Unanswered):
         about = {"outcome": found.outcome, "detail": found.detail}
@@ -91,7 +91,7 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
 
 
 def build() -> StateGraph[WaveState, AnswerContext, WaveState, WaveState]:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(WaveState, context_schema=AnswerContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("respond", respond)

@@ -1,4 +1,4 @@
-"""`grade`: task types told where no category does → answers graded by references, and plainly, wave by wave."""
+"""`grade`: finds unknown task types, then grades answers with and without references."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pollex.rubrics.answers import Answer, Question
 
 @dataclass(frozen=True, kw_only=True)
 class GradeContext(WaveContext):
-    """What the nodes of `grade` find in `runtime.context`.
+    """The runtime context of the nodes of `grade`.
 
     Attributes:
         cases: By id.
         plain: The judge without a reference; None leaves it out.
-        types: By id, the type that a model told; None where it was unsure, or didn't answer.
+        types: By id, the type that a model chose; None if it was unsure, or didn't answer.
     """
 
     profile: ReferencingProfile
@@ -36,18 +36,18 @@ class GradeContext(WaveContext):
     types: dict[str, str | None] = field(default_factory=dict)
 
     def has_type(self, case: Case) -> bool:
-        """Whether the type of a case is known, or not worth asking for: without an answer there is nothing to grade."""
+        """Return whether the type of a case is known, or not needed to grade it."""
         if case.answer is None or not case.reference or case.id in self.types:
             return True
         return self.profile.type_of(case.category, case.subcategory) is not None
 
     def questions(self, case: Case) -> list[Question]:
-        """What is asked of a case's answer."""
+        """List the questions about a case's answer."""
         return questions_for(self.profile, case, self.types.get(case.id))
 
 
 async def plan_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """The next wave of cases."""
+    """Plan the next wave of cases."""
     context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
@@ -56,7 +56,10 @@ async def plan_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveSta
 
 
 def fan_out_unknown(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send] | str:
-    """A task for each case of the wave whose type no category tells; the end when no case is left."""
+    """Make a task for each case without a type from its category.
+
+    When no case is left, the graph ends.
+    """
     context = runtime.context
     unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
     tasks = [Send("classify", Item(id=id_)) for id_ in unknown]
@@ -64,7 +67,7 @@ def fan_out_unknown(state: WaveState, runtime: Runtime[GradeContext]) -> list[Se
 
 
 async def classify(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
-    """The type of one case's task, told by the model; it may be unsure."""
+    """Ask the model for the type of one case's task; it may be unsure."""
     context = runtime.context
     case, question = context.cases[state["id"]], type_question(context.profile)
     (answer,) = await ask(context, "classify", context.classifier, case.conversation, [question])
@@ -74,19 +77,19 @@ async def classify(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
 
 
 async def choose_dimensions(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """The types of the wave are told: from here on it is known what each case is graded on."""
+    """Record that the types of the wave are known, and so the dimensions to grade."""
     with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
         return {}
 
 
 def fan_out(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send]:
-    """A task a case of the wave for each judge."""
+    """Make one task for each case of the wave and each judge."""
     judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
     return [Send(judge, Item(id=id_)) for id_ in state["wave"] for judge in judges]
 
 
 async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
-    """Grades of one answer against its reference, on each dimension and overall."""
+    """Grade one answer against its reference, on each dimension and overall."""
     context = runtime.context
     case = context.cases[state["id"]]
     await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
@@ -94,7 +97,7 @@ async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> WaveSta
 
 
 async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
-    """The grade of one answer without reference and rules."""
+    """Grade one answer without reference and rules."""
     context = runtime.context
     assert context.plain is not None, "it is sent to only where there is one"
     case = context.cases[state["id"]]
@@ -103,14 +106,14 @@ async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> WaveStat
 
 
 async def close_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """The wave's grades made durable."""
+    """Commit the wave's grades."""
     with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
         await runtime.context.close(state["wave"], "grade")
     return {}
 
 
 def build() -> StateGraph[WaveState, GradeContext, WaveState, WaveState]:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(WaveState, context_schema=GradeContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("classify", classify)

@@ -1,4 +1,4 @@
-"""Runs of `answer` and `grade`: begin or resume one in the store, and read results back."""
+"""Runs of `answer` and `grade`: begin or resume one, and read its results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
 
 @dataclass(frozen=True)
 class Ended:
-    """What a run came to: how many cases to which outcome."""
+    """The result of a run: the number of cases by outcome."""
 
     run: str
     counts: dict[str, int]
@@ -50,7 +50,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Response:
-    """What the system under test answered; None where it didn't, and `outcome` says why."""
+    """An answer of the system under test; None if it failed, as `outcome` says."""
 
     case: Case
     answer: str | None
@@ -62,12 +62,12 @@ class Response:
 
 @dataclass(frozen=True)
 class Grading:
-    """All that was found of one case.
+    """All results for one case.
 
     Attributes:
-        type: Of the task; None where it can't be told.
-        questions: What was asked against the reference, in order; the last is the overall grade.
-        answers: By question id; beside the questions' `plain` and `type` where they were asked.
+        type: Type of the task; None if unknown.
+        questions: Questions asked against the reference, in order; the last is the overall grade.
+        answers: By question id; includes `plain` and `type` if they were asked.
     """
 
     case: Case
@@ -93,13 +93,13 @@ class Grading:
 
     @property
     def detail(self) -> str:
-        """Why a grade is missing; empty where none is."""
+        """Why a grade is missing; empty if none is."""
         missing = [self.answers.get(question.id) for question in self.graded]
         return next((one.detail for one in missing if isinstance(one, Unanswered)), "")
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What a reader of the grades has to know."""
+        """Warnings for readers of the grades."""
         found = list(self.case.flags)
         check = self.answers.get(EVIDENCE)
         if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
@@ -112,7 +112,7 @@ class Grading:
 
 
 async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: Setting) -> Ended:
-    """Puts the questions to the system under test; `responses_of` reads the answers back.
+    """Ask the system under test the questions; `responses_of` reads its answers.
 
     Raises:
         ResumeRefused: The run to resume was started with something else.
@@ -145,7 +145,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
 
 
 def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
-    """One a question, in the questions' order."""
+    """Yield one response for each question, in the questions' order."""
     kept = {one.id: one for one in conversations_of(store, run)}
     for case in cases:
         yield _response(case, kept.get(case.id))
@@ -168,7 +168,7 @@ async def grade(
     plain: Judge | None,
     setting: Setting,
 ) -> Ended:
-    """Grades answers against references; `gradings_of` reads the grades back.
+    """Grade answers against references; `gradings_of` reads the grades.
 
     Args:
         classifier: Told types that no category tells.
@@ -214,7 +214,7 @@ async def grade(
 
 
 def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
-    """One a case, in the cases' order, read in portions."""
+    """Yield one grading for each case, in the cases' order, read in portions."""
     for start in range(0, len(cases), PORTION):
         portion = cases.cases[start : start + PORTION]
         answers = answers_of(store, run, ids=[case.id for case in portion])
@@ -223,7 +223,7 @@ def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Case
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
-    """What a run of `grade` asked, whatever the type of a task, by the ids that its answers bear."""
+    """Return the questions of a run of `grade`, by the ids in its answers."""
     kept = step(store, run, PROFILE)
     if kept is None:
         return {}
@@ -235,7 +235,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 
 
 def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:
-    """The type that the model told; None where it was unsure, didn't answer, or wasn't asked."""
+    """Return the type that the model chose; None if it was unsure or not asked."""
     told = found.get(TYPE)
     if not isinstance(told, Answer):
         return None
@@ -250,7 +250,7 @@ def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer
 
 
 def _untold(answer: Answer | Unanswered | None) -> TypeFrom:
-    """Why the model told no type."""
+    """Return why the model chose no type."""
     if answer is None:
         return ""
     return "unsure" if isinstance(answer, Answer) else "unanswered"
@@ -263,7 +263,7 @@ def _complete(
     plain: Judge | None,
     again: Collection[Outcome],
 ) -> bool:
-    """Whether nothing is left to ask about a case."""
+    """Return whether nothing is left to ask about a case."""
     asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
     asked += [PLAIN] if plain else []
     asked += [TYPE] if TYPE in found else []
@@ -275,7 +275,7 @@ def _settled(answer: Answer | Unanswered | None, again: Collection[Outcome]) -> 
 
 
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
-    """What is graded, with references and evidence; a resumed run has some of it already."""
+    """Store the cases with references and evidence, except those stored before a resume."""
     known = kept_ids(store, run)
     for start in range(0, len(cases), PORTION):
         new = [case.conversation for case in cases.cases[start : start + PORTION] if case.id not in known]

@@ -1,4 +1,4 @@
-"""What gradings come to: means by category and dimension, and how judges' grades are distributed beside people's."""
+"""Summary of gradings: means by category and dimension, and distributions of grades."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Summary:
-    """See the module.
+    """Summary of gradings; see the module.
 
     Attributes:
         n: Cases that were to be graded.
@@ -67,12 +67,12 @@ class Summary:
     outcomes: Mapping[str, int]
 
     def mean(self, category: str, dimension: str) -> Figure | None:
-        """A mean by its place; None where nothing of that category was graded on that dimension."""
+        """Return a mean by its place; None if that category has no grades for it."""
         return next((m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)), None)
 
 
 def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto") -> Summary:
-    """Adds gradings up.
+    """Summarize gradings.
 
     Args:
         value: What of an answer is its grade; see `graded`.
@@ -104,10 +104,10 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
 
 
 def graded(answer: object, question: Question, value: Value = "auto") -> float | None:
-    """The grade that an answer gives; None where it is none.
+    """Return the grade that an answer gives; None if it gives none.
 
-    That is the one that was written, as in the paper, and as people give theirs; only `expected` takes the mean of its
-    distribution, which lies nearer to the middle of the scale.
+    That is the grade that was written, as in the paper, and as people give theirs. Only `expected` takes the mean of
+    its distribution, which is nearer to the middle of the scale.
     """
     if not isinstance(answer, Answer):
         return None
@@ -115,7 +115,7 @@ def graded(answer: object, question: Question, value: Value = "auto") -> float |
 
 
 def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value) -> dict[str, Floats]:
-    """Grades by dimension `[case]`, NaN where there is none; overall, plain and human grades last."""
+    """Return grades by dimension `[case]`, NaN if missing; overall, plain and human grades last."""
     used = {question.id for grading in gradings for question in grading.graded}
     order = [key for key in profile.dimensions if key in used]
     columns = {key: np.array([_grade_on(g, key, value) for g in gradings], float) for key in [*order, OVERALL]}

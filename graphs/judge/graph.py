@@ -1,4 +1,4 @@
-"""`judge`: one question in n independent runs → votes, wave by wave → τ → what they don't agree on, to people."""
+"""`judge`: asks one question in n independent runs, fits τ, and hands disagreements to people."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class JudgeState(WaveState, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeContext(WaveContext):
-    """What the nodes of `judge` find in `runtime.context`.
+    """The runtime context of the nodes of `judge`.
 
     Attributes:
-        known: By conversation, runs that an earlier session has answers of.
-        precision: What τ is to be fitted to; None for the rule as it is.
-        truth: By labelled conversation, index of the option that its thumb stands for.
+        known: By conversation, runs answered in an earlier session.
+        precision: Precision that τ is fitted to; None for the rule as it is.
+        truth: By labeled conversation, index of the option that its thumb stands for.
     """
 
     shelf: ConversationIndex
@@ -56,7 +56,7 @@ class JudgeContext(WaveContext):
 
 
 async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveState:
-    """The next wave of conversations."""
+    """Plan the next wave of conversations."""
     context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
@@ -66,12 +66,12 @@ async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveSt
 
 
 def fan_out(state: JudgeState) -> list[Send] | str:
-    """A task a conversation of the wave; to the rule when none is left."""
+    """Make one task for each conversation of the wave; then fit the rule."""
     return [Send("ask_runs", Item(id=id_)) for id_ in state["wave"]] or "fit_rule"
 
 
 async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """The ensemble's runs about one conversation."""
+    """Ask the ensemble's runs about one conversation."""
     context, id_ = runtime.context, state["id"]
     conversation, ensemble = context.shelf[id_], context.ensemble
     async with context.gate, context.tracer.span("ask_runs", kind="role", item=id_) as span:
@@ -87,14 +87,14 @@ async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
 
 
 async def keep_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """The wave's answers are durable before the next one begins."""
+    """Commit the wave's answers before the next wave begins."""
     with runtime.context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
         await runtime.context.close(state["wave"], "judge")
     return {}
 
 
 async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
-    """τ from the thumbs, where a precision is wanted."""
+    """Fit τ to the thumbs if a precision is wanted."""
     context, work = runtime.context, runtime.context.work
     with context.tracer.span("fit_rule", kind="node") as span:
         if context.precision is not None:
@@ -123,12 +123,14 @@ def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
 
 
 def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
-    """To people where the runs don't agree."""
+    """Return whether people have to decide conversations without agreement, as the next node."""
     return "ask_people" if runtime.context.work.waiting() else END
 
 
 async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
-    """Waits for people: resumed with an option for each conversation that somebody answered.
+    """Interrupt the graph until people answer: resumed with an option for each conversation.
+
+    A resumed node is run again from its beginning, so it does nothing else.
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
@@ -144,7 +146,7 @@ async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> Judge
 
 
 async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """What people answered, kept; what was not asked or is no option is left where it is."""
+    """Store people's answers; skip those that weren't asked for or are no option."""
     context, work = runtime.context, runtime.context.work
     options = [option.text for option in context.question.options]
     waiting = set(work.waiting())
@@ -162,7 +164,7 @@ async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 
 
 def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
-    """The graph, not compiled; waiting for people needs a checkpointer."""
+    """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     graph: StateGraph[JudgeState, JudgeContext, Any, Any] = StateGraph(JudgeState, context_schema=JudgeContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("ask_runs", ask_runs)

@@ -1,4 +1,4 @@
-"""Runs of the graph `judge`: begun, gone on with, and taken up again when people have answered."""
+"""Runs of the graph `judge`: begin, resume, and continue after people have answered."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ first: by id the options that people chose. Empty where nobody answers more now.
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked, and by which rule an answer stands.
+    """A question, and the rule that accepts its answers.
 
     Attributes:
-        precision: What τ is fitted to on the thumbs; the question then has two options, the first for a thumb up.
+        precision: Precision that τ is fitted to on the thumbs; the question then has two options, the first for a
+            thumb up.
         by: Who is asked, for people.
     """
 
@@ -61,13 +62,13 @@ class Task:
 
     @property
     def in_words(self) -> str:
-        """By which rule an answer stands, for people whose resume is refused."""
+        """Description of the rule, for a message about a refused resume."""
         tau = self.rule.in_words() if self.precision is None else f"τ for a precision of {self.precision}"
         return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """As it is kept with the run."""
+        """Task as stored with the run."""
         question = self.question.model_dump(mode="json")
         return {"question": question, "rule": asdict(self.rule), "precision": self.precision, "by": self.by}
 
@@ -77,19 +78,19 @@ class Task:
 
 
 def asked(text: str, options: Sequence[str]) -> Question:
-    """A question of these options; the first is worth the most."""
+    """Make a question with these options; the first has the highest value."""
     worth = [Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)]
     return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a run came to; the verdicts are read with `verdicts_of`.
+    """The result of a run of `judge`; `verdicts_of` reads the verdicts.
 
     Attributes:
-        counts: Conversations by what they came to: `rated`, `by a person`, and the reasons of NONE.
+        counts: Conversations by result: `rated`, `by a person`, and the reasons of NONE.
         waiting: How many wait for people.
-        asked: Runs asked, of `planned` ones: the rest was saved by stopping early.
+        asked: Runs asked, of `planned` ones: the others were saved by stopping early.
     """
 
     run: str
@@ -105,7 +106,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decided:
-    """A conversation's verdict, and what a person said where somebody was asked."""
+    """A conversation's verdict, and a person's answer if one was asked for."""
 
     verdict: Verdict
     person: str | None = None
@@ -126,7 +127,10 @@ async def judge(
     setting: Setting,
     people: People | None = None,
 ) -> Judged:
-    """Asks the ensemble about every conversation, and people about what it doesn't agree on.
+    """Ask the ensemble about every conversation, and people about those without agreement.
+
+    Args:
+        people: Asks people; None if the run is to wait for them.
 
     Args:
         people: None where nobody can be asked now: the run then waits.
@@ -150,7 +154,7 @@ async def judge(
 
 
 async def answered_by_people(store: Store, name: str, setting: Setting, people: People | None) -> Judged:
-    """Takes up a run that waits for people, from what the store has of it: nobody else is asked.
+    """Continue a run that waits for people, from the store; no judge is asked again.
 
     Raises:
         WrongUse: There is no such run of `judge`.
@@ -173,7 +177,7 @@ async def answered_by_people(store: Store, name: str, setting: Setting, people: 
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
-    """What a run of `judge` asked, by the ids that its answers bear."""
+    """Return the questions of a run of `judge`, by the ids in its answers."""
     kept = step(store, run, TASK)
     if kept is None:
         return {}
@@ -183,7 +187,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 
 
 def run_named(store: Store, name: str) -> Run:
-    """The run whose id is or begins with `name`; `last` is the last one of this graph."""
+    """Return the run whose id begins with `name`; `last` is the last one."""
     if name != "last":
         return find_run(store, name)
     id_ = store.value("SELECT id FROM runs WHERE command = 'judge' ORDER BY number DESC LIMIT 1")
@@ -232,10 +236,10 @@ async def _judge(
 
 
 async def _until_people_are_done(context: JudgeContext, people: People | None) -> None:
-    """Runs the graph to its end, or to where it waits for people who answer no more now.
+    """Run the graph to its end, or until no more people answer.
 
-    Its checkpoints are in memory: what they would have to outlive is in the store, and a run that is taken up again
-    comes to the same interrupt from there.
+    Its checkpoints are in memory: everything needed to continue is in the store, and a run that is resumed comes to
+    the same interrupt from there.
     """
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.types import Command
@@ -258,7 +262,7 @@ async def _until_people_are_done(context: JudgeContext, people: People | None) -
 def _so_far(
     store: Store, run: str, task: Task, again: Collection[Outcome]
 ) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
-    """By conversation, what its runs came to; and of those that are to be asked more, the answers there are."""
+    """Return vote counts by conversation, and known answers of those still to be asked."""
     tallies: dict[str, Tally] = {}
     partial: dict[str, dict[int, Votes]] = {}
     for id_, votes in _votes_of(store, run, task):
@@ -271,7 +275,7 @@ def _so_far(
 def _votes_of(
     store: Store, run: str, task: Task, ids: Sequence[str] | None = None
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
-    """Each conversation's votes, in the order of the runs."""
+    """Yield each conversation's votes, in the order of the runs."""
     names = [run_question(task.question, number).id for number in range(task.rule.runs)]
     for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
         votes = [answers[name] for name in names if name in answers]
@@ -315,7 +319,7 @@ def _judged(run: str, task: Task, work: Work, shelf: ConversationIndex) -> Judge
 
 
 def verdicts_of(store: Store, judged: Judged, conversations: Sequence[Conversation]) -> Iterator[Decided]:
-    """What each conversation came to, in their order, read in portions."""
+    """Yield the verdict of each conversation, in their order, read in portions."""
     people = _people_so_far(store, judged.run, judged.task)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]

@@ -1,4 +1,4 @@
-"""What is known of conversations that an ensemble is asked about, and under which names their answers are kept."""
+"""Vote counts of a `judge` run, and the question ids of stored votes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PERSON = "person"
 
 @dataclass
 class Tally:
-    """What is known of one conversation.
+    """The votes on one conversation.
 
     Attributes:
         votes: Runs that chose each option, [option].
         asked: Runs that were asked.
-        scorable: False where no judge could be asked.
+        scorable: False if no judge could be asked.
     """
 
     votes: tuple[int, ...]
@@ -29,19 +29,19 @@ class Tally:
 
     @classmethod
     def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
-        """Counted from answers."""
+        """Count the votes in answers."""
         scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
         return cls(counted(votes, options), len(votes), scorable)
 
 
 @dataclass
 class Work:
-    """What a run has come to.
+    """The state of a run of `judge`.
 
     Attributes:
-        rule: The one that verdicts go by; with a wanted precision only known when all runs are in.
-        fitted: How well τ does on the thumbs that it was fitted to.
-        unseen: How a τ that is fitted so does on thumbs that it was not fitted to; None where there are too few.
+        rule: The rule of verdicts; with a wanted precision only known when all runs are in.
+        fitted: Performance of τ on the thumbs that it was fitted to.
+        unseen: Performance of τ on thumbs that it was not fitted to; None if there are too few.
         tallies: By conversation.
         people: By conversation, the option that a person chose.
     """
@@ -53,7 +53,7 @@ class Work:
     people: dict[str, str] = field(default_factory=dict)
 
     def waiting(self) -> list[str]:
-        """Conversations without a rating that people have not answered: highest entropy first, without votes last."""
+        """List undecided conversations that wait for people: highest entropy first, without votes last."""
         left = [
             id_
             for id_, tally in self.tallies.items()
@@ -67,17 +67,17 @@ def _entropy(votes: Sequence[int]) -> float:
 
 
 def run_question(question: Question, number: int) -> Question:
-    """The question as one run's answer is kept: its id bears the run's number, from 1."""
+    """Return the question under the id of one run: with its number, from 1."""
     return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
 
 
 def persons_question(question: Question) -> Question:
-    """The question as a person's answer is kept."""
+    """Return the question under the id of a person's answer."""
     return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
 
 
 def persons_answer(question: Question, chosen: int) -> Answer:
-    """What a person answered, as it is kept."""
+    """Return a person's answer as stored."""
     mass = point(chosen, len(question.options))
     id_ = persons_question(question).id
     return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)

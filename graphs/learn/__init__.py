@@ -1,1 +1,1 @@
-"""From labelled conversations to a rubric set."""
+"""The graph from labeled conversations to a rubric set."""

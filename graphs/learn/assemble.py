@@ -1,4 +1,4 @@
-"""From chosen rubrics to a rubric set: what `calibrate` and `assess` do, as plain functions of a run's work."""
+"""The rubric set made of chosen rubrics: `calibrate` and `assess` as plain functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from pollex.selection.threshold import fit_window
 
 
 def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
-    """Which model gives probabilities, and what it says of training conversations that it did not see."""
+    """Compare models of the probability by cross-validation on training conversations."""
     work, settings = context.work, context.settings
     pool = candidates(context)
     if any(c.text_hash[:16] in work.learnt_from for c in pool.conversations):
@@ -64,7 +64,7 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
 
 
 def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any]) -> RubricSet:
-    """θ, window and probability from training scores alone, then the figures of both sides."""
+    """Fit θ, window and probability on training scores, then measure both sides."""
     work, settings = context.work, context.settings
     training = candidates(context).conversations
     held_out = wholly_judged(context, context.held_out, work.chosen)
@@ -118,7 +118,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
 
 
 def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools) -> dict[str, Worth]:
-    """By rubric, how often it holds on held-out conversations, and thumbs down where it does and where it doesn't."""
+    """Return how each rubric separates held-out conversations, by rubric."""
     if not held_out:
         return {}
     values, _ = context.work.matrix(held_out, context.work.chosen)
@@ -135,7 +135,7 @@ def guarantee(
     truth: Bools,
     blocks: Ints,
 ) -> GuaranteeRecord | None:
-    """The window with a guarantee, which only scores by rubrics chosen without the conversation can give."""
+    """Compute the window with a guarantee, from out-of-fold scores; None without them."""
     if selection["held_out_scores"] is None:
         return None
     found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
@@ -148,7 +148,7 @@ def calibrator_record(
     training: Sequence[Conversation],
     held_out: Sequence[Conversation],
 ) -> tuple[CalibratorRecord, bytes]:
-    """What gives probabilities, with the figures of both sides, and its arrays."""
+    """Return the chosen probability model with the figures of both sides, and its arrays."""
     from pollex.calibration.storage import packed  # scikit-learn comes with it, and takes a second to import
 
     work, rng = context.work, np.random.default_rng([context.settings.seed, 4])
@@ -171,7 +171,7 @@ def calibrator_record(
 
 
 def judge_record(context: LearnContext) -> Any:
-    """The judge with what it has learnt about the chosen rubrics."""
+    """Return the judge's record with its state for the chosen rubrics."""
     judge, chosen = context.roles.judge, {rubric.id for rubric in context.work.chosen}
     learned = {id_: what for id_, what in judge.learned.items() if id_ in chosen}
     return context.judge_record.model_copy(update={"learned": learned, "fingerprint": judge.fingerprint})
@@ -180,7 +180,7 @@ def judge_record(context: LearnContext) -> Any:
 def data_record(
     context: LearnContext, training: Sequence[Conversation], held_out: Sequence[Conversation]
 ) -> DataRecord:
-    """What it was learnt from."""
+    """Describe the data that the set was learned from."""
     logs, settings = context.logs, context.settings
     written = bool(context.work.pool)  # nothing is written where rubrics are given: they are only fitted
     # One that could not be judged has given its reasons all the same.
@@ -235,7 +235,7 @@ def baselines(
 def tfidf_scores(
     training: Sequence[Conversation], positive: npt.NDArray[np.bool_], others: Sequence[Conversation]
 ) -> tuple[Floats, Floats]:
-    """Log-odds of being positive [conversation], for the training conversations themselves and for others.
+    """Return log-odds of being positive [conversation], for training conversations and for others.
 
     Words and pairs of words that two conversations have, sublinear, C = 10, balanced classes.
     """
@@ -253,5 +253,5 @@ def tfidf_scores(
 
 
 def text_of(conversation: Conversation) -> str:
-    """What was said, without who said it."""
+    """Return the text of all turns, without roles."""
     return "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()

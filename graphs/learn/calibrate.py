@@ -30,15 +30,15 @@ def compared(
     seed: int,
     progress: Callable[[], None],
 ) -> ModelComparison | None:
-    """How the candidates do on folds of the training conversations, with rubrics that were chosen without the fold.
+    """Compare models of the probability by cross-validation, with rubrics chosen without each fold.
 
     Args:
-        values: What NetSAT adds up `[conversation, rubric]`, of the whole pool.
-        answers: Probabilities, likewise `[conversation, rubric, option]`.
-        progress: Told after each fold.
+        values: Terms of NetSAT `[conversation, rubric]`, of the whole pool.
+        answers: Probabilities `[conversation, rubric, option]`, of the whole pool.
+        progress: Called after each fold.
 
     Returns:
-        None where there are too few conversations to deal folds.
+        None if there are too few conversations for folds.
     """
     from pollex.calibration.thumbs import Fold, compare_models
 
@@ -58,7 +58,7 @@ def compared(
 
 
 def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
-    """A candidate, fitted on all training conversations.
+    """Fit a candidate on all training conversations.
 
     Args:
         answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
@@ -72,7 +72,7 @@ def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Se
 
 
 def stored(found: ModelComparison | None) -> dict[str, Any]:
-    """What came of the comparison, as JSON values."""
+    """Return the comparison as JSON values."""
     if found is None:
         return uncompared()
     rows = [vars(score) for score in found.scores]
@@ -80,10 +80,10 @@ def stored(found: ModelComparison | None) -> dict[str, Any]:
 
 
 def uncompared(model: str | None = None) -> dict[str, Any]:
-    """The same where nothing could be compared.
+    """Return the record without a comparison.
 
     Args:
-        model: The one that is taken; None, or one that is not known: the one that learns least.
+        model: Name of the model to take; the simplest one if None or unknown.
     """
     from pollex.calibration.thumbs import PLAIN, thumb_models
 

@@ -1,4 +1,4 @@
-"""`learn`: extract → summarise → deduplicate → judge the pool → select → calibrate → judge held-out → assess."""
+"""`learn`: extract, summarize, deduplicate, judge the pool, select, calibrate, judge held-out, assess."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LearnGraph = StateGraph[LearnState, LearnContext, LearnState, LearnState]
 
 
 def build() -> LearnGraph:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(LearnState, context_schema=LearnContext)
     graph.add_node("study_log", nodes.study_log)
     graph.add_node("plan_extraction", nodes.plan_extraction)
@@ -30,7 +30,7 @@ def build() -> LearnGraph:
 
 
 def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
-    """Adds what turns a pool of rubrics into a fitted set: all of `refit`, and the second half of `learn`."""
+    """Add the nodes that fit a pool of rubrics: `refit`, and `learn`'s second half."""
     graph.add_node("study_pool", nodes.study_pool)
     graph.add_node("plan_pool", nodes.plan_pool)
     graph.add_node("judge_pool", nodes.judge_pool)

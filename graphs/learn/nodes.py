@@ -1,6 +1,6 @@
-"""The nodes of `learn`. Each asks roles or `selection` for the work and keeps what comes of it.
+"""The nodes of `learn`: they call roles and `selection`, and store the results.
 
-A node first looks at what the run has already: that is all there is to resuming.
+A node first looks for results that the run already stored: that is all resuming needs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-ou
 
 
 async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The extractor learns what separates the classes of the training log."""
+    """Let the extractor learn what separates the classes of the training log."""
     context = context_of(runtime)
     if len(context.work.extractions) < len(context.training):
         with context.tracer.span("study_log", kind="node"):
@@ -39,7 +39,7 @@ async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
 
 
 async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The next wave of training conversations that nothing was extracted from yet."""
+    """Plan the next wave of training conversations without extraction."""
     context = runtime.context
     with context.tracer.span("plan_extraction", kind="node") as span:
         left = [c.id for c in context.training if c.id not in context.work.extractions]
@@ -51,17 +51,17 @@ async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> 
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
-    """One task a conversation of the wave; when none is left, on to the summaries."""
+    """Make one task for each conversation of the wave; then go on to summaries."""
     return extractions(state) or ["summarize_dsat"]
 
 
 def extractions(state: LearnState) -> list[Send]:
-    """One task a conversation of the wave."""
+    """Make one task for each conversation of the wave."""
     return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
 
 
 async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
-    """Reasons of one conversation."""
+    """Extract the reasons of one conversation."""
     context = runtime.context
     conversation = context.by_id[state["conversation_id"]]
     context.work.extractions[conversation.id] = await extract_from(context, context.roles.extractor, conversation)
@@ -70,19 +70,19 @@ async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
 
 
 async def summarize_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Reasons for satisfaction into rubrics."""
+    """Write rubrics from reasons for satisfaction."""
     await _summarize("sat", runtime.context)
     return {}
 
 
 async def summarize_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Reasons for dissatisfaction into rubrics."""
+    """Write rubrics from reasons for dissatisfaction."""
     await _summarize("dsat", runtime.context)
     return {}
 
 
 async def _summarize(polarity: Polarity, context: LearnContext) -> None:
-    """The pool only grows; what is known already gets more reasons."""
+    """Add new rubrics to the pool, and new reasons to known rubrics."""
 
     others = [rubric for kind, rubrics in context.work.pool.items() if kind != polarity for rubric in rubrics]
     pairs = matched_pairs(context) if step(context.store, context.run, f"summarize_{polarity}") is None else ()
@@ -100,7 +100,7 @@ async def _summarize(polarity: Polarity, context: LearnContext) -> None:
 
 
 async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """One rubric for each thing that is said; the reasons of the others go with it."""
+    """Merge rubrics that say the same, with their reasons."""
     context = runtime.context
     work = context.work
     if (stored := step(context.store, context.run, "deduplicate")) is not None:
@@ -119,7 +119,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 
 
 async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The judge learns its scale for the pool, on training conversations alone."""
+    """Let the judge learn its scale for the pool, on training conversations alone."""
     context = context_of(runtime)
     with context.tracer.span("study_pool", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
         await context.roles.judge.study(context.training, context.work.kept)
@@ -127,12 +127,12 @@ async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> Learn
 
 
 async def plan_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The next wave of training conversations to be judged on the whole pool."""
+    """Plan the next wave of training conversations for judging the whole pool."""
     return await _plan("pool", runtime.context)
 
 
 async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The next wave of held-out conversations to be judged on the chosen rubrics."""
+    """Plan the next wave of held-out conversations for judging the chosen rubrics."""
     return await _plan("held_out", runtime.context)
 
 
@@ -150,12 +150,12 @@ async def _plan(stage: Stage, context: LearnContext) -> LearnState:
 
 
 def fan_out_pool(state: LearnState) -> list[Send] | str:
-    """One task a conversation of the wave; when none is left, on to the selection."""
+    """Make one task for each conversation of the wave; then go on to selection."""
     return _judgings(state["wave"], "pool") or "select"
 
 
 def fan_out_held_out(state: LearnState) -> list[Send] | str:
-    """One task a conversation of the wave; when none is left, on to the assessment."""
+    """Make one task for each conversation of the wave; then go on to assessment."""
     return _judgings(state["wave"], "held_out") or "assess"
 
 
@@ -164,13 +164,13 @@ def _judgings(wave: Sequence[str], stage: Stage) -> list[Send]:
 
 
 async def judge_pool(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
-    """Answers to the whole pool about one training conversation."""
+    """Judge one training conversation on the whole pool."""
     await _judge("pool", state["conversation_id"], runtime.context)
     return {}
 
 
 async def judge_held_out(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
-    """Answers to the chosen rubrics about one held-out conversation."""
+    """Judge one held-out conversation on the chosen rubrics."""
     await _judge("held_out", state["conversation_id"], runtime.context)
     return {}
 
@@ -185,7 +185,7 @@ async def _judge(stage: Stage, conversation_id: str, context: LearnContext) -> N
 
 
 async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The rubrics that stay: α by cross-validation, then the policy; and how stable that choice is."""
+    """Choose α by cross-validation, then the rubrics, and measure how stable the choice is."""
     context = runtime.context
     stored = step(context.store, context.run, "select")
     if stored is None:
@@ -202,7 +202,7 @@ async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
 
 
 async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """What gives probabilities: chosen on folds whose rubrics were chosen without them, then fitted on all."""
+    """Choose the probability model by cross-validation, then fit it on all training conversations."""
     context = runtime.context
     work = context.work
     found = step(context.store, context.run, "calibrate")
@@ -222,7 +222,7 @@ async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
 
 
 async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """θ and window from training scores; figures of both sides; the rubric set."""
+    """Fit θ and window on training scores, measure both sides, and assemble the set."""
     context = runtime.context
     context.progress.start("assess", 1)
     with context.tracer.span("assess", kind="node") as span:

@@ -1,4 +1,4 @@
-"""Where the rubrics of a set come from, and what became of those that are not in it."""
+"""Notes on a set: the origin of its rubrics, and reasons for dropped ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pollex.text import count
 
 
 def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[DroppedRubric]:
-    """Every rubric of the pool that is not in the set, duplicates first."""
+    """List every rubric of the pool that is not in the set, duplicates first."""
     work = context.work
     texts = {rubric.id: rubric.text for rubrics in work.pool.values() for rubric in rubrics}
     texts |= {rubric.id: rubric.text for rubric in work.kept}
@@ -48,7 +48,7 @@ def dropped_rubrics(context: LearnContext, selection: dict[str, Any]) -> list[Dr
 
 
 def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
-    """In words."""
+    """Describe why a rubric was dropped."""
     if "why" in drop:
         return str(drop["why"])
     if "answered" in drop:
@@ -59,7 +59,7 @@ def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
 
 
 def reasons_of(context: LearnContext) -> tuple[Reason, ...]:
-    """The reasons behind the chosen rubrics."""
+    """Return the reasons behind the chosen rubrics."""
     wanted = {id_ for rubric in context.work.chosen for id_ in rubric.reason_ids}
     every = [*context.work.reasons(context.training, "sat"), *context.work.reasons(context.training, "dsat")]
     return tuple(reason for reason in every if reason.id in wanted)
@@ -70,10 +70,10 @@ SMALL = 50
 
 
 def caveats(context: LearnContext, truth: Bools) -> list[str]:
-    """What keeps a reader from trusting the figures too far.
+    """List caveats about the figures.
 
     Args:
-        truth: Labels of the held-out conversations that figures are of `[conversation]`.
+        truth: Labels of the held-out conversations in the figures `[conversation]`.
     """
     notes, held_out = [], len(context.held_out)
     if left_out := held_out - len(truth):
@@ -111,7 +111,7 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
 
 
 def refusals(refused: dict[str, int]) -> list[str]:
-    """One line a cause for rubrics that were written and not taken."""
+    """List refused rubrics, one line for each cause."""
     return [
         f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}" for cause, n in sorted(refused.items())
     ]

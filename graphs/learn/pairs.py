@@ -14,7 +14,7 @@ MOST = 5
 
 
 def matched_pairs(context: LearnContext, most: int = MOST) -> tuple[Pair, ...]:
-    """Summaries of the nearest pairs with thumbs apart, each conversation in one pair at most."""
+    """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once."""
     summaries = {id_: found.summary for id_, found in context.work.extractions.items() if isinstance(found, Extraction)}
     up, down = (
         [c for c in context.training if c.label is label and summaries.get(c.id)]
@@ -28,7 +28,7 @@ def matched_pairs(context: LearnContext, most: int = MOST) -> tuple[Pair, ...]:
 def nearest(
     up: Sequence[Conversation], down: Sequence[Conversation], most: int
 ) -> list[tuple[Conversation, Conversation]]:
-    """The pairs whose users' words are nearest by TF-IDF, nearest first."""
+    """Return the pairs with the nearest user words by TF-IDF, nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
 
     words = [" ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)]

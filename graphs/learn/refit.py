@@ -1,4 +1,4 @@
-"""`refit`: rubrics that a person edited are judged again, and θ, window and probability fitted again.
+"""`refit`: judges edited rubrics again, and fits θ, window and probability again.
 
 The second half of `learn`, with a pool that is the set itself and a budget that takes all of it.
 """
@@ -12,7 +12,7 @@ from pollex.graphs.learn.state import LearnContext, LearnState
 
 
 def build() -> LearnGraph:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     return fit_after(StateGraph(LearnState, context_schema=LearnContext), START)
 
 

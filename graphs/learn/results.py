@@ -17,11 +17,11 @@ from pollex.rubrics.rubric_set import RubricSet
 
 @dataclass(frozen=True)
 class LabelledScore:
-    """A labelled conversation's NetSAT in a learning run; None where it has none, and `outcome` says why.
+    """A labeled conversation's NetSAT in a learning run; None if missing, as `outcome` says.
 
     Attributes:
-        probability: P(positive), by a model that did not see the conversation; None where there is none.
-        block: Those of one side that go together bear one number; None: it is alone.
+        probability: P(positive), by a model that did not see the conversation; None if missing.
+        block: Number shared by dependent conversations of one side; None if independent.
     """
 
     conversation_id: str
@@ -35,12 +35,12 @@ class LabelledScore:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a learning run came to.
+    """The result of a learning run.
 
     Attributes:
-        means: By rubric of the set, how much it is agreed with on average among positive and among negative
-            conversations, 0 … 10; None where none of them has an answer.
-        unextracted: By conversation, why no reasons could be had from it.
+        means: By rubric of the set, its mean answer among positive and among negative conversations, 0 … 10; None if
+            none of them has an answer.
+        unextracted: By conversation, why no reasons could be extracted.
     """
 
     run: str
@@ -80,7 +80,7 @@ def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, 
 
 
 def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
-    """By rubric of the set, the mean answer among positive and among negative conversations."""
+    """Return each rubric's mean answer among positive and among negative conversations."""
 
     def mean(rubric_id: str, label: Label) -> float | None:
         answers = (work.answers.get(c.id, {}).get(rubric_id) for c in conversations if c.label is label)

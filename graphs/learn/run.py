@@ -1,7 +1,7 @@
-"""Runs of the graphs: each with its context, begun or resumed in the store.
+"""Runs of `learn` and `refit`: each with its context, begun or resumed in the store.
 
-A graph is loaded when it is to run: LangGraph takes a third of a second to import, and whoever reads logs, or what a
-run came to, needs none of it. So it is in `judging` and `referencing`.
+A graph is imported when it is to run: LangGraph takes a third of a second to import, which reading logs or results
+does not need. Runs of the other graphs do the same.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ async def learn(
     prompts: Mapping[str, str] | None = None,
     rubrics: Sequence[Rubric] = (),
 ) -> Learned:
-    """Learns a rubric set from labelled conversations.
+    """Learn a rubric set from labeled conversations.
 
     Args:
-        rubrics: Written by somebody: none are learnt then, and all of these are judged and fitted.
+        rubrics: Rubrics written by hand: none are learned then, and all of these are judged and fitted.
 
     Raises:
-        WrongUse: SPUR, and nobody to do it.
+        WrongUse: SPUR was asked for without an updater.
         BadLabels: One class is missing or too small, or can't be split.
         ResumeRefused: The run to resume was started with something else.
     """
@@ -76,7 +76,7 @@ async def learn(
 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
-    """Settings under which every one of these rubrics is chosen."""
+    """Return settings that choose every one of these rubrics."""
     n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
     alpha = 1.0 if settings.alpha is None else settings.alpha
     return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, resamples=0)
@@ -90,7 +90,7 @@ async def refit(
     settings: LearnSettings,
     setting: Setting,
 ) -> Learned:
-    """Judges the rubrics of a set again and fits θ, window and probability again; α stays."""
+    """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
     rubrics = asked(rubric_set, roles.judge)
@@ -126,7 +126,9 @@ async def refit(
 
 
 def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> RubricSet:
-    """The set with what stays of the one before, and without what conversations can't give that it was learnt from.
+    """Return the refitted set with the parts of the earlier set that still hold.
+
+    Figures on conversations that the set was learned from are dropped.
 
     Args:
         known: Ids of those conversations.
@@ -163,7 +165,7 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
 
 
 def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
-    """The set's rubrics as the judge is to understand them: a new wording may need other evidence."""
+    """Return the set's rubrics as the judge understands them; a new wording may change evidence."""
     return tuple(
         judge.reworded(Rubric.model_validate(r.model_dump(include=set(Rubric.model_fields))), r.written)
         for r in rubric_set.rubrics
@@ -225,7 +227,10 @@ async def _learn(
 
 
 def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
-    """What was extracted so far, less the failures in `again`; with these where reasons have become rubrics already."""
+    """Return the stored extractions to reuse.
+
+    Failures in `again` are dropped, to be retried, until summarizing has begun.
+    """
     found = extractions_of(store, run)
     if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
         return found
@@ -235,9 +240,10 @@ def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, 
 def _judged(
     store: Store, run: str, training: Collection[str], again: Collection[Outcome]
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
-    """What was answered so far about each conversation, less the failures in `again`.
+    """Yield the stored answers to reuse, by conversation.
 
-    With these where rubrics were chosen on them already: folds and threshold are of the conversations that had answers.
+    Failures in `again` are dropped, to be retried, until rubrics were chosen: folds and threshold rest on the
+    conversations that had answers.
     """
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
@@ -246,5 +252,5 @@ def _judged(
 
 
 def auc_of(rubrics: RubricSet) -> float | None:
-    """Return the AUC of held-out conversations; None where none were held out or it is undefined."""
+    """Return the AUC of held-out conversations; None if undefined."""
     return rubrics.held_out.auc.value if rubrics.held_out else None

@@ -1,4 +1,4 @@
-"""Which rubrics stay: what `select` does, as plain functions of a run's work."""
+"""The choice of rubrics: `select` as plain functions of a run's work."""
 
 from __future__ import annotations
 
@@ -34,24 +34,27 @@ TWINS = 0.9
 
 
 def both_lists(budget: tuple[int, int]) -> Budget:
-    """The same budget for the headline list and for the second one."""
+    """Return the same budget for the headline list and for the second one."""
     return (*budget, *budget)
 
 
 def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
-    """The number of each rubric's budget `[rubric]`: SAT and DSAT of the headline list, then of the second list."""
+    """Return the number of each rubric's budget `[rubric]`.
+
+    SAT and DSAT of the headline list, then of the second list.
+    """
     return np.array([(rubric.polarity == "dsat") + 2 * (not rubric.leads) for rubric in rubrics], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What there is to choose from, on training conversations.
+    """The rubrics and training conversations to choose from.
 
     Attributes:
-        conversations: Those with an answer to any of the rubrics.
-        rubrics: Those that at least half of the training conversations were answered on.
-        values: Signed, as NetSAT adds them up `[conversation, rubric]`.
-        answered: Which of them a judge gave, likewise.
+        conversations: Conversations with an answer to any of the rubrics.
+        rubrics: Rubrics answered on at least half of the training conversations.
+        values: Signed terms of NetSAT `[conversation, rubric]`.
+        answered: Which of them a judge gave `[conversation, rubric]`.
         unjudged: By id, why other rubrics are out, as JSON values.
     """
 
@@ -73,12 +76,12 @@ class Candidates:
 
     @property
     def ids(self) -> list[str]:
-        """Of the rubrics."""
+        """Ids of the rubrics."""
         return [rubric.id for rubric in self.rubrics]
 
 
 def candidates(context: LearnContext) -> Candidates:
-    """What the judge's answers leave to choose from.
+    """Return the candidates that have enough answers.
 
     Raises:
         BadRubrics: No rubric has enough answers.
@@ -107,7 +110,7 @@ def candidates(context: LearnContext) -> Candidates:
 def _without_rare(
     context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
-    """Rubrics but those of a model that rest on one reason and whose occasion hardly ever comes up."""
+    """Remove rubrics with one reason and an occasion that hardly ever comes up."""
     never = context.work.never
     kept, rare = [], {}
     for rubric in rubrics:
@@ -122,7 +125,7 @@ def _without_rare(
 def _without_twins(
     context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
-    """Rubrics but those that are answered like another, or like its opposite; the one with more reasons stays."""
+    """Remove rubrics answered like another or its opposite; keep the one with more reasons."""
     values, _ = context.work.matrix(conversations, rubrics)
     spread = values.std(axis=0)
     standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -139,14 +142,14 @@ def _without_twins(
 
 
 def _out(**why: Any) -> dict[str, Any]:
-    """Facts of a rubric that was never open to choice."""
+    """Return the record of a rubric that was never open to choice."""
     return {"loss": None, "beaten_by": None, "stability": None, **why}
 
 
 def judged_conversations(
     context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> list[Conversation]:
-    """Those with an answer to any of the rubrics."""
+    """List conversations with an answer to any of the rubrics."""
     _, answered = context.work.matrix(conversations, rubrics)
     return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
 
@@ -154,13 +157,13 @@ def judged_conversations(
 def wholly_judged(
     context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> list[Conversation]:
-    """Those with an answer to every one of the rubrics: a new conversation has no score without."""
+    """List conversations with an answer to every rubric, as a score needs."""
     _, answered = context.work.matrix(conversations, rubrics)
     return [c for c, row in zip(conversations, answered, strict=True) if row.all()]
 
 
 def count_never(context: LearnContext) -> list[str]:
-    """Choose what "Never came up" counts as, neutral or its rubric's mean, by cross-validation; what to tell of it."""
+    """Choose the value of "Never came up" by cross-validation; return notes on it."""
     work = context.work
     if not work.never:
         return []
@@ -194,7 +197,7 @@ def _means(context: LearnContext, pool: Candidates) -> dict[str, float]:
 
 
 def choose(context: LearnContext) -> dict[str, Any]:
-    """Chooses rubrics on training conversations; all that `assemble` must know of it, as JSON values."""
+    """Choose rubrics on training conversations; return the choice as JSON values."""
     told = count_never(context)
     pool, settings = candidates(context), context.settings
     alpha, table, held_out_scores, notes = weigh(context, pool)
@@ -221,7 +224,10 @@ def choose(context: LearnContext) -> dict[str, Any]:
 
 
 def weigh(context: LearnContext, pool: Candidates) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
-    """α, its table, the scores of conversations by rubrics chosen without them, and notes."""
+    """Choose α by cross-validation.
+
+    Returns α, its table, out-of-fold NetSAT, and warnings.
+    """
     settings = context.settings
     try:
         dealt = folds(pool.conversations, FOLDS, settings.seed)
@@ -248,7 +254,7 @@ def weigh(context: LearnContext, pool: Candidates) -> tuple[float, list[dict[str
 
 
 def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floats | None:
-    """How often each rubric is chosen in bootstrap resamples [rubric]; None where that was switched off."""
+    """Return how often bootstrap resamples choose each rubric [rubric]; None if switched off."""
     settings = context.settings
     if not settings.resamples:
         return None
@@ -268,7 +274,7 @@ def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floa
 
 
 def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """For each chosen rubric, the terms of the set when it came in."""
+    """Return the loss terms of the set when each chosen rubric was added."""
     return {
         ids[one.index]: {
             "step": number,
@@ -282,7 +288,7 @@ def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dic
 
 
 def dropped(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """For each rubric that was not chosen, its last loss and what was chosen in its place."""
+    """Return the last loss and the replacement of each rubric that was not chosen."""
     return {
         ids[one.index]: {
             "loss": one.loss,

@@ -1,4 +1,4 @@
-"""`spur`: the baseline of RUBICON. One restricted set of rubrics, revised in place batch after batch.
+"""`spur`: RUBICON's baseline, a set of rubrics of limited size, revised batch by batch.
 
 Extraction is that of `learn`. In place of a pool that only grows, is freed of duplicates and chosen from, there is a
 set of at most as many rubrics as the budget has, which the model rewrites whenever it has seen a batch of reasons. All
@@ -26,24 +26,24 @@ from pollex.store.rows import rubric_rows
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
-    """One task a conversation of the wave; when none is left, on to both sets."""
+    """Make one task for each conversation of the wave; then go on to both sets."""
     return nodes.extractions(state) or ["update_sat", "update_dsat"]
 
 
 async def update_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The set of satisfaction, revised by each batch of reasons."""
+    """Revise the set of satisfaction by each batch of reasons."""
     await _update("sat", runtime.context)
     return {}
 
 
 async def update_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """The set of dissatisfaction, revised by each batch of reasons."""
+    """Revise the set of dissatisfaction by each batch of reasons."""
     await _update("dsat", runtime.context)
     return {}
 
 
 async def _update(polarity: Polarity, context: LearnContext) -> None:
-    """Each batch may replace any rubric."""
+    """Revise a set by batches; each batch may replace any rubric."""
     updater, most = context.roles.updater, context.settings.budget[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
@@ -55,7 +55,7 @@ async def _update(polarity: Polarity, context: LearnContext) -> None:
 
 
 async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Both sets as the pool: all of it is judged, and as it fits the budget, all of it stays."""
+    """Use both sets as the pool: all of it fits the budget and stays."""
     context = runtime.context
     context.work.kept = (*context.work.pool["sat"], *context.work.pool["dsat"])
     if step(context.store, context.run, "gather_sets") is None:
@@ -67,7 +67,7 @@ async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 
 
 def build() -> LearnGraph:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(LearnState, context_schema=LearnContext)
     graph.add_node("study_log", nodes.study_log)
     graph.add_node("plan_extraction", nodes.plan_extraction)

@@ -1,4 +1,4 @@
-"""What `learn` passes from node to node (ids), and what its nodes work with."""
+"""The state that `learn` passes between nodes (ids), and the context of its nodes."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ Method = Literal["rubicon", "spur"]
 
 @dataclass(frozen=True)
 class LearnSettings:
-    """What a user may set.
+    """Settings of a learning run.
 
     Attributes:
-        test_fraction: Share of the labelled conversations that is held out; 0 holds nothing out.
-        budget: SAT and DSAT rubrics to choose, at most.
-        batch: Reasons a summariser sees at once.
-        method: `rubicon` writes a growing pool and chooses from it, `spur` keeps one restricted set, revised in place.
+        test_fraction: Share of the labeled conversations that is held out; 0 holds nothing out.
+        budget: Maximum number of SAT and DSAT rubrics.
+        batch: Reasons a summarizer sees at once.
+        method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
         resamples: Bootstrap resamples for stability; 0 leaves it out.
@@ -76,7 +76,7 @@ class LearnSettings:
     minimum: int = 10
 
     def __post_init__(self) -> None:
-        """Refuses what can't be carried out before any work is done.
+        """Refuse settings that can't be carried out, before any work is done.
 
         Raises:
             WrongUse: Says what, and what to give instead.
@@ -96,20 +96,20 @@ class LearnSettings:
 
 @dataclass
 class Work:
-    """What a run has come to so far. Filled from the store when a run is resumed, and written there as it grows.
+    """The state of a learning run; filled from the store on resume.
 
     Attributes:
-        options: Of each rubric.
-        answers: By conversation and rubric: value as NetSAT adds it up, without the sign; None where unanswered.
-        distributions: Likewise: the probability of each option; none where unanswered.
-        thumb_model: What gives probabilities; set by `calibrate`.
+        options: Number of options of each rubric.
+        answers: By conversation and rubric, the term of NetSAT without its sign; None if unanswered.
+        distributions: By conversation and rubric, the probability of each option; missing if unanswered.
+        thumb_model: Model of the probability; set by `calibrate`.
         crossfitted: By training conversation, P(thumb up) by a model and rubrics that did not see it.
         never: Pairs of conversation and rubric whose occasion never came up.
-        never_counts: What that counts as, by rubric; neutral for those not named.
+        never_counts: Value of "never came up" by rubric; neutral for those not named.
         failures: First reason why a conversation has no answer to any rubric.
-        learnt_from: Text hashes of what the rubrics were learnt from in an earlier run: on these, models of the thumbs
-            can't be compared, as the choice of rubrics saw them.
-        model: The one that is taken without comparison.
+        learnt_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
+            thumbs can't be compared on these, since the choice of rubrics saw them.
+        model: Name of the model to take without comparison.
     """
 
     options: int = len(LIKERT)
@@ -132,11 +132,11 @@ class Work:
 
     @property
     def unextracted(self) -> dict[str, Unanswered]:
-        """By conversation, why nothing could be extracted from it."""
+        """Reasons for missing extractions, by conversation."""
         return {id_: found for id_, found in self.extractions.items() if isinstance(found, Unanswered)}
 
     def take(self, conversation_id: str, answers: Sequence[Answer | Unanswered], rule: str) -> None:
-        """Adds what a judge answered about a conversation."""
+        """Add a judge's answers about a conversation."""
         values = self.answers.setdefault(conversation_id, {})
         distributions = self.distributions.setdefault(conversation_id, {})
         for answer in answers:
@@ -151,7 +151,7 @@ class Work:
                 distributions[answer.question_id] = answer.probabilities
 
     def reasons(self, order: Sequence[Conversation], polarity: Polarity) -> list[Reason]:
-        """All reasons of one polarity, in the order of the conversations."""
+        """List all reasons of one polarity, in the order of the conversations."""
         found = (self.extractions.get(conversation.id) for conversation in order)
         return [
             reason
@@ -164,9 +164,9 @@ class Work:
     def matrix(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Values [conversation, rubric], signed so that larger is better, and which of them were answered.
+        """Return values [conversation, rubric], signed so that larger is better, and an answered mask.
 
-        What is unanswered holds the rubric's mean, so that arrays stay whole; the mask tells.
+        Unanswered values hold the rubric's mean.
         """
         rows = [[self._value(c.id, r.id) for r in rubrics] for c in conversations]
         answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(len(rows), len(rubrics))
@@ -191,11 +191,11 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnContext(Context):
-    """What the nodes of `learn` find in `runtime.context`.
+    """The runtime context of the nodes of `learn`.
 
     Attributes:
-        training: Labelled and scorable, ordered by id.
-        held_out: Likewise; empty when nothing is held out.
+        training: Labeled and scorable conversations, ordered by id.
+        held_out: Labeled and scorable conversations, ordered by id; empty when nothing is held out.
     """
 
     logs: Logs
@@ -210,13 +210,13 @@ class LearnContext(Context):
     by_id: dict[str, Conversation] = field(default_factory=dict)
 
     def rubrics_asked(self, stage: Stage) -> tuple[Rubric, ...]:
-        """The pool of training conversations, only what was chosen of others."""
+        """Return the rubrics of a stage: the pool on training conversations, else the chosen ones."""
         return self.work.kept if stage == "pool" else self.work.chosen
 
     def asked_of(self, stage: Stage) -> tuple[Conversation, ...]:
-        """The conversations that a stage judges."""
+        """Return the conversations that a stage judges."""
         return self.training if stage == "pool" else self.held_out
 
     def questions(self, stage: Stage) -> list[Question]:
-        """The stage's rubrics as questions."""
+        """Return the stage's rubrics as questions."""
         return [Question.about(rubric, self.judge_record.scale) for rubric in self.rubrics_asked(stage)]

@@ -1,4 +1,4 @@
-"""From reasons to rubrics: batches in sequence, each of which sees what came of those before it."""
+"""The steps from reasons to rubrics: batches in sequence, each building on those before."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 
 
 async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> None:
-    """Fills the pool of a polarity, or takes it from the store. A batch without an answer changes nothing.
+    """Fill the pool of a polarity, or load it from the store.
+
+    A batch without an answer changes nothing.
 
     Args:
-        name: Of the step.
+        name: Name of the step.
     """
     work = context.work
     if (stored := step(context.store, context.run, name)) is not None:

@@ -1,4 +1,4 @@
-"""`score`: SAT and DSAT rubrics judged side by side → NetSAT → window → probability, wave by wave."""
+"""`score`: judges SAT and DSAT rubrics in parallel, then computes NetSAT, window and probability."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pollex.rubrics.rubric import Polarity
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreContext(WaveContext):
-    """What the nodes of `score` find in `runtime.context`.
+    """The runtime context of the nodes of `score`.
 
     Attributes:
-        answers: Of the wave's conversations, by conversation; emptied with each wave.
+        answers: Answers of the wave, by conversation; emptied with each wave.
     """
 
     shelf: ConversationIndex
@@ -34,7 +34,7 @@ class ScoreContext(WaveContext):
 
 
 async def plan_wave(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
-    """The next wave of conversations."""
+    """Plan the next wave of conversations."""
     context = context_of(runtime)
     with context.tracer.span("plan_wave", kind="node") as span:
         planned = context.next_wave(state)
@@ -44,19 +44,22 @@ async def plan_wave(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveSta
 
 
 def fan_out(state: WaveState) -> list[Send] | str:
-    """Two tasks a conversation of the wave, one a kind of rubric; the end when none is left."""
+    """Make two tasks for each conversation of the wave, one for each polarity.
+
+    When no conversation is left, the graph ends.
+    """
     sides = ("judge_sat", "judge_dsat")
     return [Send(side, Item(id=id_)) for id_ in state["wave"] for side in sides] or END
 
 
 async def judge_sat(state: Item, runtime: Runtime[ScoreContext]) -> WaveState:
-    """Answers to the SAT rubrics about one conversation."""
+    """Judge one conversation on the SAT rubrics."""
     await _judge("sat", state["id"], runtime.context)
     return {}
 
 
 async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> WaveState:
-    """Answers to the DSAT rubrics about one conversation."""
+    """Judge one conversation on the DSAT rubrics."""
     await _judge("dsat", state["id"], runtime.context)
     return {}
 
@@ -71,7 +74,7 @@ async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext
 
 
 async def add_up(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
-    """The wave's scores."""
+    """Compute the wave's scores."""
     context = runtime.context
     with context.tracer.span("add_up", kind="node", inputs=state["wave"]):
         for score in context.netsat.score_all({id_: context.answers.pop(id_) for id_ in state["wave"]}):
@@ -81,7 +84,7 @@ async def add_up(state: WaveState, runtime: Runtime[ScoreContext]) -> WaveState:
 
 
 def build() -> StateGraph[WaveState, ScoreContext, WaveState, WaveState]:
-    """The graph, not compiled; no input or output of its own."""
+    """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(WaveState, context_schema=ScoreContext)
     graph.add_node("plan_wave", plan_wave)
     graph.add_node("judge_sat", judge_sat)

@@ -1,4 +1,4 @@
-"""What a run came to: scores, outcomes and means, read from its work or from the store."""
+"""Runs of `score`: begin or resume one, and read scores and outcomes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def score(
     setting: Setting,
     command: Literal["score", "evaluate", "label"] = "score",
 ) -> Scored:
-    """Scores conversations with a rubric set; `scores_of` reads the scores back, in the conversations' order."""
+    """Score conversations with a rubric set; `scores_of` reads the scores."""
     from pollex.graphs.score.graph import ScoreContext, graph
 
     fingerprint = {
@@ -75,7 +75,7 @@ PORTION = 500
 
 @dataclass(frozen=True)
 class Scored:
-    """What a scoring run came to; the scores themselves are read with `scores_of`."""
+    """The result of a scoring run; `scores_of` reads the scores."""
 
     run: str
     counts: dict[str, int]
@@ -88,7 +88,7 @@ def scores_of(
     conversations: Sequence[Conversation],
     judges: Sequence[str] = (),
 ) -> Iterator[Score]:
-    """The scores of a run, in the order of the conversations, read in portions; see `NetSat.score`."""
+    """Yield the scores of a run, in order, read in portions; see `NetSat.score`."""
     netsat = rubric_set.scorer_of()
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
@@ -97,10 +97,10 @@ def scores_of(
 
 
 def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) -> set[str]:
-    """Conversations whose score is stored, but for those that a resumed run asks about again.
+    """Return the ids of scored conversations, except those to be asked about again.
 
     Args:
-        again: Outcomes of an answer for which it does.
+        again: Outcomes of an answer that a resumed run asks about again.
     """
     rows = store.ask(
         run,
@@ -113,10 +113,10 @@ def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) ->
 
 
 def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, int]:
-    """How many conversations came to which outcome; they sum to the number of conversations.
+    """Count conversations by outcome; the counts sum to the number of conversations.
 
     Args:
-        order: The rubrics' ids, as they stand in the set: where none is answered, the first one's outcome counts.
+        order: Ids of the rubrics in the order of the set: if none is answered, the first one's outcome counts.
     """
     return {row["outcome"]: row["n"] for row in store.ask(run, _OUTCOMES, [list(order)])}
 
@@ -137,7 +137,7 @@ _OUTCOMES = """
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
-    """What each labelled conversation came to, for `pollex trace`."""
+    """Store the result of each labeled conversation, for `pollex trace`."""
     netsat = rubric_set.scorer_of()
     for one in scores:
         score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
@@ -147,5 +147,5 @@ def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[
 
 
 def score_row(run: str, score: Score) -> ScoreRow:
-    """A score as a fact for the store."""
+    """Return a score as a row of the store."""
     return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)

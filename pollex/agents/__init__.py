@@ -1,1 +1,1 @@
-"""Who does the work: extractor, summariser, deduplicator, judges; each on an LLM or embedded."""
+"""The roles of a run: extractor, summarizer, deduplicator, judges; on an LLM or built-in."""

@@ -1,4 +1,4 @@
-"""The kinds of judges that a rubric set can name, and how each is built again.
+"""The kinds of judges that a rubric set can name, and how to rebuild each.
 
 A judge that answers on this machine, without a model, is one entry in `BUILT_IN`. Every other kind is a model behind
 the gateway.

@@ -1,4 +1,4 @@
-"""Why a text may not become a rubric.
+"""Checks that keep unsafe texts from becoming rubrics.
 
 Rubrics are written by a model that has read conversations, and every one of them enters all later judging: text that
 someone planted in a conversation must not get there. The checks count on no model to be on our side. They refuse a text
@@ -41,7 +41,7 @@ _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff
 
 
 def refusal(text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[Option] = LIKERT) -> str:
-    """Why `text` is refused, in one word or two; empty when it isn't.
+    """Return why a text is refused as a rubric; empty if accepted.
 
     Args:
         sources: `words` of each conversation (or quote) that it could have been copied from.
@@ -61,7 +61,7 @@ def refusal(text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[
 
 
 def names_option(text: str, options: Sequence[Option]) -> bool:
-    """Whether an option's label stands in `text`.
+    """Return whether a text contains the label of an option.
 
     Labels of several words count in any case. One word, such as Agree, is also a word of the language: it counts where
     it is written as the label is, and not as the beginning of the text.
@@ -75,7 +75,7 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
 
 
 def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
-    """Whether `RUN` words in a row stand in any of `sources` as they stand in `text`."""
+    """Return whether a text shares `RUN` consecutive words with any of `sources`."""
     runs = {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
     return bool(runs) and any(
         tuple(source[i : i + RUN]) in runs for source in sources for i in range(len(source) - RUN + 1)
@@ -83,12 +83,12 @@ def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case; in scripts without spaces, characters."""
+    """Split a text into lower-case words; in scripts without spaces, into characters."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def words_of(conversation: Conversation) -> list[str]:
-    """The words of all turns."""
+    """Return the words of all turns."""
     return [word for turn in conversation.turns for word in words(turn.content)]
 
 
@@ -97,7 +97,7 @@ _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
-    """The quote where it stands, `turn` first and then the nearest one; None where it stands nowhere.
+    """Locate a quote, first in `turn`, then in the nearest turn; None if not found.
 
     Only white space may differ. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted
     truly: the words are then looked for once more with the escapes resolved.
@@ -112,10 +112,10 @@ def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
 
 
 def normalized(text: str) -> str:
-    """`text` with every run of white space as one space, and none at its ends."""
+    """Collapse each run of white space in `text` to one space, and strip its ends."""
     return " ".join(text.split())
 
 
 def unescaped(text: str) -> str:
-    """`text` with JSON's escapes resolved."""
+    """Resolve the JSON escapes in a text."""
     return _JSON_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text)

@@ -23,7 +23,7 @@ class Repeatable(Judge, Protocol):
     """A judge that can be asked again with its chance drawn anew."""
 
     def again(self, replicate: int) -> Judge:
-        """This judge as it answers in its run of that number, from 0: another number is another, independent run."""
+        """Return this judge for one independent run, numbered from 0."""
 
 
 class Ensemble:
@@ -51,52 +51,52 @@ class Ensemble:
 
     @property
     def name(self) -> str:
-        """How many runs, and of whom."""
+        """Number of runs, and the names of the judges."""
         return f"{self.n} runs of {', '.join(judge.name for judge in self.judges)}"
 
     @property
     def fingerprint(self) -> str:
-        """Of the rule and all judges."""
+        """Fingerprint of the rule and all judges."""
         return content_id("ensemble", VERSION, str(self.stop_early), str(asdict(self.rule)), self.drawn_from)
 
     @property
     def drawn_from(self) -> str:
-        """Of the judges alone: what single runs depend on."""
+        """Fingerprint of the judges alone, on which single runs depend."""
         return content_id(*(judge.fingerprint for judge in self.judges))
 
     @property
     def learned(self) -> Mapping[str, Any]:
-        """What each judge learnt, by its place in the panel."""
+        """State that each judge learned, by its place in the panel."""
         return {str(place): judge.learned for place, judge in enumerate(self.judges) if judge.learned}
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Every judge studies."""
+        """Let every judge study the training conversations."""
         for judge in self.judges:
             await judge.study(training, rubrics)
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """As the first judge is to be asked."""
+        """Return the rubric as the first judge rewords it."""
         return self.judges[0].reworded(rubric, written)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Every judge prepares."""
+        """Let every judge prepare."""
         for judge in self.judges:
             await judge.prepare(conversations)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Votes:
-        """The share of the runs for each option where the rule lets the mode pass; else undecided, with the figures."""
+        """Return the share of runs for each option; undecided if the rule rejects the mode."""
         found = await self.votes(conversation, questions)
         return [self._answer(conversation, question, votes) for question, votes in zip(questions, found, strict=True)]
 
     async def verdicts(self, conversation: Conversation, questions: Sequence[Question]) -> list[Verdict]:
-        """What the runs come to, one verdict a question."""
+        """Return the verdict of the runs, one for each question."""
         found = await self.votes(conversation, questions)
         return [verdict(conversation.id, q, votes, self.rule) for q, votes in zip(questions, found, strict=True)]
 
     async def votes(
         self, conversation: Conversation, questions: Sequence[Question], known: Mapping[int, Votes] | None = None
     ) -> list[Votes]:
-        """Each question's answers in the order of the runs.
+        """Ask the runs and return each question's answers in the order of the runs.
 
         Args:
             known: Runs that were asked before, by number from 0: an answer a question.
@@ -121,7 +121,7 @@ class Ensemble:
     async def _run(
         self, conversation: Conversation, questions: Sequence[Question], number: int, known: Votes | None
     ) -> Votes:
-        """One run's answers; one that raises failed alone."""
+        """Ask one run; a run that raises counts as failed, without stopping the others."""
         if known is not None:
             return known
         judge = self.judges[number % len(self.judges)].again(self._replicate(number))
@@ -138,7 +138,7 @@ class Ensemble:
         return [_fitting(q, answer, judge.name) for q, answer in zip(questions, answers, strict=True)]
 
     def _replicate(self, number: int) -> int:
-        """Which of its judge's replicates a run is: no two runs of judges that are the same share one."""
+        """Return the replicate number of a run; runs of identical judges never share a number."""
         turn, place = divmod(number, len(self.judges))
         fingerprints = [judge.fingerprint for judge in self.judges]
         same = [i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]]
@@ -155,7 +155,7 @@ class Ensemble:
 
 
 def _fitting(question: Question, answer: Answer | Unanswered, judge: str) -> Answer | Unanswered:
-    """The answer under its question's id; a failure where it names no option."""
+    """Return the answer under its question's id; a failure if it names no option."""
     if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
         detail = "Malformed: not one of the question's options"
         return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)
@@ -183,23 +183,23 @@ class Recorded:
         return {}
 
     def again(self, replicate: int) -> Self:
-        """The run of that number; see `agents.ensemble.Repeatable`."""
+        """Return the recorded run with that number; see `agents.ensemble.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         return other
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Nothing: what was said was said."""
+        """Do nothing: recorded answers don't change."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
-        """The rubric itself."""
+        """Return the rubric itself."""
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """The run's answer, the same to every question that has it among its options."""
+        """Return the run's answer for every question that has it among its options."""
         runs = self.table.get(conversation.id, ())
         if self._replicate >= len(runs):
             detail = f"no run {self._replicate + 1} in the table"

@@ -1,4 +1,4 @@
-"""The four roles, and that of a baseline. Graph nodes know these protocols and nothing of who stands behind them.
+"""The four roles and the baseline's updater, as protocols that graph nodes depend on.
 
 A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for
 what stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Roles:
-    """Who does the work.
+    """The agents that work in a run.
 
     Attributes:
-        updater: Who writes the rubrics in place of summariser and deduplicator, where SPUR is learnt with.
+        updater: Agent that writes the rubrics, in place of summarizer and deduplicator, when SPUR is used.
     """
 
     extractor: Extractor
@@ -38,12 +38,12 @@ class Roles:
 
     @property
     def names(self) -> dict[str, str]:
-        """Who does what, for the rubric set and for people."""
+        """Names of the agents, by role."""
         return {role: agent.name for role, agent in self._working.items()}
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of each role, as it was made: a judge that studies changes its own."""
+        """Fingerprints of the agents, by role, before a judge studies, which changes its own."""
         return {role: agent.fingerprint for role, agent in self._working.items()}
 
     @property
@@ -59,7 +59,7 @@ class Roles:
 
 
 class Extraction(BaseModel):
-    """What an extractor found in one labelled conversation.
+    """Reasons that an extractor found in one labeled conversation.
 
     Attributes:
         summary: What happened, with the decisive moment.
@@ -76,7 +76,7 @@ class Extraction(BaseModel):
 
 
 class Summary(BaseModel):
-    """What one batch of reasons adds to the pool.
+    """Rubrics and support that one batch of reasons adds to the pool.
 
     Attributes:
         rubrics: New ones.
@@ -118,11 +118,11 @@ class Revision(BaseModel):
 
 
 class Agent(Protocol):
-    """What all roles tell of themselves."""
+    """Properties that all roles have in common."""
 
     @property
     def name(self) -> str:
-        """Who works here, for people: `embedded`, or the model's name."""
+        """Display name of the agent: `built-in (no LLM)` or the model's name."""
 
     @property
     def fingerprint(self) -> str:
@@ -133,10 +133,10 @@ class Extractor(Agent, Protocol):
     """Finds why a labelled conversation was good or bad."""
 
     async def study(self, training: Sequence[Conversation]) -> None:
-        """Learns what distinguishes the classes of this log."""
+        """Learn what distinguishes the classes of this log."""
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
-        """At most three reasons, `sat` for a positive conversation and `dsat` for a negative one."""
+        """Extract at most three reasons: `sat` for a positive conversation, `dsat` for a negative one."""
 
 
 class Pair(BaseModel):
@@ -154,7 +154,7 @@ class Summarizer(Agent, Protocol):
     async def summarize(
         self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
     ) -> Summary | Unanswered:
-        """New rubrics that a batch of reasons of one polarity adds.
+        """Write new rubrics from a batch of reasons of one polarity.
 
         Args:
             known: Rubrics so far, those of the other polarity, too.
@@ -166,33 +166,39 @@ class Deduplicator(Agent, Protocol):
     """Removes rubrics that say the same thing."""
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """Rubrics of both polarities. One that says the reverse of another side's goes into it without its reasons."""
+        """Merge rubrics that say the same.
+
+        A rubric that says the reverse of a rubric of the other polarity is merged into that one, without its reasons.
+        """
 
 
 class Updater(Agent, Protocol):
-    """Keeps one restricted set of rubrics up to date: what the baseline SPUR has in place of a growing pool."""
+    """Keeps one set of rubrics of limited size up to date, for SPUR."""
 
     async def update(
         self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
     ) -> Revision | Unanswered:
-        """The set after a batch of reasons of one polarity: at most so many rubrics, none of the old need stay."""
+        """Revise the set by a batch of reasons of one polarity.
+
+        The new set has at most `most` rubrics; none of the old ones has to stay.
+        """
 
 
 class Judge(Agent, Protocol):
     """Answers questions about conversations."""
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Learns the scale on which the rubrics are answered."""
+        """Learn the scale on which the rubrics are answered."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """The rubric as this judge is to be asked about it, now that a person has changed its text from `written`."""
+        """Return the rubric as this judge asks it, after a person changed its text."""
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Told which conversations come next: what is quicker for many at once may be done here."""
+        """Prepare for the conversations to come, such as by embedding them in one batch."""
 
     @property
     def learned(self) -> Mapping[str, Any]:
-        """What `study` learnt, as JSON values, for the rubric set; empty when nothing was."""
+        """State that `study` learned, as JSON values for the rubric set; may be empty."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """One answer a question, in the questions' order."""
+        """Answer each question, in the questions' order."""

@@ -33,7 +33,7 @@ Reason = Literal["", "too_few_runs", "tie", "disagreement"]
 
 @dataclass(frozen=True)
 class Rule:
-    """When the mode of the votes is a rating.
+    """The rule that decides when the mode of the votes is a rating.
 
     Attributes:
         runs: n.
@@ -58,11 +58,11 @@ class Rule:
 
     @classmethod
     def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
-        """The usual one: more than half of the runs must have answered; without τ at least n − 1 of n must agree."""
+        """Return the default rule: more than half must answer; by default n − 1 agree."""
         return cls(runs, runs // 2 + 1 if minimum is None else minimum, all_but_one(runs) if tau is None else tau)
 
     def refusal(self, votes: Sequence[int], left: int = 0) -> Reason:
-        """Why votes [option] come to no rating; empty where they do.
+        """Return why votes [option] give no rating; empty if they do.
 
         Args:
             left: Runs that were spared: they might have answered, and would have changed nothing.
@@ -77,11 +77,11 @@ class Rule:
         return "" if agreed else "disagreement"
 
     def chosen(self, votes: Sequence[int]) -> int | None:
-        """Index of the option that votes [option] come to; None for NONE."""
+        """Return the index of the option that votes [option] decide for; None for NONE."""
         return None if self.refusal(votes) else mode(votes)
 
     def in_words(self) -> str:
-        """The rule for people."""
+        """Describe the rule in words."""
         if self.tau is None:
             return "nothing passes"
         usual = self.runs > 1 and self.tau == all_but_one(self.runs)
@@ -89,7 +89,10 @@ class Rule:
 
 
 def all_but_one(runs: int) -> float:
-    """The τ that lets pass where at least n − 1 of n runs agree. Where runs failed it asks for all that answered."""
+    """Return the τ at which n − 1 of n runs must agree.
+
+    If some runs failed, all that answered must agree.
+    """
     return diversity_entropy([runs - 1, 1]) if runs > 1 else 0.0
 
 
@@ -100,13 +103,13 @@ def diversity_entropy(votes: Sequence[int]) -> float:
 
 
 def mode(votes: Sequence[int]) -> int | None:
-    """Index of the option with the most votes; None where two have as many, or none has any."""
+    """Return the index of the option with the most votes; None for ties."""
     most = max(votes)
     return votes.index(most) if most and votes.count(most) == 1 else None
 
 
 class Verdict(BaseModel):
-    """What an ensemble came to: a rating, or NONE with the reason.
+    """The outcome of an ensemble: a rating, or NONE with the reason.
 
     Attributes:
         rating: Text of the option; None for NONE.
@@ -159,7 +162,7 @@ class Verdict(BaseModel):
 
 
 def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | Unanswered], rule: Rule) -> Verdict:
-    """What the votes of one question come to under a rule."""
+    """Decide the verdict of one question's votes under a rule."""
     options = [option.text for option in question.options]
     counts = counted(votes, len(options))
     chosen = rule.chosen(counts)
@@ -183,14 +186,14 @@ def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | U
 
 
 def counted(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
-    """How many runs chose each option, [option]."""
+    """Count the runs that chose each option, [option]."""
     found = Counter(vote.chosen for vote in votes if isinstance(vote, Answer))
     return tuple(found[option] for option in range(options))
 
 
 @lru_cache(maxsize=1 << 16)
 def settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
-    """Whether the verdict is the same whatever the runs that are left answer, or if they fail."""
+    """Return whether the remaining runs can no longer change the verdict, even by failing."""
     if left == 0:
         return True
     after = [votes, *more(votes)]
@@ -199,26 +202,26 @@ def settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
 
 
 def more(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The votes after one more answer, for each option that it may choose."""
+    """Return the votes after one more answer, for each option that it may choose."""
     return [(*votes[:i], votes[i] + 1, *votes[i + 1 :]) for i in range(len(votes))]
 
 
 @lru_cache(maxsize=1 << 16)
 def soonest(votes: tuple[int, ...], left: int, rule: Rule) -> int:
-    """How many more runs it takes at the least until the verdict is settled: so many may be asked side by side."""
+    """Return the fewest further runs that could settle the verdict; these may run in parallel."""
     if settled(votes, left, rule):
         return 0
     return 1 + min(soonest(one, left - 1, rule) for one in [votes, *more(votes)])
 
 
 def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
-    """How many runs to ask next; 0 where the verdict can no longer change."""
+    """Return the number of runs to ask next; 0 if the verdict is settled."""
     states = comb(left + len(votes) + 1, len(votes) + 1)
     return soonest(votes, left, rule) if states <= MOST_STATES else left
 
 
 def in_words(found: Verdict) -> str:
-    """A verdict for people: what the runs said, and with how many it was decided."""
+    """Describe a verdict in words: the votes, and after how many runs it was decided."""
     said = ", ".join(f"{count} {option}" for option, count in zip(found.options, found.votes, strict=True) if count)
     failed = f", {sum(found.failures.values())} failed" if found.failures else ""
     why = f"; {found.reason.replace('_', ' ')}" if found.reason else ""

@@ -1,4 +1,4 @@
-"""The four roles without an LLM, a network or a key: MiniLM embeddings, conversation signals, mined phrases."""
+"""The four built-in roles (no LLM): MiniLM embeddings, conversation signals, contrastive phrases."""
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The bundled embedding model."""

@@ -19,7 +19,7 @@ BY_DESIGN = ("signal:", "event:", "rate:")
 
 
 class EmbeddedDeduplicator:
-    """Merges rubrics of one polarity whose texts are near by cosine; of each group the best supported stays.
+    """Merges rubrics of one polarity with similar texts, and keeps the best supported one.
 
     Args:
         near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are merged too.
@@ -38,7 +38,7 @@ class EmbeddedDeduplicator:
         return content_id("deduplicator", VERSION, self.embedder.identity, f"{self.near:.6f}")
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """The rubrics that stay, in their order, with the reasons of those that went."""
+        """Return the kept rubrics in their order, with the reasons of those merged into them."""
         kept: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):
@@ -48,7 +48,7 @@ class EmbeddedDeduplicator:
         return Deduplication(kept=tuple(kept[r.id] for r in rubrics if r.id in kept), merged=merged)
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
-        """Connected components of near pairs, each of one polarity; most have one rubric."""
+        """Group rubrics into connected components of near pairs of one polarity."""
         if not rubrics:
             return []
         vectors = self.embedder.embed([r.text for r in rubrics])
@@ -59,7 +59,7 @@ class EmbeddedDeduplicator:
 def components(
     vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float, sources: Sequence[str] = ()
 ) -> npt.NDArray[np.intp]:
-    """The number of its component for each of the vectors [rubric, width].
+    """Return the component number of each of the vectors [rubric, width].
 
     Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals and events
     are never linked: what they measure differs by design, while their sentences differ in a word (“at length”,
@@ -75,7 +75,7 @@ def components(
 
 
 def merge(ranked: Sequence[Rubric]) -> Rubric:
-    """The first rubric with the reasons of all, and quotes of all as far as there is room."""
+    """Give the first rubric the reasons of all, and quotes up to the maximum."""
     reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
     quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
     return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})

@@ -27,17 +27,17 @@ class Encoder(Protocol):
     """Any sentence-embedding model."""
 
     def encode(self, texts: list[str]) -> Array:
-        """Vectors [text, width] of length 1, float32."""
+        """Encode texts as float32 vectors [text, width] of length 1."""
 
 
 class Watcher(Protocol):
-    """Who is told how far a long encoding is."""
+    """Protocol for reporting the progress of a long encoding."""
 
     def start(self, stage: str, total: int) -> None:
-        """So many texts are to be encoded."""
+        """Report that `total` texts will be encoded."""
 
     def advance(self, stage: str, by: int) -> None:
-        """So many more are."""
+        """Report that `by` more texts are encoded."""
 
 
 class Embedder:
@@ -62,12 +62,12 @@ class Embedder:
 
     @cached_property
     def identity(self) -> str:
-        """Names the model and, for one in a folder, its files: another model at the same path has another name."""
+        """Name of the model; for a folder with a hash of its files."""
         folder = Path(self.model)
         return self.model if self.model == DEFAULT_MODEL or not folder.is_dir() else f"{self.model} {files_of(folder)}"
 
     def embed(self, texts: Sequence[str]) -> Array:
-        """Vectors [text, width] of length 1, float32; only texts never seen before are encoded."""
+        """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [key_of(text) for text in texts]
         new = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}.items())
         watched = self._progress if len(new) > PORTION else None
@@ -81,7 +81,7 @@ class Embedder:
         return np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
 
     def watch(self, progress: Watcher) -> None:
-        """Tells `progress` of long work, as the stage `embed`."""
+        """Report long encodings to `progress`, as the stage `embed`."""
         self._progress = progress
 
     @cached_property
@@ -103,15 +103,18 @@ class Embedder:
 
 
 class CacheFile:
-    """Vectors of one model on disk, one record a text: width, checksum, the text's SHA-256, the numbers."""
+    """Vectors of one model on disk, one record for each text.
+
+    A record has width, checksum, the text's SHA-256, and the numbers.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def load(self) -> dict[bytes, Array]:
-        """What is whole. From the first record that was cut short or damaged on, the file is cut off.
+        """Load the intact records, and truncate the file at the first damaged one.
 
-        Whatever is lost is encoded again; a record that doesn't fit would make all later ones unreadable.
+        Lost vectors are encoded again; a damaged record would make all later ones unreadable.
         """
         if not self.path.exists():
             return {}
@@ -128,7 +131,7 @@ class CacheFile:
         return found
 
     def append(self, keys: Iterable[bytes], vectors: Array) -> None:
-        """Adds records in one write.
+        """Append records in one write.
 
         Raises:
             StoreFull: There is no room on the disk.
@@ -156,14 +159,14 @@ HEAD = 4 + 4 + 32
 
 
 def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
-    """Records as they lie in the cache file."""
+    """Serialize records for the cache file."""
     width = vectors.shape[1].to_bytes(4, "little")
     bodies = (key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True))
     return b"".join(width + zlib.crc32(body).to_bytes(4, "little") + body for body in bodies)
 
 
 def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
-    """The vectors of all records up to the first that isn't whole, and the bytes that these take."""
+    """Parse records up to the first incomplete one; return the vectors and their bytes."""
     found: dict[bytes, Array] = {}
     start, size = 0, HEAD + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
@@ -195,7 +198,7 @@ def files_of(folder: Path) -> str:
 
 
 def load_encoder(model: str) -> Encoder:
-    """The bundled model, or one of sentence-transformers."""
+    """Load the bundled model, or one of sentence-transformers."""
     if model == DEFAULT_MODEL:
         from pollex.agents.embedded.minilm import MiniLM  # OpenVINO: not needed where all vectors are cached
 
@@ -218,5 +221,5 @@ class SentenceTransformersEncoder:
             ) from error
 
     def encode(self, texts: list[str]) -> Array:
-        """Vectors [text, width] of length 1, float32."""
+        """Encode texts as float32 vectors [text, width] of length 1."""
         return np.asarray(self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)

@@ -1,4 +1,4 @@
-"""From a rubric to the marks in the turns that speak for it.
+"""Evidence for a rubric: marks on the turns that support it.
 
 A rubric's `source` says where to look: `event:…` and `rate:…` for that event, `signal:NAME` at that signal,
 `phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's quotes, or to its own text
@@ -25,7 +25,7 @@ SIGNALS = all_signals()
 
 
 def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
-    """Where the marks for this rubric come from."""
+    """Return the signal that marks evidence for this rubric."""
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
@@ -39,14 +39,14 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
 
 @lru_cache(maxsize=1024)
 def phrase_signal(party: Party, phrase: str) -> Signal:
-    """A turn carries it when it holds the phrase's words in a row."""
+    """Make a signal that marks turns with the phrase's words in a row."""
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
     statement = f"The {party} says “{phrase}”."
     return words(f"phrase:{party}:{phrase}", party, statement, rf"(?<!\w){pattern}(?!\w)")
 
 
 def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
-    """Marks by cosine to the nearest quote. A conversation's own quotes don't count: they are like themselves."""
+    """Mark turns by cosine to the nearest quote from another conversation."""
     quotes = rubric.quotes
     party = party_of(rubric)
 
@@ -78,7 +78,7 @@ def party_of(rubric: Rubric) -> Party:
 
 
 def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
-    """What the turns with the strongest marks say where the signal is seen, word for word."""
+    """Quote the turns with the strongest marks, around the place where the signal occurs."""
     if event := event_source(signal.name):
         best = {quote.turn: quote for quote in reversed(event.quotes(view))}
         chosen = sorted(best.values(), key=lambda quote: -quote.sure)[:most]
@@ -90,13 +90,13 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
 
 
 def strongest(marks: Floats, turns: Indices, most: int) -> list[int]:
-    """The turns with the highest marks, in their order. Where marks are level, the last turns stand for all of them."""
+    """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = [int(turn) for turn in turns if marks[turn] != 0]
     return sorted(sorted(marked, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most])
 
 
 def spot(view: View, signal: Signal, turn: int) -> int:
-    """Where in a turn the signal is seen; its beginning for a signal of the turn as a whole."""
+    """Return the position of the signal in a turn; 0 for signals of whole turns."""
     found = signal.pattern.search(view.texts[turn]) if signal.pattern else None
     return found.start() if found else 0
 
@@ -106,7 +106,7 @@ _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 def excerpt(text: str, at: int = 0) -> str:
-    """A turn as it is, or some of it around position `at`: from the sentence's beginning, and to the end of a word."""
+    """Return a turn, or an excerpt around position `at` of a long one."""
     cut = text.rfind(CUT, 0, at)
     start = cut + len(CUT) if cut >= 0 else 0
     piece, at = text[start:].partition(CUT)[0], at - start

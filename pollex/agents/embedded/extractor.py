@@ -1,4 +1,4 @@
-"""The embedded extractor: why a labelled conversation was good or bad, from what separates the classes of its log."""
+"""The built-in extractor: explains labels by what separates the classes of the log."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class EmbeddedExtractor:
         return content_id("extractor", VERSION, self.embedder.identity, str(self.seed), *SIGNALS)
 
     async def study(self, training: Sequence[Conversation]) -> None:
-        """Learns which signals, phrases and clusters of turns separate the labelled conversations."""
+        """Learn which signals, phrases and clusters of turns separate the labeled conversations."""
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
@@ -87,7 +87,7 @@ class EmbeddedExtractor:
         self.clues = [*clues(sources, views, positive), *self._events(labelled, views, positive)]
 
     def _events(self, labelled: Sequence[Conversation], views: Sequence[View], positive: Flags) -> list[Clue]:
-        """Clues that are events of the domain; their side is the one that the whole log gives them."""
+        """Make clues of the domain's events; their side comes from the whole log."""
         model = events.study(labelled, [c.label for c in labelled], np.random.default_rng(self.seed))
         self.topics = model.topics
         found = []
@@ -100,7 +100,7 @@ class EmbeddedExtractor:
         return found
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
-        """The clues that are strongest here for what is usual in conversations of this label."""
+        """Extract the clues that are strongest here compared to conversations of the same label."""
         if reason := conversation.not_scorable or ("no label" if conversation.label is Label.NONE else ""):
             return Unanswered(question_id="", outcome="not_scorable", detail=reason, judge=self.name)
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
@@ -130,7 +130,7 @@ class EmbeddedExtractor:
 
 
 def chosen_reasons(shown: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The first reasons, events before all others, but not events alone."""
+    """Choose the first reasons, events before all others, but not events alone."""
     found = list(shown)
     happened = [reason for reason in found if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
     rest = [reason for reason in found if not reason.source.startswith(HAPPENED)]
@@ -138,12 +138,12 @@ def chosen_reasons(shown: Iterable[Reason]) -> tuple[Reason, ...]:
 
 
 def measures_of(signal: Signal, views: Sequence[View]) -> Floats:
-    """Measures [conversation, measure] of a signal."""
+    """Return the measures [conversation, measure] of a signal."""
     return np.array([measured(signal.marks(view), view.of(signal.party)) for view in views])
 
 
 def clues(sources: dict[str, Signal], views: Sequence[View], positive: Flags) -> list[Clue]:
-    """Each source in the direction in which it separates the classes more."""
+    """Make a clue from each source, in the direction that separates the classes more."""
     return [clue_of(source, signal, measures_of(signal, views), positive) for source, signal in sources.items()]
 
 
@@ -158,9 +158,9 @@ def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, know
 
 
 def unusual(clue: Clue, odds: float) -> float:
-    """How far a clue stands out here among its own class, plus how much it tells at all.
+    """Return how far a clue stands out in its class, plus its log-odds.
 
-    By the odds alone every conversation would give the same three reasons, and the pool would stay small.
+    Ranked by the odds alone, every conversation would give the same three reasons, and the pool would stay small.
     """
     mean, deviation = clue.typical
     return (odds - mean) / deviation + odds
@@ -206,7 +206,7 @@ class Cluster:
     example: str
 
     def signal(self, name: str) -> Signal:
-        """Marks turns that belong, by how near they are."""
+        """Make a signal that marks turns near the cluster's center."""
 
         def marks(view: View) -> Floats:
             out = np.zeros(len(view.texts))
@@ -220,16 +220,16 @@ class Cluster:
 
 
 def beginning(text: str) -> str:
-    """The first words of a text on one line: enough to know it by, too few to carry one person's data into a rubric."""
+    """Return the first words of a text: recognizable, but too few for personal data."""
     line = " ".join(text.split())
     short = shorten(line, LONGEST_EXAMPLE, placeholder="…")
     return short if short != "…" else f"{line[: LONGEST_EXAMPLE - 1]}…"
 
 
 def mined(views: Sequence[View], positive: Flags, seed: int = 0) -> list[Signal]:
-    """Signals of phrases and clusters of turns that one class's conversations hold clearly more often.
+    """Return signals for phrases and clusters of turns that are more frequent in one class.
 
-    They name what people wrote, so they pass the checks of any rubric that was made from conversations.
+    They quote what users wrote, so they pass the checks of any rubric that was made from conversations.
     """
     phrases = [phrase_signal(party, phrase) for party in PARTIES for phrase in phrases_of(party, views, positive)]
     clusters = [cluster for party in PARTIES for cluster in clusters_of(party, views, positive, seed)]
@@ -238,7 +238,7 @@ def mined(views: Sequence[View], positive: Flags, seed: int = 0) -> list[Signal]
 
 
 def contrast(present: Any, positive: Flags) -> Floats:
-    """z of the difference in log-odds of being present between the classes, for each column of [conversation, thing].
+    """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
 
     Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
     """
@@ -250,7 +250,7 @@ def contrast(present: Any, positive: Flags) -> Floats:
 
 
 def standing_out(present: Any, positive: Flags) -> Floats:
-    """z over all conversations of [conversation, thing]; 0 for a thing that doesn't hold where it wasn't picked."""
+    """Compute z for each column; 0 if one half's contrast fails on the other."""
     halves = [every_second(positive, start) for start in (0, 1)]
     first, second = (contrast(present[half], positive[half]) for half in halves)
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
@@ -259,7 +259,7 @@ def standing_out(present: Any, positive: Flags) -> Floats:
 
 
 def every_second(positive: Flags, start: int) -> Flags:
-    """Every second conversation of each class, as a mask."""
+    """Return a mask of every second conversation of each class."""
     half = np.zeros(len(positive), dtype=bool)
     for label in (True, False):
         half[np.flatnonzero(positive == label)[start::2]] = True
@@ -267,7 +267,7 @@ def every_second(positive: Flags, start: int) -> Flags:
 
 
 def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str]:
-    """Phrases of one party that stand out, the clearest first."""
+    """List phrases of one party that separate the classes, the clearest first."""
     from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
 
     said = [[view.texts[turn] for turn in view.of(party)] for view in views]
@@ -291,7 +291,7 @@ def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str
 
 
 def phrases_in(turns: Sequence[str]) -> set[str]:
-    """Phrases of up to `LONGEST_PHRASE` words of a turn, lower case; none with a figure, none of stopwords alone."""
+    """Collect phrases of up to `LONGEST_PHRASE` words, without digits and not of stopwords alone."""
     found = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
@@ -308,7 +308,7 @@ def overlap(a: Flags, b: Flags) -> float:
 
 
 def clusters_of(party: Party, views: Sequence[View], positive: Flags, seed: int) -> list[Cluster]:
-    """Clusters of one party's turns that stand out, the clearest first."""
+    """List clusters of one party's turns that separate the classes, the clearest first."""
     from sklearn.cluster import MiniBatchKMeans  # a second; only `learn` needs it
 
     where = [(i, int(turn)) for i, view in enumerate(views) for turn in view.of(party)]

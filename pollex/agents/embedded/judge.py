@@ -1,4 +1,4 @@
-"""The embedded judge: answers any rubric from its evidence in the turns, on a scale learnt on a labelled log."""
+"""The built-in judge: answers any rubric from evidence in the turns, on a learned scale."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ MOST_TURNS = 3
 
 
 class EmbeddedJudge:
-    """Answers from signals, phrases and likeness of turns; no LLM.
+    """Answers from signals, phrases and similarity of turns; no LLM.
 
-    A conversation that it has studied is answered on a scale learnt without it (five folds), so that answers on
+    A conversation that it has studied is answered on a scale learned without it (five folds), so that answers on
     training data are as honest as answers on new data.
 
     Args:
         embedder: Turns to vectors.
-        learned: What an earlier judge's `learned` gave.
+        learned: State of an earlier judge, from its `learned`.
 
     Raises:
-        BadRubrics: What was learned has another form.
+        BadRubrics: `learned` has another form.
     """
 
     def __init__(self, embedder: Embedder, learned: Mapping[str, Any] | None = None) -> None:
@@ -64,7 +64,7 @@ class EmbeddedJudge:
         return {id_: scale.to_json() for id_, scale in sorted(self.scales.items())}
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Learns a scale a rubric from the labelled conversations, and again without each of five folds."""
+        """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))  # sums depend on their order, in the last digit
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
@@ -79,22 +79,22 @@ class EmbeddedJudge:
         ]
 
     def again(self, replicate: int) -> Self:
-        """The judge on resampled turns; see `agents.ensemble.Repeatable`."""
+        """Return the judge on resampled turns; see `agents.ensemble.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         return other
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """The rubric with the evidence that its text now asks for."""
+        """Return the rubric with evidence for its new text."""
         return reworded(rubric, written, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Embeds all turns at once."""
+        """Embed all turns at once."""
         views = [View(conversation, self.embedder) for conversation in conversations if not conversation.not_scorable]
         self.embedder.embed([text for view in views for text in view.texts])
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """One answer a question; a conversation without both parties is not scorable."""
+        """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
@@ -128,7 +128,7 @@ class EmbeddedJudge:
 
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
-    """Measures [conversation, rubric, measure]."""
+    """Return the measures [conversation, rubric, measure]."""
     rows = [[measured(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
     return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
@@ -139,7 +139,7 @@ def scales_of(
     rubrics: Sequence[Rubric],
     evidence: Sequence[Signal],
 ) -> dict[str, Scale]:
-    """A scale a rubric from measures [conversation, rubric, measure]; none where only one class is at hand."""
+    """Learn a scale for each rubric; none if there is only one class."""
     if not positive.any() or positive.all():
         return {}
     return {
@@ -149,9 +149,9 @@ def scales_of(
 
 
 def deal(hashes: Sequence[str], positive: Flags) -> Indices:
-    """A fold a conversation, class by class in the order of the hashes: the same whatever the order of the rows.
+    """Assign each conversation a fold, stratified and independent of the order of rows.
 
-    Conversations of the same text share a fold.
+    Conversations with the same text share a fold.
     """
     order = {
         text: rank
@@ -162,7 +162,7 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
 
 
 def justified(evidence: Signal, measures: Floats, scale: Scale | None) -> str:
-    """What was seen, in the measure that weighs most, beside what is half way between good and bad."""
+    """Describe the measure with the greatest weight and the midpoint between good and bad."""
     if scale is None:
         return f"{evidence.name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
     if not scale.weight.any():
@@ -178,7 +178,7 @@ _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|without|cann
 
 
 def reworded(rubric: Rubric, written: str, embedder: Embedder) -> Rubric:
-    """The rubric with the evidence that its text now asks for; itself where that hasn't changed.
+    """Return the rubric with the evidence for its new text; itself if that is unchanged.
 
     A wording near the written one keeps its source, unless the sentence of another signal is nearer: then the rubric
     rests on that signal (“answers at length” became “answers briefly”). Any other wording is a person's own: its turns
@@ -194,7 +194,7 @@ def reworded(rubric: Rubric, written: str, embedder: Embedder) -> Rubric:
 
 
 def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
-    """The source whose sentence is nearest to the rubric's text; `person` where none is near.
+    """Return the source with the sentence nearest to the rubric's text; `person` if none is.
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
     """
@@ -208,7 +208,7 @@ def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
 
 
 def negated(text: str) -> bool:
-    """Whether a sentence denies something, twice denied being not denied."""
+    """Return whether a sentence is negated; a double negation is not."""
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
@@ -220,14 +220,14 @@ FARTHEST = 2.5  # standard deviations from the middle beyond which a measure say
 
 @dataclass(frozen=True)
 class Scale:
-    """What was learnt about one rubric: middle, spread and weight of each measure, [measure]."""
+    """The learned scale of one rubric: middle, spread and weight of each measure, [measure]."""
 
     middle: Floats
     spread: Floats
     weight: Floats
 
     def odds(self, measures: Floats) -> Floats:
-        """Log-odds e of measures [..., measure]."""
+        """Return the log-odds e of measures [..., measure]."""
         z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
         return np.asarray(GAIN * (z @ self.weight))
 
@@ -252,7 +252,7 @@ def scale_from_json(rubric: str, stored: Any) -> Scale:
 
 
 def rounded(values: Floats) -> Floats:
-    """Six significant digits: a person reads these, and a scale that was stored is the one that was learnt."""
+    """Round to six significant digits, for readers and for an exact round trip to JSON."""
     return np.array([float(f"{value:.6g}") for value in values])
 
 
@@ -261,7 +261,7 @@ UNSTUDIED = Scale(np.array([0.2, 1.0, 0.35, 0.0]), np.array([0.15, 0.5, 0.2, 0.2
 
 
 def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0) -> Scale:
-    """The scale of one rubric from labelled conversations.
+    """Learn the scale of one rubric from labeled conversations.
 
     Args:
         measures: [conversation, measure].
@@ -274,7 +274,10 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
 
 
 def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats, Floats, Floats]:
-    """δ, the middle of the classes and the spread, each [..., measure], of measures [conversation, ..., measure]."""
+    """Return δ, midpoint of the classes and spread, each [..., measure].
+
+    Measures are [conversation, ..., measure].
+    """
     spread = measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
     high, low = measures[positive].mean(axis=0), measures[~positive].mean(axis=0)
@@ -288,7 +291,10 @@ def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats
 
 
 def binomial(p: float, options: int) -> tuple[float, ...]:
-    """Probabilities of `options` ordered options with mean position p: the expected Likert value is exactly 10·p."""
+    """Return the binomial distribution over `options` ordered options with mean position p.
+
+    The expected Likert value is exactly 10·p.
+    """
     n = options - 1
     return tuple(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(options))
 

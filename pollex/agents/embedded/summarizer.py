@@ -1,4 +1,4 @@
-"""The embedded summariser: one rubric for all reasons that rest on the same evidence, in the domain's words."""
+"""The built-in summarizer: one rubric for all reasons with the same evidence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EmbeddedSummarizer:
         polarity: Polarity,
         pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
     ) -> Summary | Unanswered:
-        """A rubric a source; reasons of a source that has a rubric support that one."""
+        """Write one rubric for each new source; other reasons support the existing rubric."""
         by_source: defaultdict[str, list[Reason]] = defaultdict(list)
         for reason in reasons:
             by_source[reason.source].append(reason)
@@ -70,5 +70,5 @@ class EmbeddedSummarizer:
 
 
 def about(statement: str, topic: Sequence[str]) -> str:
-    """The statement with what it is mostly about."""
+    """Append the main topic to a statement."""
     return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}." if topic else statement

@@ -1,4 +1,4 @@
-"""A conversation as the embedded roles look at it: turns by party, words, vectors, who replies to whom."""
+"""A conversation as the built-in roles see it: parties, words, vectors, replies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class View:
         self._readings: dict[str, Reading] = {}
 
     def reading(self, lexicon: str, topics: Topics) -> Reading:
-        """What happened in it, by topics that `lexicon` names; read once for each lexicon."""
+        """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
             self._readings[lexicon] = read(self.conversation, topics)
         return self._readings[lexicon]
@@ -63,7 +63,7 @@ class View:
         return self._turns_of("assistant")
 
     def of(self, party: str) -> Indices:
-        """Indices of one party's turns, or of both parties'."""
+        """Return the indices of one party's turns, or of both parties'."""
         if party == "both":
             return np.sort(np.concatenate([self.user, self.assistant]))
         return self.user if party == "user" else self.assistant
@@ -74,7 +74,7 @@ class View:
         return self.followed("user", "assistant")
 
     def followed(self, first: str, second: str) -> list[tuple[int, int]]:
-        """Turns of one party with those of the other that follow at once; tools between don't count."""
+        """Pair turns of one party with the next turn of the other; tools are skipped."""
         return [
             (int(a), int(b)) for a, b in pairwise(self.of("both")) if self.roles[a] == first and self.roles[b] == second
         ]
@@ -85,7 +85,7 @@ class View:
         return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
 
     def earlier_likeness(self, turns: Indices) -> Floats:
-        """For each of `turns` the highest cosine to an earlier one of them; 0 for the first."""
+        """Return the highest cosine of each turn to an earlier one; 0 for the first."""
         cosines = np.tril(self.vectors[turns] @ self.vectors[turns].T, -1)
         return np.asarray(cosines.max(axis=1, initial=0.0), dtype=np.float64)
 
@@ -95,14 +95,14 @@ class View:
 
 
 def views_of(conversations: Sequence[Conversation], embedder: Embedder) -> list[View]:
-    """Views of many conversations, whose turns are embedded together: that is quicker than one by one."""
+    """Make views of conversations, with all turns embedded in one batch."""
     views = [View(conversation, embedder) for conversation in conversations]
     embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
     return views
 
 
 def shortened(text: str) -> str:
-    """The text, a huge one without its middle."""
+    """Cut the middle out of a very long text."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
 
 
@@ -111,10 +111,10 @@ RESAMPLED = "embedded, resampled turns"
 
 
 def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
-    """The chance of one run about one conversation: the same whenever and wherever it is asked."""
+    """Return the random generator of one run on a conversation, the same on every call."""
     return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])
 
 
 def drawn(turns: Indices, rng: np.random.Generator) -> Indices:
-    """As many of the turns, with replacement, in the order of the conversation."""
+    """Draw a bootstrap sample of the turns, in the order of the conversation."""
     return np.sort(rng.choice(turns, len(turns))) if len(turns) else turns

@@ -1,1 +1,1 @@
-"""The four roles on an LLM: what is asked, what an answer is taken to mean, and what is not believed."""
+"""The four roles on an LLM: prompts, parsing of answers, and checks of both."""

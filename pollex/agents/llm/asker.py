@@ -1,4 +1,4 @@
-"""From a prompt to an outcome: what all four roles share."""
+"""The way from a prompt to an outcome, shared by all four roles."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ VERSION = "1"
 
 
 class ModelClient(Protocol):
-    """What the roles need of a gateway."""
+    """Protocol of the gateway that the roles use."""
 
     async def ask(self, call: Call) -> Outcome:
-        """What became of the call."""
+        """Make the call and return its outcome."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Asker:
         return self.capabilities.model
 
     def sampling(self, replicate: int) -> dict[str, Any]:
-        """Settings of a judging call: chance only where its outcomes are counted.
+        """Return the sampling settings of a judging call: random only if outcomes are counted.
 
         Each sample has a seed of its own, for an endpoint that obeys seeds would give all of them one answer; a
         sample's second try has its sample's.
@@ -67,7 +67,7 @@ class Asker:
         return {"replicate": replicate, "temperature": temperature, "seed": drawn}
 
     def layout(self, without: frozenset[str]) -> Layout:
-        """How prompts are put, less the blocks in `without`."""
+        """Return the layout of prompts, without the blocks in `without`."""
         inline = self.capabilities.form in {"json_object", "text"}
         return Layout(self.options.salt, self.options.closing, inline, self.options.without | without)
 
@@ -81,7 +81,7 @@ class Asker:
         without: frozenset[str] = frozenset(),
         **settings: Any,
     ) -> Call:
-        """A call as this endpoint can take it.
+        """Build a call that this endpoint supports.
 
         Args:
             items: The data.
@@ -96,12 +96,12 @@ class Asker:
         return self.capabilities.fit(call)
 
     async def ask(self, call: Call) -> Outcome:
-        """The outcome; an answer that was cut is asked once more with room for twice as much."""
+        """Make a call; ask once more with twice the tokens if the answer was truncated."""
         outcome = await self.door.ask(call)
         return await self.door.ask(call.longer()) if isinstance(outcome, Truncated) else outcome
 
     async def read(self, call: Call, fields: Mapping[str, type], judge: str) -> dict[str, Any] | Unanswered:
-        """The JSON object that is asked for, with `fields` of these types; asked for once more where it isn't there."""
+        """Ask for a JSON object with typed `fields`; ask once more if it is missing."""
         for attempt in range(2):
             outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
             if not isinstance(outcome, Completed):
@@ -112,7 +112,7 @@ class Asker:
         return failure(outcome, judge)
 
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
-        """Hash of what a role's results depend on beside its arguments; not of the salt, which changes no meaning."""
+        """Hash the settings that affect a role's results, except the salt."""
         facts = {
             "version": VERSION,
             "model": self.name,
@@ -129,7 +129,7 @@ class Asker:
 
 
 class PolarRole:
-    """What the roles share that have a prompt for each polarity.
+    """Base of roles that have a prompt for each polarity.
 
     Args:
         task: What the prompts' names begin with.
@@ -149,12 +149,12 @@ class PolarRole:
 
 
 def spoken(conversation: Conversation) -> list[Item]:
-    """A conversation as data: its turns, and nothing of its id, label or metadata."""
+    """Return a conversation as data: its turns, without id, label or metadata."""
     return turns_as_items((turn.role, turn.content) for turn in conversation.turns)
 
 
 def signed(model: str, prompt: Prompt) -> str:
-    """Who answered: model, prompt and version."""
+    """Return the judge's identity: model, prompt and version."""
     return f"{model} {source_of(prompt)}"
 
 
@@ -164,7 +164,7 @@ def source_of(prompt: Prompt) -> str:
 
 
 def failure(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
-    """An outcome without an answer, in the agents' words; one that came but can't be used is unparsable."""
+    """Convert an outcome without a usable answer; unusable answers are unparsable."""
     kind = "unparsable" if isinstance(outcome, Completed) else outcome.kind
     detail = outcome.detail or "the answer is not in the form that was asked for"
     return Unanswered(question_id=question_id, outcome=kind, detail=detail, judge=judge)
@@ -175,7 +175,7 @@ MOST_IN_A_CALL = 10
 
 @dataclass(frozen=True, kw_only=True)
 class LlmOptions:
-    """What a user may choose, beside model and domain.
+    """Options of the LLM roles, besides model and domain.
 
     Attributes:
         salt: Secret of the store, for the boundary code around data; see `prompts.envelope`.
@@ -224,7 +224,7 @@ class LlmOptions:
             raise WrongUse("samples, new_rubrics and max_tokens must be at least 1", remedy="give positive numbers")
 
     def replicates(self, capabilities: Capabilities) -> int:
-        """Calls for one distribution: one where log-probabilities tell it.
+        """Return the number of calls for one distribution: one if there are log-probabilities.
 
         Raises:
             ModelRefused: Log-probabilities are required, and the endpoint gives none.

@@ -1,8 +1,8 @@
-"""Questions that everybody who read the conversation answers right.
+"""Attention checks: questions that every attentive reader of the conversation answers correctly.
 
-One goes with each judging call. Who gets it wrong didn't read, or obeyed someone else: what else the call answered is
-suspect. The canary takes the side that a planted order would not: among rubrics of satisfaction, where somebody may
-have ordered agreement, it is false; among those of dissatisfaction it is true.
+One goes with each judging call. A judge that fails it didn't read, or followed instructions in the conversation: its
+other answers in the call are suspect. The canary takes the side that a planted instruction would not: among rubrics of
+satisfaction, where agreement may have been ordered, it is false; among those of dissatisfaction it is true.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Canary:
     place: int
 
     def passed(self, chosen: int) -> bool:
-        """Whether the Likert option `chosen` is on the right side."""
+        """Return whether the Likert option `chosen` is on the right side."""
         middle = len(LIKERT) // 2
         return chosen > middle if self.true else chosen < middle
 
 
 def canary(conversation: Conversation, questions: Sequence[Question], salt: bytes) -> Canary | None:
-    """The canary of a call: always the same for the same call, foreseeable by none who doesn't know the salt.
+    """Choose the canary of a call: deterministic, but unpredictable without the salt.
 
     None where the questions are not answered by agreeing: then no statement can stand among them.
     """
@@ -64,7 +64,7 @@ def _side(questions: Sequence[Question], byte: int) -> bool:
 
 
 def _opening_words(conversation: Conversation) -> list[str]:
-    """Words near the beginning of the user's first turn, the long ones if there are any."""
+    """List words near the beginning of the user's first turn, long ones if possible."""
     opening = next((turn.content for turn in conversation.turns if turn.role == "user"), "")[:_OPENING]
     words = sorted({match.group()[:_LONGEST] for match in _WORD.finditer(opening)})
     labels = {option.text.casefold() for option in LIKERT}
@@ -86,7 +86,7 @@ _NEUTRAL = len(LIKERT) // 2
 
 
 def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> str:
-    """What shows that the answers don't depend on the questions; empty where nothing does."""
+    """Return the sign that answers ignore the questions; empty if there is none."""
     pairs = [(q, a) for q, a in zip(questions, answers, strict=True) if isinstance(a, Answer) and q.options == LIKERT]
     options = {answer.chosen for _, answer in pairs}
     if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
@@ -102,7 +102,7 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
 
 
 def suspect(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
-    """The answers, none of them to be believed."""
+    """Replace all answers by `suspect` outcomes."""
     return [
         Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
         if isinstance(answer, Answer)

@@ -1,4 +1,4 @@
-"""RUBICON's way to ask: up to ten questions a call, each justified before it is answered."""
+"""RUBICON's elicitation: up to ten questions in a call, each justified before it is answered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Batched:
         self.judge = signed(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        """One answer a question, in the questions' order."""
+        """Answer each question, in the questions' order."""
         groups = self._groups(questions)
         found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in groups))
         by_id = {answer.question_id: answer for answers in found for answer in answers}
@@ -52,7 +52,7 @@ class Batched:
         return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        """Answers to one batch; what an answered call left out is asked again, once."""
+        """Answer one batch; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(conversation, questions, replicate)
         if not missing:
             return answers
@@ -65,7 +65,7 @@ class Batched:
     async def _ask(
         self, conversation: Conversation, questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
-        """Answers, and the questions that the model passed over."""
+        """Return the answers, and the questions that the model skipped."""
         probe = canary(conversation, questions, self.asker.options.salt) if self.asker.options.canary else None
         outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
         if not isinstance(outcome, Completed):
@@ -103,7 +103,7 @@ class Batched:
         )
 
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
-        """What the options are called, first as they are listed; where tokens are looked at, behind letters."""
+        """Return the spellings of the options, as listed; with log-probabilities first behind letters."""
         texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[0].may_never
         return [coded(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
@@ -111,7 +111,7 @@ class Batched:
         return glossed(labels) if question.may_never else listed(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
-        """What the canary was answered, where that is wrong."""
+        """Return the wrong answer to the canary; empty if it was right."""
         option = sheet.chosen(probe.place)
         if option is not None and probe.passed(option):
             return ""

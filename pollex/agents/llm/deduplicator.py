@@ -1,4 +1,4 @@
-"""The deduplicator on a model: embeddings find who is near, the model decides who is the same."""
+"""The deduplicator on a model: embeddings find candidates, the model decides which are the same."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _TIGHTER = 0.03
 
 
 class Embedder(Protocol):
-    """Whatever turns texts into vectors of length 1."""
+    """Anything that turns texts into vectors of length 1."""
 
     @property
     def identity(self) -> str:
-        """Names the model, so that another one's candidates are told apart."""
+        """Name of the model, so that candidates of different models are kept apart."""
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Vectors [text, width]."""
+        """Embed texts as vectors [text, width]."""
 
 
 class LlmDeduplicator:
-    """Removes rubrics that the model finds the same as another; of these the best supported stays.
+    """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
     A group that the model gives no usable answer to stays whole: a duplicate does less harm than a lost idea.
 
@@ -58,7 +58,7 @@ class LlmDeduplicator:
         return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, near=near)
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """The rubrics that stay, in their order, with the reasons of those that went."""
+        """Return the kept rubrics in their order, with the reasons of those merged into them."""
         found = await asyncio.gather(*(self._alike(group) for group in self.groups(rubrics) if len(group) > 1))
         kept = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
@@ -73,14 +73,14 @@ class LlmDeduplicator:
         return Deduplication(kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged)
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
-        """Rubrics of either side that are near one another, at most `MOST_IN_A_GROUP` together."""
+        """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""
         if not rubrics:
             return []
         vectors = self.embedder.embed([rubric.text for rubric in rubrics])
         return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.options.near)]
 
     async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
-        """Sets of one side that say the same, and pairs of both sides of which one says the reverse."""
+        """Return sets of one side with the same meaning, and pairs of opposite meaning."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
         call = self.asker.call(self.prompt, items, {}, stage="deduplicate", item=group[0].id)
         value = await self.asker.read(call, {"same": list}, signed(self.name, self.prompt))
@@ -98,12 +98,12 @@ class LlmDeduplicator:
 
 
 def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
-    """Rubrics, those with most reasons first."""
+    """Sort rubrics by number of reasons, most first."""
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
 def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float) -> list[list[int]]:
-    """Connected components of near pairs; one that is too large is split by asking for more nearness.
+    """Return connected components of near pairs; split large ones by raising the threshold.
 
     Args:
         vectors: [rubric, width], of length 1.
@@ -125,7 +125,7 @@ def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], nea
 
 
 def disjoint(sets: Sequence[Any], count: int) -> list[list[int]]:
-    """Sets of two or more of the numbers 1 to `count`; a number that is named again is passed over."""
+    """Return disjoint sets of two or more of the numbers 1 to `count`."""
     taken: set[int] = set()
     found = []
     for named in sets:

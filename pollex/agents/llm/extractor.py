@@ -33,10 +33,10 @@ class LlmExtractor(PolarRole):
         self.tally: Counter[str] = Counter()
 
     async def study(self, training: Sequence[Conversation]) -> None:
-        """Nothing: each conversation is read by itself."""
+        """Do nothing: each conversation is read by itself."""
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
-        """At most three reasons, each with quotes that are in the conversation."""
+        """Extract at most three reasons, each with quotes that are in the conversation."""
         polarity = _POLARITIES.get(conversation.label)
         if polarity is None or conversation.not_scorable:
             why = conversation.not_scorable or "no label"
@@ -58,7 +58,7 @@ class LlmExtractor(PolarRole):
         )
 
     def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:
-        """The reason that an entry gives, or none: it has no text or true quote, or its text is itself a long quote."""
+        """Parse a reason; None without text or exact quote, or if it is a quote."""
         text = normalized(str(entry.get("reason") or "")) if isinstance(entry, dict) else ""
         quotes = self._quotes(conversation, entry) if text else ()
         if not quotes:

@@ -1,4 +1,4 @@
-"""LLM-Rubric's way to ask: one question a call, answered by one letter, whose log-probabilities are the answer.
+"""LLM-Rubric's elicitation: one question in a call, answered by one letter with log-probabilities.
 
 Source: Hashemi et al. 2024, section 2; 10.18653/v1/2024.acl-long.745.
 """
@@ -44,7 +44,7 @@ class Independent:
         self.judge = signed(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        """One answer a question, in the questions' order."""
+        """Answer each question, in the questions' order."""
         alike: defaultdict[str, list[Question]] = defaultdict(list)
         for question in questions:
             alike[question.rubric.polarity if question.rubric else ""].append(question)

@@ -47,7 +47,7 @@ class LlmJudge:
 
     @property
     def tally(self) -> Counter[str]:
-        """What was put right or left out so far, by cause."""
+        """Corrections and omissions so far, by cause."""
         return self.elicitation.tally
 
     @property
@@ -59,17 +59,17 @@ class LlmJudge:
         return type(self)(again(self.asker, replicate, self.replicates))
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Nothing: a model answers on the scale that it is given."""
+        """Do nothing: a model answers on the scale in its prompt."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
-        """The rubric itself: a model reads what it says."""
+        """Return the rubric itself: a model reads its text."""
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Nothing: calls about different conversations share nothing."""
+        """Do nothing: calls about different conversations share nothing."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
-        """One answer a question, in the questions' order; no call for a conversation that can't be scored."""
+        """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return [self._unscorable(question, why) for question in questions]
         samples = await asyncio.gather(*(self._sample(conversation, questions, r) for r in range(self.replicates)))

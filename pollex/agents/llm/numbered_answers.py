@@ -1,4 +1,4 @@
-"""What a model wrote to numbered questions: places from 1, each with words, turns and an answer."""
+"""Answers that a model wrote to numbered questions, with words, turns and an option."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sheet:
 
     @classmethod
     def of(cls, outcome: Completed, spellings: Sequence[Sequence[str]], count: int) -> Sheet:
-        """Reads what came back.
+        """Parse a completed call.
 
         Args:
             spellings: As in the attributes.
@@ -45,21 +45,21 @@ class Sheet:
         self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
 
     def entry(self, place: int) -> dict[str, Any]:
-        """What was said at `place`, empty where nothing usable was."""
+        """Return the entry at `place`, empty if it is unusable."""
         value = self.block.value.get(str(place)) if self.block else None
         return value if isinstance(value, dict) else {}
 
     def chosen(self, place: int) -> int | None:
-        """Index of the option chosen at `place`."""
+        """Return the index of the option chosen at `place`."""
         match = self._match(place)
         return match[0] if match else None
 
     def missing(self, place: int) -> bool:
-        """Whether nothing at all was said to the question at `place`."""
+        """Return whether the question at `place` has no entry at all."""
         return self.block is None or str(place) not in self.block.value
 
     def fault(self, place: int) -> str:
-        """Why there is no answer at `place`."""
+        """Return why there is no answer at `place`."""
         if self.block is None:
             return "no JSON object in the answer"
         value = self.block.value.get(str(place))
@@ -78,7 +78,7 @@ class Sheet:
         return found.probabilities if found and any(found.probabilities) else None
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
-        """The option chosen at `place`, and the spelling that names it."""
+        """Return the option chosen at `place`, and the spelling that names it."""
         answer = self.entry(place).get("answer")
         tried = ((chosen(answer, spelling), spelling) for spelling in self.spellings)
         return next(((option, spelling) for option, spelling in tried if option is not None), None)

@@ -1,4 +1,4 @@
-"""What a model wrote, as values that can be trusted to be what they seem."""
+"""Parsing of what a model wrote into checked values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class Conflict:
-    """Stands for answers to one question that disagree."""
+    """Marker for answers to one question that disagree."""
 
 
 CONFLICT: Final = Conflict()
 
 
 def object_in(text: str) -> Block | None:
-    """The last complete JSON object in `text`, its texts fit to be stored.
+    """Parse the last complete JSON object in `text`, with texts that can be stored.
 
     An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
     """
@@ -35,7 +35,7 @@ def object_in(text: str) -> Block | None:
 
 
 def chosen(answer: Any, options: Sequence[str]) -> int | None:
-    """Index of the option that `answer` names: the same after NFKC and trimming, and in no other spelling."""
+    """Return the index of the option that `answer` names, after NFKC and trimming."""
     if not isinstance(answer, str):
         return None
     labels = [as_read(option) for option in options]
@@ -44,22 +44,22 @@ def chosen(answer: Any, options: Sequence[str]) -> int | None:
 
 
 def as_read(option: str) -> str:
-    """What of an option's spelling tells it from others."""
+    """Normalize an option's spelling for comparison."""
     return unicodedata.normalize("NFKC", option).strip()
 
 
 def numbers(value: Any) -> list[int]:
-    """The whole numbers in a list; empty for whatever else it is."""
+    """Return the whole numbers in a list; empty for any other value."""
     return [item for item in value if type(item) is int] if isinstance(value, list) else []
 
 
 def entries(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; empty for whatever else it is."""
+    """Return the objects in a list; empty for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _around(block: Block | None, text: str, begin: int) -> Block | None:
-    """The object at `begin`, keys named twice and all, if `block` is only a part of it."""
+    """Parse the object at `begin` with duplicate keys, if `block` is part of it."""
     try:
         value, end = _DECODER.raw_decode(text, begin) if begin >= 0 else (None, 0)
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ def _storable_block(block: Block) -> Block | None:
 
 
 def _storable(value: Any) -> Any:
-    """`value` with lone surrogates, which no store takes, as question marks."""
+    """Replace lone surrogates, which no store accepts, by question marks."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):

@@ -21,13 +21,13 @@ Answers = list[Answer | Unanswered]
 
 
 class Values(Sheet):
-    """A sheet on which a number may stand as such: 8 is the option called `8`.
+    """Numbered answers where a number may name an option: 8 is the option `8`.
 
     Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to 10.
     """
 
     def entry(self, place: int) -> dict[str, Any]:
-        """See `Sheet`; a bare value stands for an entry without a reason."""
+        """Return the entry at `place`; a bare value counts as an answer without a reason."""
         value = self.block.value.get(str(place)) if self.block else None
         entry = super().entry(place) or ({"answer": value} if _is_value(value) else {})
         answer = entry.get("answer")
@@ -57,11 +57,11 @@ class Mixed:
 
     @property
     def judge(self) -> str:
-        """Who answers."""
+        """Identity of the judge."""
         return signed(self.asker.name, self.prompt)
 
     async def answers(self, item: str, data: Sequence[Item], questions: Sequence[Question]) -> Answers:
-        """One answer a question, in their order; distributions as the endpoint allows. Nothing asked is no call."""
+        """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
         replicates = self.asker.options.replicates(self.asker.capabilities)
@@ -73,7 +73,7 @@ class Mixed:
         ]
 
     async def _sample(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Answers:
-        """Answers of one call; what an answered call left out is asked again, once."""
+        """Answer in one call; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
             return answers
@@ -84,7 +84,7 @@ class Mixed:
     async def _ask(
         self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
-        """Answers, and the questions that the model passed over."""
+        """Return the answers, and the questions that the model skipped."""
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
@@ -109,7 +109,7 @@ class Mixed:
         )
 
     def _spellings(self, question: Question) -> list[list[str]]:
-        """What the options are called, first as they are listed; where tokens are looked at, all of one length."""
+        """Return the spellings of the options, as listed; with log-probabilities first padded."""
         texts = [option.text for option in question.options]
         return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
@@ -143,13 +143,13 @@ def padded(options: Sequence[str]) -> list[str]:
 
 
 def listed(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
-    """One line a question, from 1, with its options behind it."""
+    """List the questions, one per line from 1, with their options."""
     asked = enumerate(zip(texts, spellings, strict=True), start=1)
     return "\n".join(f"{n}. {escaped(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
 
 
 def schema_of(spellings: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The schema of the answers, one property a question, so that an endpoint that keeps to it answers all in order.
+    """Build the schema of the answers, one property for each question, in order.
 
     Options that are whole numbers, and written as such, are asked for as numbers.
     """

@@ -1,10 +1,10 @@
-"""A rater on a model: one question a call, in RoboRater's prompt variants.
+"""A rater on a model: one question in a call, in RoboRater's prompt variants.
 
-    v0  nothing but the question
-    v1  and what human raters are told
-    v2  and to go by the conversation alone
-    v3  and the expected end state, described in a call of its own before
-    v4  and the actual end state likewise
+    v0  the question alone
+    v1  plus the instructions for human raters
+    v2  plus the instruction to use the conversation alone
+    v3  plus the expected end state, described in an earlier call
+    v4  plus the actual end state, described in the same way
 
 The descriptions derive from what the conversation says, so they reach the last call as data, in its envelope.
 
@@ -77,17 +77,17 @@ class LlmRater:
         return type(self)(again(self.asker, replicate), self.variant, self.instructions)
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Nothing: a model is told what to go by."""
+        """Do nothing: the instructions are in the prompt."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
-        """The rubric itself: a model reads what it says."""
+        """Return the rubric itself: a model reads its text."""
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Nothing: calls about different conversations share nothing."""
+        """Do nothing: calls about different conversations share nothing."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """One answer a question; the end states are described once for all of them."""
+        """Answer each question; the end states are described once for all of them."""
         judge = signed(self.name, self.prompt)
         if why := conversation.not_scorable:
             return [Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=judge) for q in questions]
@@ -97,7 +97,7 @@ class LlmRater:
         return list(await asyncio.gather(*(self._rate(conversation, q, described, judge) for q in questions)))
 
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
-        """The end states that the variant asks for, as data; a failure where one can't be had."""
+        """Describe the end states that the variant uses, as data; a failure if one fails."""
         calls = {
             name: self.asker.call(prompt, spoken(conversation), {}, stage="describe", item=conversation.id)
             for name, prompt in self.states.items()
@@ -115,7 +115,7 @@ class LlmRater:
     async def _rate(
         self, conversation: Conversation, question: Question, described: Sequence[Item], judge: str
     ) -> Answer | Unanswered:
-        """One run's answer; what is none of the options is asked for once more."""
+        """Rate once; ask once more if the answer is none of the options."""
         call = self._call(conversation, question, described)
         for attempt in range(2):
             outcome = await self.asker.ask(replace(call, replicate=call.replicate + attempt))
@@ -153,21 +153,21 @@ class LlmRater:
 
 
 def blocks_of(variant: Variant) -> tuple[str, ...]:
-    """What a variant's prompt has beside the question."""
+    """Return the blocks that a variant's prompt has besides the question."""
     return BLOCKS[: VARIANTS.index(variant)]
 
 
 def calls_of(variant: Variant) -> int:
-    """Calls that one run about one conversation takes: one for each end state, and the question."""
+    """Count the calls of one run on a conversation: end states, and the question."""
     return 1 + sum(block in END_STATES for block in blocks_of(variant))
 
 
 def texts(question: Question) -> list[str]:
-    """The options as they are written."""
+    """Return the texts of the options."""
     return [option.text for option in question.options]
 
 
 def instructions_of(profile: DomainProfile) -> str:
-    """What a domain profile has to say to raters."""
+    """Return the instructions to raters in a domain profile."""
     expected = "\n".join(f"- {expectation}" for expectation in profile.expectations)
     return f"USER wants to {profile.task.removeprefix('to ')}\nRoughly ideal: {profile.ideal_conversation}\n{expected}"

@@ -1,4 +1,4 @@
-"""Answers graded against references, point by point, on a model; and the same without a reference, to compare with.
+"""Grading of answers against references on a model, and without references for comparison.
 
 Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743.
 """
@@ -30,7 +30,7 @@ _SETTINGS = {"samples", "require", "temperature"}
 
 
 class _OnModel:
-    """What judges on a model have in common where there is nothing to learn."""
+    """Base of judges on a model that learn nothing."""
 
     def __init__(self, asker: Asker, profile: ReferencingProfile, asked: Mixed) -> None:
         self.asker, self.profile, self.asked = asker, profile, asked
@@ -49,7 +49,7 @@ class _OnModel:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """What it asks with."""
+        """Prompts of the judge."""
         return (self.asked.prompt,)
 
     @property
@@ -58,17 +58,17 @@ class _OnModel:
         return {}
 
     async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Nothing: a model answers on the scale that it is given."""
+        """Do nothing: a model answers on the scale in its prompt."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
-        """The rubric itself: a model reads what it says."""
+        """Return the rubric itself: a model reads its text."""
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Nothing: calls about different conversations share nothing."""
+        """Do nothing: calls about different conversations share nothing."""
 
     def _none(self, questions: Sequence[Question], why: str) -> Answers:
-        """No answers, and no call, where there is nothing that can be judged."""
+        """Return unanswered questions, without a call, if there is nothing to judge."""
         return [
             Unanswered(question_id=question.id, outcome="not_scorable", detail=why, judge=self.asked.judge)
             for question in questions
@@ -95,7 +95,7 @@ class ReferenceJudge(_OnModel):
         return self.asked.prompt, self.check.prompt
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
-        """One answer a question, in the questions' order; no call where answer or reference is missing."""
+        """Answer each question, in order; make no call without answer or reference."""
         case = Case.of(conversation)
         if why := unanswered(case) or ("" if case.reference else "no reference"):
             return self._none(questions, why)
@@ -118,7 +118,7 @@ class PlainJudge(_OnModel):
         super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values, "grade_plainly"))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
-        """One answer a question, in the questions' order."""
+        """Answer each question, in the questions' order."""
         case = Case.of(conversation)
         if why := unanswered(case):
             return self._none(questions, why)
@@ -134,20 +134,20 @@ class TaskClassifier(_OnModel):
         super().__init__(asker, profile, Mixed(asker, prompt("classify_task"), values, "classify"))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
-        """One answer a question, in the questions' order."""
+        """Answer each question, in the questions' order."""
         data: list[Item] = [{"part": "question", "text": Case.of(conversation).question}]
         return await self.asked.answers(conversation.id, data, questions)
 
 
 def unanswered(case: Case) -> str:
-    """Why there is no answer that could be graded; empty where there is one."""
+    """Return why there is no answer to grade; empty if there is one."""
     if case.answer is not None:
         return ""
     return f"no answer: {case.unanswered}" if case.unanswered else "no answer"
 
 
 def material(case: Case) -> list[Item]:
-    """What is graded, and against what, as data; the answer last, since it is what the rest is held against."""
+    """Return the question, reference, evidence and answer as data; the answer last."""
     evidence: list[Item] = [{"part": "evidence", "url": e.url, "quote": e.quote} for e in case.evidences]
     return [
         {"part": "question", "text": case.question},
@@ -158,7 +158,7 @@ def material(case: Case) -> list[Item]:
 
 
 def believed(questions: Sequence[Question], answers: Answers) -> Answers:
-    """The answers; grades are suspect where the judge found that the reference contradicts its evidence."""
+    """Mark grades as suspect if the judge found that reference and evidence contradict."""
     found = {question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)}
     question, check = found.get(EVIDENCE, (None, None))
     if question is None or not isinstance(check, Answer) or question.options[check.chosen].text != CONTRADICTS:
@@ -173,12 +173,12 @@ def believed(questions: Sequence[Question], answers: Answers) -> Answers:
 
 
 def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
-    """The grades as options."""
+    """Return the grades as options."""
     return tuple(Option(text=str(grade), value=float(grade)) for grade in profile.grades)
 
 
 def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: bool) -> list[Question]:
-    """What is asked of an answer of that type: whether the evidence agrees, the dimensions, and overall last."""
+    """List the questions about an answer of a type: evidence, dimensions, and overall last."""
     options = grade_options(profile)
     asked = [evidence_question(profile)] if evidence else []
     for key in profile.dimensions_of(type_):
@@ -188,24 +188,24 @@ def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: 
 
 
 def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> list[Question]:
-    """What is asked of a case's answer, where the category doesn't say its type and the model told `told`."""
+    """List the questions about a case's answer, of its category's type or type `told`."""
     type_ = profile.type_of(case.category, case.subcategory) or told
     return rule_questions(profile, type_, evidence=bool(case.evidences))
 
 
 def evidence_question(profile: ReferencingProfile) -> Question:
-    """Whether the reference agrees with its evidence."""
+    """Ask whether the reference agrees with its evidence."""
     options = tuple(Option(text=text, value=value) for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True))
     return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
 
 
 def plain_question(profile: ReferencingProfile) -> Question:
-    """What is asked without reference and rules."""
+    """Ask for a grade without reference and rules."""
     return Question(id=PLAIN, text=profile.words.plain_overall, options=grade_options(profile))
 
 
 def type_question(profile: ReferencingProfile) -> Question:
-    """The type of a task, or that it can't be told."""
+    """Ask for the type of a task, or that it is unknown."""
     described = {name: part.text for name, part in profile.types.items()} | {UNSURE: profile.words.unsure}
     text = " ".join([profile.words.type, *(f"[{name}: {words}]" for name, words in described.items())])
     options = tuple(Option(text=name, value=float(place)) for place, name in enumerate(described))

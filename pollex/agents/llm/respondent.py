@@ -1,4 +1,4 @@
-"""The system under test: a model that is asked questions as its users ask them, nothing around them."""
+"""The system under test: a model that is asked questions as its users ask them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Respondent:
         return self.asker.fingerprint(system=self.system)
 
     def call(self, item: str, question: str, temperature: float) -> Call:
-        """The question as this endpoint can take it."""
+        """Build a question that this endpoint supports."""
         said = [{"role": "system", "content": self.system}] if self.system else []
         call = Call(
             messages=[*said, {"role": "user", "content": question}],
@@ -44,7 +44,7 @@ class Respondent:
         return self.asker.capabilities.fit(call)
 
     async def respond(self, item: str, question: str, temperature: float) -> str | Unanswered:
-        """What the model answers, without what it thought before; an answer that was cut is no answer."""
+        """Ask a question and return the text without thoughts; a truncated answer is none."""
         outcome = await self.asker.ask(self.call(item, question, temperature))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.name, item)
@@ -55,10 +55,10 @@ class Respondent:
 
 
 def without_thoughts(text: str) -> str:
-    """What stands behind the thoughts that `text` begins with; empty where they never end.
+    """Remove the thoughts that `text` begins with; return nothing if they never end.
 
-    Some templates leave the tag out with which thoughts begin: then a single end of them tells. Any other tag is a word
-    of the answer, to a question about such tags for example.
+    Some templates omit the opening tag of thoughts: then a single closing tag marks them. Any other tag is part of the
+    answer, to a question about such tags for example.
     """
     text = text.strip()
     if text.startswith(_THOUGHTS_BEGIN):

@@ -14,7 +14,7 @@ from pollex.prompts.domain import DomainProfile
 
 
 class LlmRoles(NamedTuple):
-    """Who does the work."""
+    """The four roles on a model."""
 
     extractor: LlmExtractor
     summarizer: LlmSummarizer
@@ -25,7 +25,7 @@ class LlmRoles(NamedTuple):
 def build_llm_roles(
     gateway: ModelClient, capabilities: Capabilities, profile: DomainProfile, options: LlmOptions, embedder: Embedder
 ) -> LlmRoles:
-    """The four roles.
+    """Build the four roles.
 
     Args:
         capabilities: What the probe found; calls are cut down to it.

@@ -14,12 +14,12 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
 def point(chosen: int, options: int) -> tuple[float, ...]:
-    """All on the option that was chosen."""
+    """Return a distribution with all mass on the chosen option."""
     return tuple(float(i == chosen) for i in range(options))
 
 
 def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
-    """One answer from samples of the same question.
+    """Combine samples of the same question into one answer.
 
     An option's probability is its share of the samples that came to an end; those that named no option are mass that is
     missing, as with log-probabilities. Samples that no model ever answered (errors) count for nothing. The option
@@ -40,7 +40,7 @@ def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Una
 
 
 def unlisted(question: Question, judge: str) -> Unanswered:
-    """The answer came without the log-probabilities that are required."""
+    """Return an error outcome for an answer without the required log-probabilities."""
     detail = "no_logprobs: the answer came without log-probabilities, which --require asks for"
     return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)
 
@@ -67,13 +67,13 @@ class Replicate:
     seeds: int = 1
 
     async def ask(self, call: Call) -> Outcome:
-        """What became of the call in this run."""
+        """Make the call as an independent sample and return its outcome."""
         seed = None if call.seed is None else call.seed + self.seeds * self.number
         drawn = replace(call, replicate=call.replicate + STRIDE * self.number, seed=seed, temperature=self.temperature)
         return await self.door.ask(self.capabilities.fit(drawn))
 
 
 def again(asker: Asker, number: int, seeds: int = 1) -> Asker:
-    """The asker as it asks in its run of that number; see `Replicate`."""
+    """Return the asker for the run of that number; see `Replicate`."""
     door = Replicate(asker.door, asker.capabilities, number, asker.options.temperature, seeds)
     return replace(asker, door=door)

@@ -27,7 +27,7 @@ class LlmSummarizer(PolarRole):
     async def summarize(
         self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
     ) -> Summary | Unanswered:
-        """New rubrics with the reasons that they sum up, and reasons that say what a known rubric says."""
+        """Return new rubrics with their reasons, and reasons that support known rubrics."""
         prompt, others = self.prompts[polarity], [rubric for rubric in known if rubric.polarity != polarity]
         known = [rubric for rubric in known if rubric.polarity == polarity]
         if not reasons:
@@ -49,7 +49,7 @@ class LlmSummarizer(PolarRole):
 
 
 class _Batch:
-    """What comes of one answer: new rubrics, support for known ones, refusals."""
+    """The rubrics of one answer: new ones, support for known ones, refusals."""
 
     def __init__(self, reasons: Sequence[Reason], known: Sequence[Rubric], source: str, polarity: Polarity) -> None:
         self._reasons, self._known, self._source, self._polarity = reasons, known, source, polarity
@@ -60,14 +60,14 @@ class _Batch:
         self._refused: Counter[str] = Counter()
 
     def cover(self, entries: Sequence[dict[str, Any]]) -> None:
-        """Gives reasons to the known rubrics that they are said to be covered by."""
+        """Assign reasons to the known rubrics that cover them."""
         for entry in entries:
             number = entry.get("known")
             if type(number) is int and 1 <= number <= len(self._known):
                 self._supported[self._known[number - 1].id] += self._of(entry)
 
     def add(self, entry: dict[str, Any], most: int) -> None:
-        """Takes a new rubric, or refuses it and counts why."""
+        """Add a new rubric, or refuse it and count why."""
         text, reasons = normalized(str(entry.get("text") or "")), self._of(entry)
         if known := self._id_of.get(text.casefold()):
             self._supported[known] += reasons
@@ -88,6 +88,6 @@ class _Batch:
         return "too many" if len(self._new) >= most else refusal(text, self._quoted)
 
     def _of(self, entry: dict[str, Any]) -> list[Reason]:
-        """The reasons that an entry names; numbers that were not shown are passed over."""
+        """Return the reasons that an entry names; skip numbers that were not shown."""
         named = dict.fromkeys(numbers(entry.get("reasons")))
         return [self._reasons[i - 1] for i in named if 1 <= i <= len(self._reasons)]

@@ -19,7 +19,7 @@ from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Reason, Rubric, c
 
 
 class LlmUpdater(PolarRole):
-    """Revises a set of rubrics by a batch of reasons; what the model leaves out of the new set is gone."""
+    """Revises a set of rubrics by a batch of reasons; omitted rubrics are dropped."""
 
     def __init__(self, asker: Asker) -> None:
         super().__init__(asker, "spur")
@@ -27,7 +27,7 @@ class LlmUpdater(PolarRole):
     async def update(
         self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
     ) -> Revision | Unanswered:
-        """The set after the batch."""
+        """Revise the set by a batch of reasons."""
         prompt = self.prompts[polarity]
         if not reasons or not most:
             return Revision(rubrics=tuple(current)[:most])
@@ -44,7 +44,7 @@ class LlmUpdater(PolarRole):
 
 
 class _Revising:
-    """What comes of one answer: the set as it stands now, and refusals."""
+    """The set of one answer under construction, and refusals."""
 
     def __init__(self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, source: str) -> None:
         self._reasons, self._current, self._polarity, self._source = reasons, current, polarity, source
@@ -53,7 +53,7 @@ class _Revising:
         self.refused: Counter[str] = Counter()
 
     def take(self, entry: dict[str, Any], most: int) -> None:
-        """Takes a rubric of the new set. Where its text is refused, the rubrics that it was to replace stay."""
+        """Add a rubric of the new set; if refused, keep those that it replaces."""
         text = normalized(str(entry.get("text") or ""))
         parents = [self._current[i - 1] for i in _within(entry.get("known"), len(self._current))]
         reasons = [self._reasons[i - 1] for i in _within(entry.get("reasons"), len(self._reasons))]
@@ -69,7 +69,7 @@ class _Revising:
                 self.refused["too many"] += 1
 
     def _revised(self, text: str, parents: Sequence[Rubric]) -> Rubric:
-        """The rubric with what speaks for those that it replaces."""
+        """Make a rubric with the support of those that it replaces."""
         id_ = content_id(self._polarity, text)
         rubric = Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
         for parent in parents:
@@ -78,12 +78,12 @@ class _Revising:
 
 
 def _joined(one: Rubric, other: Rubric) -> Rubric:
-    """`one` with the reasons and quotes of `other`."""
+    """Return `one` with the reasons and quotes of `other`."""
     reasons = tuple(dict.fromkeys((*one.reason_ids, *other.reason_ids)))
     quotes: tuple[Quote, ...] = tuple(dict.fromkeys((*one.quotes, *other.quotes)))
     return one.model_copy(update={"reason_ids": reasons, "quotes": quotes[:MAX_QUOTES]})
 
 
 def _within(named: Any, count: int) -> list[int]:
-    """The numbers from 1 to `count` among those that an entry names, each once."""
+    """Return the distinct numbers from 1 to `count` that an entry names."""
     return [i for i in dict.fromkeys(numbers(named)) if 1 <= i <= count]

@@ -1,4 +1,4 @@
-"""Events of a log's domain: what happened, to what, what followed, with quotes that prove it."""
+"""Events of a log's domain: what happened, to what, what followed, with supporting quotes."""
 
 from pollex.agents.embedded.events.learning import study
 from pollex.agents.embedded.events.model import Answers, EventModel, EventRubric

@@ -1,4 +1,4 @@
-"""Quotes that prove an event: the deciding sentences in their place, with the words that decided."""
+"""Quotes that support an event: the deciding sentences, with the deciding words marked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Evidence:
 def evidence(
     event: Event, readings: Iterable[Reading], named: Sequence[int], topics: Topics, side: Sequence[bool] | None = None
 ) -> list[Evidence]:
-    """The quotes of an event, the best first, one a conversation.
+    """Return the quotes of an event, the best first, one for each conversation.
 
     Args:
         named: Topics that the rubric's sentence names; empty where it names none.
@@ -72,7 +72,7 @@ def evidence(
 
 
 def best_quote(reading: Reading, firing: Firing, named: Sequence[int], topics: Topics) -> tuple[float, Evidence]:
-    """A firing as a quote, with its rank."""
+    """Return a firing as a quote, with its rank."""
     span = firing.quote
     text = reading.conversation.turns[span.turn].content[span.start : span.end]
     first, last = max(0, firing.move - 2), firing.move + 2

@@ -1,4 +1,4 @@
-"""Whether a log is English enough for detectors that read English words."""
+"""A check that a log is English enough for detectors that read English words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 def english_share(conversations: Sequence[Conversation]) -> float:
-    """Share of English function words among the words of what people wrote; 1 where there is next to nothing."""
+    """Return the share of English function words in users' words; 1 for short texts."""
     words = [
         word.lower()
         for conversation in conversations[:MOST_READ]
@@ -35,7 +35,7 @@ def english_share(conversations: Sequence[Conversation]) -> float:
 
 
 def not_english(conversations: Sequence[Conversation]) -> str:
-    """Why detectors of events don't apply; empty where they do."""
+    """Return why detectors of events don't apply; empty if they do."""
     found = english_share(conversations)
     if found >= LEAST:
         return ""

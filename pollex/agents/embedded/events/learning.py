@@ -83,7 +83,7 @@ def fit(
 def rubric_of(
     event: Event, found: Found, weight: float, readings: Sequence[Reading], up: Bools, topics: Topics
 ) -> EventRubric:
-    """A chosen event as a rubric."""
+    """Make a rubric from a chosen event."""
     firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
     named = named_topics(event, topics, [topic for topic, _ in firings])
     good = found.side > 0
@@ -104,7 +104,7 @@ def rubric_of(
 
 
 def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
-    """Whether a rubric may be headlined: its acts are proven, its quotes sure, its difference holds."""
+    """Return whether a rubric may be shown first: proven acts, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
     proven = pattern.proven and all(ACTS.by_name[act].proven for act in pattern.acts)
     sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES

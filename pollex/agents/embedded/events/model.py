@@ -1,4 +1,4 @@
-"""What is learnt of a log's events: the rubrics, their sentences and quotes; and how new conversations are answered."""
+"""The learned event model of a log: rubrics, sentences, quotes, and answers for new conversations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class EventRubric:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was found in conversations.
+    """Events found in conversations.
 
     Attributes:
         sure: Probability that a rubric's event happened, [conversation, rubric].
@@ -103,7 +103,7 @@ class EventModel:
         return np.array(rows, dtype=np.float64).reshape(len(readings), len(self.rubrics))
 
     def score(self, sure: Floats) -> Floats:
-        """Log-odds of a thumb up [conversation] by these rubrics alone."""
+        """Return the log-odds of a thumb up [conversation] by these rubrics alone."""
         return np.asarray(sure @ np.array([rubric.weight for rubric in self.rubrics]) + self.intercept)
 
     def read(self, conversation: Conversation) -> Reading:
@@ -116,7 +116,7 @@ class EventModel:
         return next(iter(evidence(rubric.event, [reading], rubric.named, self.topics)), None)
 
     def to_json(self) -> dict[str, Any]:
-        """The model as JSON values."""
+        """Return the model as JSON values."""
         return {
             "format": FORMAT,
             "topics": self.topics.to_json(),
@@ -127,7 +127,7 @@ class EventModel:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> EventModel:
-        """The model that `to_json` gave."""
+        """Rebuild a model from the JSON values of `to_json`."""
         return cls(
             Topics.from_json(stored["topics"]),
             tuple(EventRubric.from_json(one) for one in stored["rubrics"]),

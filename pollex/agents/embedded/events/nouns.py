@@ -1,6 +1,7 @@
-"""Key nouns of a log: what its requests, offers and actions are about, more often than English at large.
+"""Key nouns of a log: what its requests, offers and actions are about.
 
-There is no tagger of parts of speech: a noun is what stands at the end of a run of words after a determiner.
+Key nouns are more frequent here than in English in general. There is no part-of-speech tagger: a noun is the last word
+of a run of words after a determiner.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Nouns:
 
 
 def chunks(sentence: Sentence) -> Iterator[tuple[int, str, str]]:
-    """Heads of noun phrases: place in the sentence, stem, written form."""
+    """Yield heads of noun phrases: place in the sentence, stem, written form."""
     run: list[tuple[int, str]] = []
     open_ = False
     for match in _TOKEN.finditer(sentence.low):

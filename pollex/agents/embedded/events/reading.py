@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read in a conversation.
+    """The events read in one conversation.
 
     Attributes:
         topics: Of each move; −1 for none.
@@ -45,7 +45,7 @@ class Reading:
     seen: dict[Event, list[Firing]]
 
     def sure(self, event: Event) -> float:
-        """How sure it is that an event happened at least once: 1 − ∏(1 − sureness)."""
+        """Return the probability that an event happened at least once: 1 − ∏(1 − sureness)."""
         left = 1.0
         for firing in self.seen.get(event, ()):
             left *= 1 - firing.sure
@@ -53,7 +53,7 @@ class Reading:
 
 
 def marked(conversation: Conversation) -> list[Move]:
-    """The moves of a conversation with their acts."""
+    """Return the moves of a conversation with their acts."""
     moves = moves_of(conversation)
     ACTS.mark(moves)
     return moves
@@ -73,7 +73,7 @@ def read(conversation: Conversation, topics: Topics, moves: list[Move] | None = 
 
 
 def events_of(firing: Firing, topic: int) -> list[Event]:
-    """The events that a firing counts for, from the broadest to the narrowest."""
+    """List the events that a firing counts for, from the broadest to the narrowest."""
     found = [Event(firing.pattern)]
     if topic != ANYWHERE:
         found.append(Event(firing.pattern, topic))

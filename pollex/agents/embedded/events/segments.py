@@ -21,7 +21,7 @@ FEWEST = 5
 
 
 def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) -> tuple[Segment, ...]:
-    """Segments of labeled conversations, by topics learned from training conversations; none where not in English."""
+    """Compute segments of labeled conversations by learned topics; none if the log isn't in English."""
     if not told or not_english(training):
         return ()
     topics = learn_topics([marked(conversation) for conversation in training])
@@ -30,7 +30,7 @@ def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) 
 
 
 def segments(readings: Sequence[Reading], topics: Topics, up: Bools) -> list[Segment]:
-    """Topics by how unlike the rest their share of thumbs down is, the least like first."""
+    """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
     about = topic_table(readings, len(topics.topics))
     for index, topic in enumerate(topics.topics):
@@ -50,7 +50,7 @@ def segments(readings: Sequence[Reading], topics: Topics, up: Bools) -> list[Seg
 
 
 def unlikeness(segment: Segment) -> float:
-    """z of the difference between a segment's share and the rest's; 0 where one of them has no value."""
+    """Return z of the difference between a segment's share and the rest's; 0 if undefined."""
     a, b = segment.down, segment.rest
     if a.value is None or b.value is None:
         return 0.0
@@ -60,7 +60,7 @@ def unlikeness(segment: Segment) -> float:
 
 
 def topic_table(readings: Sequence[Reading], count: int) -> Bools:
-    """Whether each conversation is about each topic, [conversation, topic]."""
+    """Tabulate which conversations are about which topics, [conversation, topic]."""
     table = np.zeros((len(readings), count), dtype=bool)
     for row, reading in enumerate(readings):
         for topic in set(reading.topics):

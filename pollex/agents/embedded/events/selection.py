@@ -1,4 +1,4 @@
-"""Which events become rubrics: those that tell the classes apart by more than chance, and say different things.
+"""Choice of the events that become rubrics: significant, and different from one another.
 
 Fisher's exact test with the false discovery rate bounded (Benjamini and Hochberg 1995,
 doi:10.1111/j.2517-6161.1995.tb02031.x); a difference of one sign on both halves of the training conversations.
@@ -50,7 +50,7 @@ class Found:
 
 
 def support(conversations: int) -> int:
-    """Conversations in which an event has to hold: 3 to 6."""
+    """Return the number of conversations in which an event has to occur: 3 to 6."""
     return max(FEWEST, min(MOST, round(SHARE * conversations)))
 
 
@@ -62,7 +62,7 @@ def candidates(
     rng: np.random.Generator,
     usable: Callable[[Event], bool],
 ) -> list[Found]:
-    """Events that tell the classes apart, the surest first.
+    """List events that distinguish the classes, the most significant first.
 
     Args:
         held: Whether an event happened, [conversation, event].
@@ -100,7 +100,7 @@ def candidates(
 
 
 def tells_more(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
-    """Whether an event tells more than what it is a case of, its topic for instance; each [conversation]."""
+    """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
     rest = broader & ~h
     return int(rest.sum()) < REST or (up[h].mean() - up[rest].mean()) * gap > 0
 
@@ -115,7 +115,7 @@ def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
 
 
 def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
-    """Whether the difference has the sign of `side` on each half that has conversations with the event."""
+    """Return whether the difference has the sign of `side` on both halves."""
     for part in (half, ~half):
         with_, without = h & part, ~h & part
         if not with_.any() or not without.any() or (up[with_].mean() - up[without].mean()) * side <= 0:
@@ -124,7 +124,7 @@ def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
 
 
 def last_within(p: Floats) -> int:
-    """How many of the sorted p values [event] stand within the false discovery rate."""
+    """Count the sorted p values [event] within the false discovery rate."""
     if not len(p):
         return 0
     within = np.flatnonzero(p <= RATE * np.arange(1, len(p) + 1) / len(p))
@@ -139,7 +139,7 @@ def chosen(
     budget: tuple[int, int],
     known: Sequence[Found] = (),
 ) -> list[Found]:
-    """Add the event that most improves a logistic model, one after the other; near twins of those chosen stay out.
+    """Add events one by one that most improve a logistic model, except near duplicates.
 
     Args:
         known: Chosen before: the model starts with them.
@@ -170,7 +170,7 @@ def chosen(
 
 
 def twins(sure: Floats, a: Found, b: Found) -> bool:
-    """Whether two events happen in the same conversations."""
+    """Return whether two events happen in the same conversations."""
     x, y = sure[:, a.column], sure[:, b.column]
     if not x.std() or not y.std():
         return True
@@ -178,7 +178,7 @@ def twins(sure: Floats, a: Found, b: Found) -> bool:
 
 
 def gain(x: Floats, up: Bools, p: Floats, found: Found, event: Event) -> float:
-    """Score test of adding an event [conversation] to a model that gives p; what one can act on comes first."""
+    """Score the gain of adding an event [conversation]; actionable events get a bonus."""
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
     z = found.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
@@ -190,13 +190,16 @@ def gain(x: Floats, up: Bools, p: Floats, found: Found, event: Event) -> float:
 
 
 def fitted(x: Floats, up: Bools, sides: Floats) -> Floats:
-    """Probability of a thumb up [conversation] by a logistic model whose weights are drawn to the sides."""
+    """Fit the probability of a thumb up [conversation], with weights shrunk toward the sides."""
     w, b = weights(x, up, sides)
     return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
 
 
 def weights(x: Floats, up: Bools, sides: Floats, pull: float = 4.0, toward: float = 0.6) -> tuple[Floats, float]:
-    """Weights [event] and intercept of a logistic model, drawn to `toward` times the sides; by Newton's method."""
+    """Fit weights [event] and intercept of a penalized logistic model by Newton's method.
+
+    Weights are shrunk toward `toward` times the sides.
+    """
     design = np.hstack([x, np.ones((len(x), 1))])
     aim = np.append(toward * sides, 0.0)
     penalty = np.diag(np.append(np.full(x.shape[1], pull), 1e-6))

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the set of words of a text."""
     return frozenset(text.split())
 
 
@@ -100,7 +100,7 @@ class Sentence:
 
 @dataclass(eq=False)
 class Move:
-    """What one party says until the other speaks: usually one turn.
+    """Consecutive turns of one party: usually one turn.
 
     Attributes:
         role: `user` or `assistant`.
@@ -154,13 +154,13 @@ class Move:
         return any(act in self.acts for act in acts)
 
     def first(self, *acts: str) -> Sentence | None:
-        """The sentence of the first of these acts that the move does."""
+        """Return the sentence of the first of these acts that the move does."""
         return next((self.acts[act] for act in acts if act in self.acts), None)
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A word without a plural or possessive ending."""
+    """Remove a plural or possessive ending from a word."""
     word = word.partition("'")[0]
     if len(word) > 4 and word.endswith("ies"):
         return word[:-1] if word in _IE else word[:-3] + "y"
@@ -172,7 +172,7 @@ def stem(word: str) -> str:
 
 
 def moves_of(conversation: Conversation) -> list[Move]:
-    """The conversation as moves that alternate between user and assistant."""
+    """Split a conversation into moves that alternate between user and assistant."""
     moves: list[Move] = []
     waiting: list[tuple[int, str]] = []
     for index, turn in enumerate(conversation.turns):
@@ -204,7 +204,7 @@ _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
 
 
 def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
-    """Sentences outside code, each with its place in the text."""
+    """Yield sentences outside code, each with its place in the text."""
     low = lowered(text)
     start = 0
     for end, following in _cuts(low):

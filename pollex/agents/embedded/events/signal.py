@@ -1,7 +1,7 @@
-"""Events as signals: how the embedded roles see, weigh and quote them.
+"""Events as signals: how the built-in roles see, weight and quote them.
 
-A rubric's `source` is all that is needed to find its event again: `event:PATTERN` whatever it is about, and JSON with
-the log's topics where it is about one of them. What counts for the score and is nothing to act on is `rate:…`.
+A rubric's `source` is all that is needed to find its event again: `event:PATTERN` for any object, and JSON with the
+log's topics for one of them. `rate:…` counts for the score, but cannot be acted on.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SURE = 0.8
 
 @dataclass(frozen=True)
 class EventSource:
-    """What a rubric's source says: the event, and the topics that it is read by."""
+    """A parsed rubric source: the event, and the topics for reading it."""
 
     event: Event
     topics: Topics
     lexicon: str
 
     def quotes(self, view: View) -> list[Evidence]:
-        """All happenings in a conversation, the surest first."""
+        """Quote all occurrences in a conversation, the surest first."""
         reading = view.reading(self.lexicon, self.topics)
         named = () if self.event.topic == ANYWHERE else (self.event.topic,)
         found = [best_quote(reading, firing, named, self.topics) for firing in reading.seen.get(self.event, ())]
@@ -44,7 +44,7 @@ class EventSource:
 
 
 def source_of(rubric: EventRubric, topics: Topics) -> str:
-    """The source of an event's rubric."""
+    """Return the source string of an event's rubric."""
     kind = "event" if rubric.headline else "rate"
     event = rubric.event
     stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
@@ -59,7 +59,7 @@ def source_of(rubric: EventRubric, topics: Topics) -> str:
 
 @lru_cache(maxsize=1024)
 def event_source(source: str) -> EventSource | None:
-    """What a source says; None for one that names no event."""
+    """Parse a source; None if it names no event."""
     kind, _, rest = source.partition(":")
     pattern, _, written = rest.partition(" ")
     if kind not in KINDS or pattern not in PATTERNS:
@@ -78,7 +78,7 @@ def event_source(source: str) -> EventSource | None:
 
 @lru_cache(maxsize=64)
 def topics_of(lexicon: str) -> Topics:
-    """Topics from their nouns as JSON."""
+    """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
     return Topics(
         [Topic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0) for name, nouns in stored.items()]
@@ -86,7 +86,7 @@ def topics_of(lexicon: str) -> Topics:
 
 
 def event_signal(source: str, statement: str) -> Signal | None:
-    """The signal of an event; None where the source names none."""
+    """Return the signal of an event; None if the source names none."""
     found = event_source(source)
     if found is None:
         return None
@@ -102,7 +102,7 @@ def event_signal(source: str, statement: str) -> Signal | None:
 
 
 def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
-    """The quote that proves a rubric in one conversation; none where it is unsure, or names no object of the rubric."""
+    """Quote the evidence of a rubric in one conversation; none if it is unsure."""
     reading = view.reading("", topics)
     return tuple(
         Quote(conversation_id=one.conversation_id, turn=one.turn, text=one.text, marks=one.marked, sure=one.sure)

@@ -1,4 +1,4 @@
-"""Topics of a log in its own words: objects with their parts, and what is done with them."""
+"""Topics of a log in its own words: objects, their parts, and actions on them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Topics:
         self._forms = frozenset(form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s"))
 
     def mentioned(self, move: Move) -> dict[int, float]:
-        """Weight of each topic that a move names."""
+        """Return the weight of each topic that a move names."""
         found: dict[int, float] = {}
         for sentence in move.sentences:
             if not self._forms.isdisjoint(sentence.bag):
@@ -81,12 +81,12 @@ class Topics:
         return found
 
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
-        """Whether moves name any of the topics, or the object of what is done with it."""
+        """Return whether moves name any of the topics, or the object of its action."""
         wanted = frozenset().union(*({*self.topics[i].nouns, *self.deed_nouns[i]} for i in topics))
         return any(not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences)
 
     def track(self, moves: Sequence[Move]) -> list[int]:
-        """The topic of each move: what it names, else what was spoken of before; −1 where nothing was named."""
+        """Return the topic of each move, carried over if it names none; −1 without any."""
         out: list[int] = []
         now = -1
         for move in moves:
@@ -134,7 +134,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
 
 
 def neighbors(log: Sequence[Sequence[Move]], known: frozenset[str]) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    """How often two nouns stand within a few moves of each other, and how often each one stands."""
+    """Count how often each noun occurs, and how often two occur within a few moves."""
     near: Counter[tuple[str, str]] = Counter()
     count: Counter[str] = Counter()
     for moves in log:
@@ -147,7 +147,7 @@ def neighbors(log: Sequence[Sequence[Move]], known: frozenset[str]) -> tuple[Cou
 
 
 def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]) -> set[str]:
-    """Nouns of what is done, whatever it is done with."""
+    """Return nouns of actions that combine with many objects."""
     plain = [noun for noun in nouns.key if nouns.acted[noun] < DEED_NOUN]
     return {
         noun
@@ -157,7 +157,7 @@ def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]
 
 
 def parts(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], deeds: set[str]) -> dict[str, str]:
-    """Nouns that mostly stand near one more frequent noun, and clearly less near any other: its parts."""
+    """Assign nouns to the more frequent noun that they mostly occur near: its parts."""
     wholes = [noun for noun in nouns.key if noun not in deeds]
     found = {}
     for noun in nouns.key:
@@ -172,12 +172,12 @@ def parts(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], dee
 
 
 def holds(whole: str, noun: str, nouns: Nouns, count: Counter[str]) -> bool:
-    """Whether one noun may be the whole of another: it is more frequent, what is acted on counting less."""
+    """Return whether a noun can be the whole of another: more frequent, less acted on."""
     return count[whole] * (1 - nouns.acted[whole]) ** 3 > count[noun] * (1 - nouns.acted[noun]) ** 3
 
 
 def root(noun: str, parent: dict[str, str]) -> str:
-    """The whole that a part belongs to, over several steps too."""
+    """Return the whole that a part belongs to, over several steps too."""
     seen = {noun}
     while noun in parent and parent[noun] not in seen:
         noun = parent[noun]
@@ -186,7 +186,7 @@ def root(noun: str, parent: dict[str, str]) -> str:
 
 
 def written(noun: str, nouns: Nouns) -> str:
-    """The form in which a noun mostly comes."""
+    """Return the most frequent form of a noun."""
     return nouns.forms[noun].most_common(1)[0][0]
 
 
@@ -212,7 +212,7 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
 
 
 def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
-    """Verbs with the noun that follows them at once."""
+    """Pair verbs with the noun that follows them directly."""
     heads = [(at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds]
     found = []
     for match in VERB.finditer(sentence.low):
@@ -226,7 +226,7 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
 
 
 def compound(topic: Topic, noun: str, nouns: Nouns) -> str:
-    """An object with its topic before it where it could belong to several: "a restaurant reservation"."""
+    """Put the topic before an object that could belong to several: "a restaurant reservation"."""
     form = written(noun, nouns)
     many = form != noun
     if noun == topic.name or topic.name in noun:
@@ -243,7 +243,7 @@ MASS = word_set(
 
 
 def with_article(noun: str) -> str:
-    """A noun with its indefinite article."""
+    """Return a noun with its indefinite article."""
     if noun.rsplit(maxsplit=1)[-1] in MASS:
         return noun
     vowel = noun[0] in "aeiou" and not re.match(r"(?:uni|use|usu|eu|one)", noun)
@@ -251,7 +251,7 @@ def with_article(noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun."""
+    """Return the plural of a noun."""
     if noun in MASS or (noun.endswith("s") and not noun.endswith(("ss", "us", "bus"))):
         return noun
     if re.search(r"[^aeiou]y$", noun):
@@ -260,5 +260,5 @@ def plural(noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as one phrase: "a, b or c"."""
+    """Join names into one phrase: "a, b or c"."""
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -57,10 +57,10 @@ ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 
 
 def wanted(low: str) -> list[tuple[str, re.Pattern[str]]]:
-    """What a question of the user asks for by name, with how an answer looks."""
+    """List what a user's question asks for by name, with a pattern of the answer."""
     return [(name, value) for name, question, value in WANTED if question.search(low)]
 
 
 def concrete(low: str) -> bool:
-    """Whether a time, a day, a number of people or nights, or a price is named."""
+    """Return whether a time, day, price, or number of people or nights is named."""
     return any(value.search(low) for value in (TIME, DATE, PEOPLE, NIGHTS, PRICE))

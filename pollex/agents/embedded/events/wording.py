@@ -25,7 +25,7 @@ PLAIN = {
 
 
 def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Sequence[str] = ()) -> str:
-    """The event as a sentence.
+    """Write the event as a sentence.
 
     Args:
         happened: The topic of each happening on training conversations.
@@ -48,7 +48,7 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
 
 
 def joined(deeds: Sequence[str]) -> str:
-    """Deeds as one phrase, each verb once: "buy bus tickets or book a table or a room"."""
+    """Join actions into one phrase, each verb once: "buy tickets or book a table"."""
     objects: dict[str, list[str]] = {}
     for deed in dict.fromkeys(deeds):
         verb, _, noun = deed.partition(" ")
@@ -57,7 +57,7 @@ def joined(deeds: Sequence[str]) -> str:
 
 
 def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[int]:
-    """The topics that a sentence names: the event's own, else those that it mostly happens with."""
+    """Return the event's topic, or the topics that it mostly happens with."""
     if event.topic != ANYWHERE:
         return [event.topic]
     counts = Counter(topic for topic in happened if topic != ANYWHERE)
@@ -71,7 +71,7 @@ def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[
 
 
 def sayable(event: Event, topics: Topics) -> bool:
-    """Whether the log gives the words that the sentence needs."""
+    """Return whether the log has the words that the sentence needs."""
     text = PATTERNS[event.pattern].text
     if event.topic == ANYWHERE:
         return "{detail}" not in text or bool(event.detail)

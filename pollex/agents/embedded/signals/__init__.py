@@ -1,4 +1,4 @@
-"""All signals. A module of this package that has a list `SIGNALS` is picked up by itself."""
+"""All signals, collected from the `SIGNALS` lists of this package's modules."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from pollex.agents.embedded.signals.signal import Signal
 
 
 def all_signals() -> dict[str, Signal]:
-    """Every signal by its name, in the order of the modules and their lists."""
+    """Collect every signal by its name, in the order of the modules and their lists."""
     modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
     return {signal.name: signal for module in modules for signal in getattr(module, "SIGNALS", [])}

@@ -1,4 +1,4 @@
-"""What assistants say when it goes well or badly. One row a signal."""
+"""Phrases of assistants in good and bad conversations, one row for each signal."""
 
 from __future__ import annotations
 

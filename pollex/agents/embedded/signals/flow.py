@@ -1,4 +1,4 @@
-"""How turns follow on each other: repeats, relevance, unanswered questions, endings."""
+"""Flow of the turns: repeats, relevance, unanswered questions, endings."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def irrelevance(view: View) -> Floats:
 
 
 def unanswered_questions(view: View) -> Floats:
-    """1 for a user's question that gets a question back."""
+    """Mark with 1 each question of the user that is answered by a question."""
     out = np.zeros(len(view.texts))
     for asked, replied in view.replies:
         out[asked] = "?" in view.texts[asked] and view.texts[replied].endswith("?")
@@ -41,7 +41,7 @@ def unanswered_questions(view: View) -> Floats:
 
 
 def follow_up(view: View) -> Floats:
-    """Cosine of each user turn to the reply before it: the user takes up what was said."""
+    """Compute the cosine of each user turn to the reply before it."""
     out = np.zeros(len(view.texts))
     for before, after in view.followed("assistant", "user"):
         out[after] = view.vectors[before] @ view.vectors[after]
@@ -49,7 +49,7 @@ def follow_up(view: View) -> Floats:
 
 
 def last_word(view: View, party: str) -> Floats:
-    """1 for the last turn, where the party has it."""
+    """Mark the last turn with 1 if it is the party's."""
     out = np.zeros(len(view.texts))
     spoken = view.of("both")
     if len(spoken) and view.roles[spoken[-1]] == party:
@@ -66,7 +66,7 @@ def assistant_ends(view: View) -> Floats:
 
 
 def open_end(view: View) -> Floats:
-    """1 for a last turn that asks something: the other party never answers."""
+    """Mark the last turn with 1 if it asks something that is never answered."""
     out = np.zeros(len(view.texts))
     spoken = view.of("both")
     if len(spoken) and "?" in view.texts[spoken[-1]][-40:]:

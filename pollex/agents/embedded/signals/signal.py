@@ -1,4 +1,4 @@
-"""What a signal is, and how any evidence in single turns becomes numbers about the whole conversation."""
+"""The definition of a signal, and measures of a conversation from marks on its turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURES = ("share", "amount", "ending", "trend")
 
 @dataclass(frozen=True)
 class Signal:
-    """Something that can be seen in single turns and that may speak for or against a conversation.
+    """Something visible in single turns that may speak for or against a conversation.
 
     Attributes:
         name: Stored in rubric sets; never renamed.
@@ -37,7 +37,7 @@ class Signal:
 
 
 def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) -> Signal:
-    """A signal that a turn carries when `pattern` is found in it (ignoring case).
+    """Make a signal for turns that match `pattern` (ignoring case).
 
     Only runs of word characters may repeat without bound in a pattern: anything else can take time that grows with the
     square of a turn's length.
@@ -54,10 +54,10 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) 
 
 
 def measured(marks: Floats, turns: Indices) -> Floats:
-    """The marks of one party's turns as four numbers about the conversation, [4]: see `MEASURES`.
+    """Summarize the marks of one party's turns in four numbers, [4]: see `MEASURES`.
 
     share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of the last two turns.
-    trend: mean of the last third less mean of the first. All are 0 for a party without turns.
+    trend: mean of the last third minus mean of the first. All are 0 for a party without turns.
     """
     if not len(turns):
         return np.zeros(len(MEASURES))

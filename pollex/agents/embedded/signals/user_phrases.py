@@ -1,4 +1,4 @@
-"""What users say when it goes well or badly. One row a signal."""
+"""Phrases of users in good and bad conversations, one row for each signal."""
 
 from __future__ import annotations
 

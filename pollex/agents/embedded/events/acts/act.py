@@ -1,4 +1,4 @@
-"""What an act is, and how the acts of a conversation are read in one pass.
+"""The definition of an act, and the reader that finds all acts in one pass.
 
 A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass costs little.
 """
@@ -111,7 +111,7 @@ class Acts:
 
 
 def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit:
-    """The hit that a match gives."""
+    """Make a hit from a match."""
     detail = found.groupdict().get("detail") or ""
     start = sentence.start + found.start()
     return Hit(act.name, one.sure, start, sentence.start + found.end(), detail)

@@ -1,4 +1,4 @@
-"""All patterns. A module of this package that has `PATTERNS` and `find` is picked up by itself."""
+"""All patterns, collected from this package's modules that have `PATTERNS` and `find`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ FINDERS: list[Callable[[Exchange], Iterator[Firing]]] = [
 
 
 def firings(exchange: Exchange) -> Iterator[Firing]:
-    """What happens in one exchange."""
+    """Yield the firings of one exchange."""
     for find in FINDERS:
         yield from find(exchange)

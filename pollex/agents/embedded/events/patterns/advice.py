@@ -1,4 +1,4 @@
-"""Advice and changes to make: whether they help, and whether they start from what the user showed."""
+"""Advice and proposed changes: whether they help, and use what the user showed."""
 
 from __future__ import annotations
 
@@ -130,12 +130,12 @@ TROUBLE = re.compile(
 
 
 def names(text: str) -> frozenset[str]:
-    """Names of code in a text: inline code and words with an inner capital, dot or underscore."""
+    """Collect names of code: inline code and words with an inner capital, dot or underscore."""
     return frozenset(a or b for a, b in NAME.findall(text))
 
 
 def advises(move: Move) -> bool:
-    """Whether a move gives advice: code, instructions, or an explanation with names of code."""
+    """Return whether a move gives advice: code, instructions, or an explanation with names of code."""
     return move.code or move.has("instructs") or (move.has("explains") and bool(move.names))
 
 
@@ -153,14 +153,14 @@ def find(x: Exchange) -> Iterator[Firing]:
 
 
 def brings_evidence(x: Exchange) -> bool:
-    """Whether the user answers with code or with names that weren't there before, and without objection."""
+    """Return whether the user answers with code or new names, and without objection."""
     if x.user is None or x.after is None or x.after.has("complains", *BACK):
         return False
     return x.after.code or bool(names(x.after.text) - names(x.user.text))
 
 
 def general_list(x: Exchange) -> bool:
-    """Whether a reply lists three things or more, and takes up no name that the user gave."""
+    """Return whether a reply lists three or more things without using the user's names."""
     if x.user is None or not x.here.sentences or len(LISTED.findall(x.here.text)) < 3:
         return False
     return bool(names(x.user.text)) and not shared(x.user, x.here)
@@ -185,7 +185,7 @@ def _first_reply(x: Exchange) -> Iterator[Firing]:
 
 
 def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
-    """A name of the user's own code that the reply takes up, with the sentence."""
+    """Return a name of the user's own code that the reply uses, with its sentence."""
     given = names(user.text)
     for sentence in here.sentences:
         found = sorted(name for name in names(sentence.text) if name in given or (len(name) > 5 and name in user.text))
@@ -195,7 +195,7 @@ def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
 
 
 def advice(move: Move) -> list[Sentence]:
-    """The sentences that give advice; the first of all where none is marked."""
+    """Return the sentences that give advice; the first sentence if none is marked."""
     return [one for one in move.sentences if "instructs" in one.hits][:2] or move.sentences[:1]
 
 
@@ -224,5 +224,5 @@ def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
 
 
 def agrees(low: str) -> bool:
-    """Whether a sentence takes up what was said and reports no trouble."""
+    """Return whether a sentence accepts what was said and reports no trouble."""
     return bool(AGREES.search(low)) and not TROUBLE.search(low)

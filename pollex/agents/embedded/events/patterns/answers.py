@@ -1,4 +1,4 @@
-"""What the user asks, and whether it is answered; what the assistant asks, and whether it had to."""
+"""Questions of the user and of the assistant: whether they are answered, and were needed."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|a
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Questions of both parties in one exchange."""
+    """Yield firings for questions of both parties in one exchange."""
     if x.user is not None and "asks" in x.user.acts and not x.here.has("takes_back"):
         yield from _answers(x, x.user)
     if x.here.has("asks_back"):
@@ -159,7 +159,7 @@ def named(slot: str) -> str:
 
 
 def mentions(slot: str, low: str) -> bool:
-    """Whether a reply names what was asked for, even if its value isn't recognized."""
+    """Return whether a reply names what was asked for, even if its value isn't recognized."""
     return slot.split(maxsplit=1)[0] in low
 
 
@@ -195,7 +195,7 @@ def _asks(x: Exchange) -> Iterator[Firing]:
 
 
 def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
-    """A question that the assistant's move before asked in nearly the same words."""
+    """Return a question that the assistant already asked in nearly the same words."""
     for one in asking:
         for old in earlier.sentences:
             shared = len(one.content & old.content)
@@ -205,7 +205,7 @@ def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
 
 
 def only(sentences: list[Sentence], act: str) -> bool:
-    """Whether all sentences do one act."""
+    """Return whether all sentences do one act."""
     return bool(sentences) and all(act in one.hits for one in sentences)
 
 
@@ -214,7 +214,7 @@ def span(sentence: Sentence) -> Span:
 
 
 def said(move: Move, found: re.Match[str]) -> Span:
-    """Where words of a move's joined sentences stand in its turns."""
+    """Map a match in a move's joined sentences back to its turns."""
     offset = 0
     for one in move.sentences:
         if found.start() < offset + len(one.low) + 1:

@@ -1,4 +1,4 @@
-"""What was asked for couldn't be done, and what came of it."""
+"""Requests that failed, and what followed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ ALTERNATIVES = ("offers_other", "offers", "confirms", "proposes", "asks_back")
 
 
 def failure(move: Move | None, before: Move | None) -> str:
-    """The act by which a move fails at a request; empty where it doesn't."""
+    """Return the act by which a move fails at a request; empty if it doesn't."""
     if move is None:
         return ""
     if "fails" in move.acts:
@@ -113,12 +113,12 @@ def failure(move: Move | None, before: Move | None) -> str:
 
 
 def wants_action(move: Move) -> bool:
-    """Whether a user's move wants something done, rather than known."""
+    """Return whether a user's move asks for an action rather than information."""
     return move.has("accepts") or (move.has("requests", "changes") and not move.has("asks"))
 
 
 def alternative(here: Move, failed: str) -> str:
-    """The act by which a move that fails goes on with something else; empty where it doesn't."""
+    """Return the act by which a failing move offers something else; empty if none."""
     start = here.acts[failed]
     for act in ALTERNATIVES:
         sentence = here.acts.get(act)
@@ -134,7 +134,7 @@ def alternative(here: Move, failed: str) -> str:
 
 
 def offered(sentence: Sentence) -> str:
-    """What an alternative changes, in words; empty where it names nothing."""
+    """Describe what an alternative changes; empty if it names nothing."""
     found = re.search(r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low)
     if TIME.search(sentence.low) or re.search(
         r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
@@ -163,7 +163,7 @@ def offered(sentence: Sentence) -> str:
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Failures and recoveries of one exchange."""
+    """Yield failures and recoveries of one exchange."""
     failed = failure(x.here, x.user)
     before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
     if failed:

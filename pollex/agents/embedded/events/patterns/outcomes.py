@@ -1,4 +1,4 @@
-"""What is reported as done, and what is read back before."""
+"""Reports of completed work, and confirmations before it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ REFERENCE = re.compile(r"\b(?:reference|confirmation|booking|order|tracking) (?:
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Reports and read-backs of one exchange."""
+    """Yield reports and read-backs of one exchange."""
     if x.here.has("done") and not x.here.has("fails", "unavailable"):
         yield from _done(x)
     if x.here.has("confirms") and not x.here.has("fails"):

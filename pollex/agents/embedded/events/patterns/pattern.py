@@ -1,4 +1,4 @@
-"""What a pattern is: an act, a circumstance and a reaction, within a window that a quote can show."""
+"""The definition of a pattern: an act, a circumstance and a reaction within one quote."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A move of the assistant with what stands around it.
+    """A move of the assistant with its neighboring moves.
 
     Attributes:
-        index: Of the assistant's move.
+        index: Index of the assistant's move.
         user: The user's move before.
         earlier: The assistant's move before that.
         after: The user's move that follows.
@@ -86,7 +86,7 @@ class Exchange:
     opening: bool
 
     def fire(self, pattern: str, *deciding: tuple[Move, str], detail: str = "", sure: float = 1.0) -> Firing:
-        """A firing from acts of moves; the first of them is quoted."""
+        """Make a firing from acts of moves, and quote the first of them."""
         spans, least = [], sure
         for move, act in deciding:
             sentence = move.acts[act]
@@ -106,24 +106,24 @@ class Exchange:
         marks: tuple[Span, ...] = (),
         detail: str = "",
     ) -> Firing:
-        """A firing that rests on structure: sentences are quoted and, unless `marks` are given, marked whole."""
+        """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
         found = marks or tuple(Span(one.turn, one.start, one.end) for one in sentences[:2])
         return Firing(pattern, sure, quote_of(sentences), found, self.index_of(move), detail)
 
     def index_of(self, move: Move) -> int:
-        """Index of one of the exchange's moves."""
+        """Return the index of one of the exchange's moves."""
         return self.index + (1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2)
 
 
 def quote_of(sentences: Sequence[Sentence]) -> Span:
-    """From the first to the last sentence, all of the turn of the first."""
+    """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda one: (one.turn, one.start))
     same = [one for one in sentences if one.turn == first.turn]
     return Span(first.turn, first.start, max(one.end for one in same))
 
 
 def exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:
-    """Each move of the assistant with its surroundings."""
+    """Yield each move of the assistant with its neighboring moves."""
     for index, move in enumerate(moves):
         if move.role == "assistant":
             yield Exchange(

@@ -66,7 +66,7 @@ SEARCH = re.compile(
 
 
 def feature_question(move: Move | None) -> bool:
-    """Whether a user asks if something has, allows or costs something, and searches for nothing."""
+    """Return whether a user asks about a feature or price, without searching for anything."""
     if move is None or "asks" not in move.acts:
         return False
     low = move.acts["asks"].low
@@ -74,7 +74,7 @@ def feature_question(move: Move | None) -> bool:
 
 
 def found_none(move: Move | None, before: Move | None) -> bool:
-    """Whether a move reports an empty search."""
+    """Return whether a move reports an empty search."""
     return move is not None and "none_found" in move.acts and not feature_question(before)
 
 

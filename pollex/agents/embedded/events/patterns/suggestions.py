@@ -1,4 +1,4 @@
-"""What the assistant suggests or proposes, and how the user takes it."""
+"""Suggestions and proposals of the assistant, and the user's reaction."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Suggestions and proposals of one exchange."""
+    """Yield suggestions and proposals of one exchange."""
     if x.here.has("offers") and not x.here.has("fails", "none_found", "unavailable", "done"):
         yield from _offer(x)
     if x.here.has("asks_back"):

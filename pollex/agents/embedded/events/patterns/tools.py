@@ -56,7 +56,7 @@ def failing(result: str) -> bool:
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Calls of tools in one exchange."""
+    """Yield tool calls of one exchange."""
     if not x.here.tools and not x.here.calls:
         return
     detail = f"`{x.here.calls[-1]}`" if x.here.calls else ""
@@ -75,6 +75,6 @@ def find(x: Exchange) -> Iterator[Firing]:
 
 
 def ignored(result: str, reply: str) -> bool:
-    """Whether a reply shares no word or number with a result that has at least three."""
+    """Return whether a reply shares no value with a result that has at least three."""
     given = set(VALUE.findall(lowered(result)))
     return len(given) >= 3 and not given & set(VALUE.findall(lowered(reply)))

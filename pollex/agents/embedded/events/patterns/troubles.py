@@ -53,7 +53,7 @@ ALIKE = 0.8
 
 
 def find(x: Exchange) -> Iterator[Firing]:
-    """Troubles of one exchange."""
+    """Yield troubles of one exchange."""
     if x.here.has("takes_back"):
         yield x.fire("took_back", (x.here, "takes_back"))
     if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
@@ -94,7 +94,7 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
 
 
 def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
-    """A sentence of nearly the same words; short ones have none."""
+    """Return a sentence of nearly the same words; None for short ones."""
     if len(sentence.content) < 3:
         return None
     for other in others:
