@@ -3,12 +3,13 @@
 #   make demo     learn, score and report on the bundled sample log
 #   make test     unit tests and flows: three minutes on two cores
 #   make test-all the endurance tests, too: fifteen minutes
+#   make screens  screens of the demo in the browser, into docs/screens
 #   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-endurance test-all check format lint types docs lock clean
+.PHONY: help demo test test-endurance test-all check format lint types docs screens lock clean
 
 # The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -37,10 +38,10 @@ test: $(installed)
 	$(pytest) tests/house tests/unit tests/flows
 
 # Kills, signals, full disks, damage, what leaves the machine, whole commands on servers.
-endurance = $(addprefix tests/endurance/,store benchmarks formats/test_damaged_exports.py cli/test_nothing_leaves.py \
+endurance = $(addprefix tests/endurance/,store browser benchmarks formats/test_damaged_exports.py cli/test_nothing_leaves.py \
 	cli/test_what_plain_commands_load.py end_to_end/test_commands_on_a_model.py end_to_end/test_ensemble_on_a_model.py)
 test-endurance: $(installed)
-	$(pytest) $(endurance)
+	$(pytest) -rs $(endurance)
 
 # These, and what takes a browser, planted worlds, LangGraph's server, packages of other tools.
 test-all: test
@@ -59,6 +60,9 @@ types: $(installed)
 
 docs: $(installed)
 	$(python) docs/drawings.py
+
+screens: $(installed)
+	$(python) docs/screens.py
 
 # Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own. An installation from this
 # folder leaves its copy in build/, and a later one would take files from it that are gone here: it is removed.

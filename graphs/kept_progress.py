@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 
 from pollex.graphs.context import Progress
+from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
 OFTEN = 0.25
@@ -26,6 +28,11 @@ class KeptProgress:
         self._shown, self._store, self._used = shown, store, used
         self._stages: dict[str, dict[str, int]] = {}
         self._run, self._kept, self._at = "", dict[str, Any](), 0.0
+        self._tracer: Tracer | None = None
+
+    def watch(self, tracer: Tracer) -> None:
+        """Keep what a tracer counts, too: nodes, and the last errors."""
+        self._tracer = tracer
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Begin a stage; `done` of its items were done before a resume."""
@@ -49,7 +56,13 @@ class KeptProgress:
         if not self._run or (not last and time.monotonic() - self._at < OFTEN):
             return
         self._at = time.monotonic()
-        found = {"stages": {name: dict(stage) for name, stage in self._stages.items()}, "used": dict(self._used())}
+        found: dict[str, Any] = {
+            "stages": {name: dict(stage) for name, stage in self._stages.items()},
+            "used": dict(self._used()),
+        }
+        if self._tracer is not None:
+            found["nodes"] = {name: asdict(counted) for name, counted in self._tracer.nodes.items()}
+            found["errors"] = list(self._tracer.errors)
         if found != self._kept:
             self._store.pulse(self._run, found)
             self._kept = found

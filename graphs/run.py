@@ -81,6 +81,8 @@ class Setting:
         """Create the run's tracer and announce it to its subscriber."""
         tracer = Tracer(self.store, run, self.secrets)
         self.traced(tracer)
+        if isinstance(self.progress, KeptProgress):
+            self.progress.watch(tracer)
         return tracer
 
     def of_run(self, run: str) -> dict[str, Any]:

@@ -110,9 +110,9 @@ def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Wor
     store.flush()
 
 
-def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False) -> Guard:
-    """The application on a store, as it is served at `BASE`."""
-    site = Site(store, {}, token, read_only)
+def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any) -> Guard:
+    """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
+    site = Site(store, more.pop("files", {}), token, read_only, **more)
     return application(site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id))
 
 

@@ -85,6 +85,8 @@ class Workers:
             "completion_tokens": total.completion,
             "outcomes": dict(total.outcomes),
             "cost": total.cost(self.gateway.limits.price),
+            "max_calls": self.gateway.limits.max_calls,
+            "max_cost": self.gateway.limits.max_cost,
         }
 
     def setting(self, store: Store, **rest: Any) -> Setting:

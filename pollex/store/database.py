@@ -57,6 +57,11 @@ class Database:
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query gives, a tuple a row: for hundreds of thousands of them."""
+        with self._turn, self.trouble():
+            yield from self._connection.execute(sql, parameters)
+
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         """Return the first column of the first row; None when there is no row."""
         with self._turn, self.trouble():

@@ -13,8 +13,10 @@ import asyncio
 import itertools
 import secrets
 import time
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -29,8 +31,22 @@ LONGEST_ERROR = 2000
 _open: ContextVar[str | None] = ContextVar("open_span", default=None)
 
 
+@dataclass
+class NodeCount:
+    """How many spans of one name have ended, are open and failed, and their milliseconds added up."""
+
+    n: int = 0
+    active: int = 0
+    ms: float = 0.0
+    errors: int = 0
+
+
 class Tracer:
     """Writes the spans of one run.
+
+    Attributes:
+        nodes: Counts of this tracer's spans by name; model calls are counted elsewhere.
+        errors: Name, item and text of the last ten errors.
 
     Args:
         run: Id of the run.
@@ -41,6 +57,8 @@ class Tracer:
         self._store, self.run, self._secrets = store, run, tuple(secrets_known)
         # A run that is resumed has a second tracer, whose ids must be others.
         self._prefix, self._numbers = secrets.token_hex(4), itertools.count(1)
+        self.nodes: dict[str, NodeCount] = {}
+        self.errors: deque[dict[str, str]] = deque(maxlen=10)
 
     def span(self, name: str, *, kind: Kind, item: str = "", inputs: Iterable[str] = ()) -> Span:
         """A span to be entered.
@@ -66,7 +84,16 @@ class Tracer:
     def _next_id(self) -> str:
         return f"{self._prefix}-{next(self._numbers)}"
 
+    def _begin(self, span: Span) -> None:
+        self.nodes.setdefault(span.name, NodeCount()).active += 1
+
     def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
+        error = redacted(error, self._secrets)[:LONGEST_ERROR]
+        counted = self.nodes[span.name]
+        counted.n, counted.active, counted.ms = counted.n + 1, counted.active - 1, counted.ms + ms
+        if error:
+            counted.errors += 1
+            self.errors.append({"node": span.name, "item": span.item, "text": error[:200]})
         self._store.put(
             [
                 SpanRow(
@@ -80,7 +107,7 @@ class Tracer:
                     outputs=span.found,
                     started=span.started,
                     ms=ms,
-                    error=redacted(error, self._secrets)[:LONGEST_ERROR],
+                    error=error,
                 )
             ]
         )
@@ -108,6 +135,7 @@ class Span:
     def __enter__(self) -> Self:
         self.started, self._clock = now(), time.perf_counter()
         self._outer = _open.set(self.id)
+        self._tracer._begin(self)
         return self
 
     def __exit__(

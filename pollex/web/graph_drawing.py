@@ -79,7 +79,7 @@ def _edge(start: tuple[float, float], end: tuple[float, float], chosen: bool, he
 def strip(node: Node, bins: int) -> Markup:
     """Draw how many spans of a node were open at once, over the time that is shown."""
     active = node.active
-    if active is None or not active.any():
+    if not active.any():
         return Markup("")
     top = float(active.max())
     points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))

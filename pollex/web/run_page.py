@@ -1,4 +1,4 @@
-"""What a run did, added up in SQL: nodes with their times, activity over time, calls and errors."""
+"""What a run did, added up from its spans: nodes with their times, activity over time, calls and errors."""
 
 from __future__ import annotations
 
@@ -11,35 +11,60 @@ from typing import Any
 
 import numpy as np
 
-from pollex.measures.arrays import Floats
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.store.line_files import read_line
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
 BINS = 400
-NODES = """
-    SELECT name, kind, count(*) AS n, sum(ms) AS together, max(ms) AS longest, sum(error <> '') AS errors,
-        min(started) AS began FROM spans WHERE run = ? GROUP BY name, kind ORDER BY began, count(*)
+SPANS = """
+    SELECT kind || ' ' || name, (julianday(started) - julianday(?2)) * 86400000.0, ms, error <> '' FROM spans
+    WHERE +run = ?1 AND rowid BETWEEN (SELECT min(rowid) FROM spans WHERE run = ?1)
+        AND (SELECT max(rowid) FROM spans WHERE run = ?1)
 """
-QUANTILES = """
-    SELECT name, min(CASE WHEN 2 * place >= n THEN ms END) AS median, min(CASE WHEN 20 * place >= 19 * n THEN ms END)
-        AS most FROM (SELECT name, ms, row_number() OVER (PARTITION BY name ORDER BY ms) AS place,
-            count(*) OVER (PARTITION BY name) AS n FROM spans WHERE run = ?) GROUP BY name
-"""
-EXTENT = """
-    SELECT min(after) AS first, max(after + ms) AS last
-    FROM (SELECT (julianday(started) - julianday(?2)) * 86400000.0 AS after, ms FROM spans WHERE run = ?1)
-"""
-ENDS = """
-    SELECT name, CAST((after - ?3) / ?4 AS INTEGER) AS began, CAST((after + ms - ?3) / ?4 AS INTEGER) AS ended,
-        count(*) AS n
-    FROM (SELECT name, (julianday(started) - julianday(?2)) * 86400000.0 AS after, ms FROM spans WHERE run = ?1)
-    WHERE after <= ?5 AND after + ms >= ?3 GROUP BY 1, 2, 3
-"""
+"""A run's spans lie together: read in their own order they come six times as fast as by the index on items."""
+
 ERRORS = """
     SELECT name, error, count(*) AS n, min(item) AS item FROM spans WHERE run = ? AND error <> ''
     GROUP BY name, error ORDER BY n DESC LIMIT 100
 """
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """All spans of a run as columns, one entry a span.
+
+    Attributes:
+        names: Name and kind of each node, in the order in which they began.
+        node: Place in `names`.
+        began: Milliseconds since the run began; `ms` is how long it took.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    node: Ints
+    began: Floats
+    ms: Floats
+    failed: Bools
+
+
+def spans_of(store: Store, run: Run) -> Spans:
+    """Read a run's spans."""
+    codes: dict[str, int] = {}
+    rows = ((codes.setdefault(node, len(codes)), *rest) for node, *rest in store.each(SPANS, [run.id, run.started]))
+    found = np.fromiter(rows, dtype=ROW)
+    first = [float(found["began"][found["node"] == code].min()) for code in range(len(codes))]
+    order = sorted(range(len(codes)), key=lambda code: first[code])
+    place, names = np.argsort(np.array(order, dtype=np.int64)), [*codes]
+    return Spans(
+        tuple((name, kind) for kind, _, name in (names[code].partition(" ") for code in order)),
+        place[found["node"]],
+        found["began"],
+        found["ms"],
+        found["failed"],
+    )
+
+
+ROW = np.dtype([("node", "i8"), ("began", "f8"), ("ms", "f8"), ("failed", "?")])
 
 
 @dataclass(frozen=True)
@@ -48,7 +73,7 @@ class Node:
 
     Attributes:
         together: Milliseconds of all, added up; `median` and `most` (95 %) of one.
-        active: How many were open at once, in `BINS` stretches of time; None without times.
+        active: How many were open at once, in `BINS` stretches of time.
     """
 
     name: str
@@ -58,7 +83,7 @@ class Node:
     median: float
     most: float
     errors: int
-    active: Floats | None
+    active: Floats
 
 
 @dataclass(frozen=True)
@@ -70,39 +95,31 @@ class Times:
     last: float
 
 
-def times_of(store: Store, run: Run, first: float | None = None, last: float | None = None) -> Times:
-    """Add up a run's spans, over all of its time or a stretch of it."""
-    (extent,) = store.rows(EXTENT, [run.id, run.started])
-    if extent["first"] is None:
+def times_of(spans: Spans, first: float | None = None, last: float | None = None) -> Times:
+    """Add up a run's spans; what was open at once is counted over all of its time, or over a stretch of it."""
+    if not spans.names:
         return Times((), 0.0, 0.0)
-    low = extent["first"] if first is None else first
-    high = max(extent["last"] if last is None else last, low + 1)
-    active = _active(store, run, low, high)
-    quantiles = {row["name"]: row for row in store.rows(QUANTILES, [run.id])}
-    nodes = [
-        Node(
-            name=row["name"],
-            kind=row["kind"],
-            n=row["n"],
-            together=row["together"],
-            median=quantiles[row["name"]]["median"],
-            most=quantiles[row["name"]]["most"],
-            errors=row["errors"],
-            active=active.get(row["name"]),
-        )
-        for row in store.rows(NODES, [run.id])
-    ]
-    return Times(tuple(nodes), low, high)
+    low = float(spans.began.min()) if first is None else first
+    high = max(float((spans.began + spans.ms).max()) if last is None else last, low + 1)
+    return Times(tuple(_node(spans, code, low, high) for code in range(len(spans.names))), low, high)
 
 
-def _active(store: Store, run: Run, low: float, high: float) -> dict[str, Floats]:
-    """Count how many spans of each name touch each stretch: those begun by its end less those ended before it."""
-    changes: dict[str, Floats] = {}
-    for row in store.rows(ENDS, [run.id, run.started, low, (high - low) / BINS, high]):
-        bins = changes.setdefault(row["name"], np.zeros(BINS + 1))
-        bins[min(max(row["began"], 0), BINS - 1)] += row["n"]
-        bins[min(max(row["ended"], 0) + 1, BINS)] -= row["n"]
-    return {name: np.cumsum(bins)[:BINS] for name, bins in changes.items()}
+def _node(spans: Spans, code: int, low: float, high: float) -> Node:
+    mine = spans.node == code
+    ms, (name, kind) = spans.ms[mine], spans.names[code]
+    median, most = np.quantile(ms, [0.5, 0.95], method="inverted_cdf")
+    active = _active(spans.began[mine], ms, low, high)
+    return Node(name, kind, len(ms), float(ms.sum()), float(median), float(most), int(spans.failed[mine].sum()), active)
+
+
+def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
+    """Count the spans that touch each stretch: those begun by its end less those ended before it `[BINS]`."""
+    seen = (began <= high) & (began + ms >= low)
+    width = (high - low) / BINS
+    starts = np.clip((began[seen] - low) // width, 0, BINS - 1).astype(np.int64)
+    ends = np.clip((began[seen] + ms[seen] - low) // width + 1, 0, BINS).astype(np.int64)
+    changes = np.bincount(starts, minlength=BINS + 1) - np.bincount(ends, minlength=BINS + 1)
+    return np.cumsum(changes)[:BINS].astype(np.float64)
 
 
 def errors_of(store: Store, run: Run) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The first page: what runs, what waits for people, what was learned."""
+"""The first page: what the thumbs are about, in sentences; then what runs, and what waits for people."""
 
 from __future__ import annotations
 
@@ -6,42 +6,43 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pollex.store.runs import Run
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.web import frame, links
 from pollex.web.forms import Nothing, query, site_of
+from pollex.web.listing import SCORING
+from pollex.web.pages.runs import pulse_of
+from pollex.web.pages.sets import Support, supported
 
 LAST = 5
+SIDES = (("sat", "What goes well"), ("dsat", "What goes wrong"))
 
 
 def home(request: Request) -> Response:
-    """Show the last runs and the rubric set in use."""
+    """Show what was learned, what goes on, and the last runs."""
     query(request, Nothing)
     site = site_of(request)
-    every = site.runs()
+    every = [(run, site.status(run)) for run in site.runs()]
+    known = {run.id for run, _ in every}
     named = next(iter(site.sets().values()), None)
     return frame.page(
         "home.html",
         site=site.id,
         here="Home",
-        runs=[(run, site.status(run)) for run in every[:LAST]],
+        runs=every[:LAST],
         total=len(every),
-        with_scores=next((run for run in every if run.command in SCORING), None),
+        live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+        with_scores=next((run for run, _ in every if run.command in SCORING), None),
         named=named,
-        first=_first_rubrics(named.rubric_set.rubrics) if named else [],
+        in_store=named is not None and named.run in known,
+        sides={title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
     )
 
 
-SCORING: tuple[str, ...] = ("score", "evaluate", "label", "learn", "refit")
-"""Commands whose runs have scores."""
-
-
-def _first_rubrics(rubrics: tuple[object, ...]) -> list[object]:
-    return list(rubrics[:3])
-
-
-def is_scoring(run: Run) -> bool:
-    """Tell whether a run gives scores."""
-    return run.command in SCORING
+def strongest(found: RubricSet, kind: str) -> list[Support]:
+    """Return the five rubrics of a kind that say most: those that lead the set, in the order of choice."""
+    every = supported(found, kind)
+    leading = [one for one in every if one.rubric.leads]
+    return (leading or every)[:LAST]
 
 
 ROUTES = [Route(links.HOME, home)]

@@ -28,6 +28,7 @@ from pollex.web.run_page import (
     read_call,
     request_of,
     settings_of,
+    spans_of,
     times_of,
 )
 from pollex.web.site import Site
@@ -83,13 +84,13 @@ def runs(request: Request) -> Response:
         form=form,
         commands=sorted({run.command for run, _ in every}),
         statuses=sorted({status for _, status in every}),
-        counted={run.id: counted(site, run) for run, _ in shown},
+        counted={run.id: counted(site, run) | failed(site, run) for run, _ in shown},
         live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
     )
 
 
 def counted(site: Site, run: Run) -> dict[str, Any]:
-    """Return what a list says of a run: conversations, calls, errors."""
+    """Return what a list says of a run: conversations and calls."""
     return _while_ended(site, run, ("counts",), lambda: _counted(site, run))
 
 
@@ -100,23 +101,29 @@ def _while_ended(site: Site, run: Run, key: tuple[str, ...], make: Callable[[], 
     return site.kept((*key, run.id, run.finished), make)
 
 
+def failed(site: Site, run: Run) -> dict[str, int]:
+    """Return how many of a run's spans ended with an error."""
+    sql = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
+    return {"errors": _while_ended(site, run, ("failed",), lambda: int(site.store.value(sql, [run.id])))}
+
+
 def _counted(site: Site, run: Run) -> dict[str, Any]:
     (calls,) = site.store.rows("SELECT count(*) AS calls FROM calls WHERE run = ?", [run.id])
-    (spans,) = site.store.rows("SELECT count(*) AS errors FROM spans WHERE run = ? AND error <> ''", [run.id])
     (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
-    return calls | spans | rows
+    return calls | rows
 
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     """Return how far a run is: its stages, each with items per second and the time left, once that can be said."""
     found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     if not found:
-        return {"beat": "", "stages": [], "used": {}}
+        return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
     payload = unpacked(found[0]["payload"])
     stages = [
         {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)} for name, stage in payload["stages"].items()
     ]
-    return {"beat": found[0]["beat"], "stages": stages, "used": payload["used"]}
+    told = {"used": payload["used"], "nodes": payload.get("nodes", {}), "errors": payload.get("errors", [])}
+    return {"beat": found[0]["beat"], "stages": stages, **told}
 
 
 def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
@@ -141,7 +148,8 @@ def run_page(request: Request) -> Response:
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
     whole = form.start is None and form.end is None
     low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
-    times = _while_ended(site, run, ("times", str(low), str(high)), lambda: times_of(site.store, run, low, high))
+    spans = _while_ended(site, run, ("spans",), lambda: spans_of(site.store, run))
+    times = times_of(spans, low, high)
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     status = site.status(run)
     return frame.page(
@@ -155,7 +163,7 @@ def run_page(request: Request) -> Response:
         graph=drawing(graph, outline(times.nodes)) if graph else None,
         strip=strip,
         bins=BINS,
-        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)),
+        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)) if spans.failed.any() else [],
         counted=counted(site, run),
         named=site.set_of(run),
         pulse=pulse_of(site, run) if status not in ENDED else None,

@@ -46,6 +46,11 @@ class Support:
     conversations: int
     quotes: tuple[Quote, ...]
 
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Ids of three conversations that it quotes."""
+        return tuple(dict.fromkeys(quote.conversation_id for quote in self.quotes))[:3]
+
 
 def sets(request: Request) -> Response:
     """List the rubric sets of the store and of files."""

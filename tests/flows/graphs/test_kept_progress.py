@@ -36,7 +36,20 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
                 if (found := seen(tmp_path, run.id))["used"] == {"calls": 7}:
                     break
             assert found == {"stages": {"score": {"done": 15, "total": 40}}, "used": {"calls": 7}}
+            tracer = setting.tracer(run.id)
+            with tracer.span("judge", kind="role", item="c1") as span, tracer.span("judge", kind="role"):
+                span.failed("refused")
+            open_ = tracer.span("assess", kind="node").__enter__()
             setting.progress.advance("score", 25)
+            await asyncio.sleep(2 * OFTEN)
+            store.flush()
+            found = seen(tmp_path, run.id)
+            assert {name: (one["n"], one["active"], one["errors"]) for name, one in found["nodes"].items()} == {
+                "judge": (2, 0, 1),
+                "assess": (0, 1, 0),
+            }
+            assert found["errors"] == [{"node": "judge", "item": "c1", "text": "refused"}]
+            open_.__exit__(None, None, None)
         store.flush()
         assert seen(tmp_path, run.id)["stages"]["score"] == {"done": 40, "total": 40}
 

@@ -11,8 +11,11 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rubric_set_by_hand import rubric, rubric_set
 from web_site import client_of, made_app, made_store
 
+from pollex.measures.intervals import Figure
+from pollex.rubrics.records import Worth
 from pollex.services.set_differences import differing
 from pollex.store.store import Store
 from pollex.web.frame import static_files
@@ -225,3 +228,15 @@ async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_c
 def test_words_that_differ_are_marked_and_the_others_are_not() -> None:
     found = [(part.text, part.kind) for part in differing("The user says thanks", "The user shouts thanks loudly")]
     assert found == [("The user", ""), ("says", "del"), ("shouts", "ins"), ("thanks", ""), ("loudly", "ins")]
+
+
+async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -> None:
+    shares = {"holds": (0.5, 40), "down_with": (0.1, 20), "down_without": (0.75, 20)}
+    worth = Worth(**{name: Figure(value, value - 0.05, value + 0.05, n) for name, (value, n) in shares.items()})
+    rubrics = (rubric(1, "sat").model_copy(update={"worth": worth}), rubric(2, "dsat"))
+    with Store.open(tmp_path / ".pollex") as store:
+        async with client_of(made_app(store, files={"mine.json": rubric_set(rubrics=rubrics)})) as client:
+            page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", (await client.get("/")).text))
+    assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace("\u2009", " ")
+    assert "75 % elsewhere" in page.replace("\u2009", " ")
+    assert page.index("The user says thanks 1.") < page.index("The whole rubric set")

@@ -17,7 +17,7 @@ from pollex.store.resume import find_run
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow
-from pollex.web.run_page import BINS, times_of
+from pollex.web.run_page import BINS, spans_of, times_of
 
 ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "<b>Judge</b>"}]})
 CAME = json.dumps({"choices": [{"message": {"content": "Agree"}}], "usage": {"prompt_tokens": 1200}})
@@ -51,11 +51,10 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
         )
         store.flush()
         run = run.model_copy(update={"started": f"{day}T00:00:00+00:00"})
-        (node,) = times_of(store, run, 0.0, 12_000.0).nodes
+        (node,) = times_of(spans_of(store, run), 0.0, 12_000.0).nodes
     ends = begun + lasting
     edges = np.linspace(0, 12_000, BINS + 1)
     by_hand = [((begun < high) & (ends >= low)).sum() for low, high in pairwise(edges.tolist())]
-    assert node.active is not None
     assert np.abs(node.active - by_hand).max() <= 1, "a span at a border, to the millisecond"
     assert (node.n, node.errors) == (200, 0)
     assert node.median == pytest.approx(np.sort(lasting)[99])
@@ -94,9 +93,17 @@ async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_
             assert "running" in first.text
             same = await client.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
             assert same.status_code == 304
-            store.pulse(run.id, {"stages": {"score": {"done": 10, "total": 10}}, "used": {}})
+            used = {"sent": 7, "known": 1, "prompt_tokens": 5, "completion_tokens": 6, "cost": 0.5, "max_cost": 2.0}
+            failed = [{"node": "judge", "item": "c1", "text": "<b>refused</b>"}]
+            nodes = {"judge": {"n": 9, "active": 1, "ms": 4.0, "errors": 1}}
+            pulse = {"stages": {"score": {"done": 10, "total": 10}}, "used": used, "nodes": nodes, "errors": failed}
+            store.pulse(run.id, pulse)
             await store.settle()
-            assert "score: 10 of 10" in (await client.get(f"/runs/{run.id}/live")).text
+            told = (await client.get(f"/runs/{run.id}/live")).text
+            assert "score: 10 of 10" in told
+            assert "$0.5000 of at most $2.00" in told
+            assert "9 done, 1 at work, 1 failed" in told
+            assert "&lt;b&gt;refused" in told
             await asyncio.to_thread(store.finish, run.id, "done")
             ended = await client.get(f"/runs/{run.id}/live")
             assert ended.headers["x-pollex-ended"] == "1"

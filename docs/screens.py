@@ -1,0 +1,90 @@
+"""Screens of the demo in the browser, light and dark, as README and the how-tos show them.
+
+    python docs/screens.py                 # docs/screens/*.png
+    python docs/screens.py --demo FOLDER   # of a demo that was made before
+
+It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SCREENS = Path(__file__).parent / "screens"
+LARGEST = 150_000
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDE, HIGH = 1080, 620
+
+
+@contextmanager
+def served(demo: Path) -> Iterator[str]:
+    """Serve a demo's store; its address with the token."""
+    command = [sys.executable, "-m", "pollex", "serve", "--store", str(demo / ".pollex")]
+    command += ["--rubrics", str(demo / "rubrics.json"), "--port", "0", "--no-open", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - ours
+        assert server.stdout is not None
+        try:
+            yield str(json.loads(server.stdout.readline())["url"])
+        finally:
+            server.terminate()
+
+
+def pages(page: Any, base: str) -> dict[str, str]:
+    """Return the pages that are shown, by name: those of the run of `learn`, and its most surprising conversation."""
+    page.goto(f"{base}/runs?command=learn")
+    run = page.locator("table a").first.inner_text()
+    page.goto(f"{base}/conversations?run={run}&differs=yes&sort=surprise&down=1")
+    conversation = page.locator("#rows a").first.get_attribute("href")
+    return {
+        "home": "/",
+        "run": f"/runs/{run}",
+        "conversations": f"/conversations?run={run}&sort=netsat",
+        "conversation": conversation or "/",
+    }
+
+
+def shoot(browser: Any, url: str, scheme: str) -> list[Path]:
+    """Take all screens in a scheme."""
+    context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme=scheme)
+    page, base, made = context.new_page(), url.partition("/enter")[0], []
+    page.goto(url)
+    for name, path in pages(page, base).items():
+        page.goto(base + path)
+        made.append(SCREENS / f"{name}-{scheme}.png")
+        page.screenshot(path=made[-1])
+    context.close()
+    return made
+
+
+def main() -> int:
+    """Make the demo, and the screens; return 1 where one is too large."""
+    from playwright.sync_api import sync_playwright  # an extra that not everybody has
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--demo", type=Path)
+    given = parser.parse_args()
+    program = os.environ.get("POLLEX_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    SCREENS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        if given.demo is None:
+            subprocess.run([sys.executable, "-m", "pollex", "demo"], cwd=folder, check=True)
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        with served(given.demo or Path(folder) / "pollex-demo") as url:
+            made = [path for scheme in ("light", "dark") for path in shoot(browser, url, scheme)]
+    for path in made:
+        sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
+    return int(any(path.stat().st_size > LARGEST for path in made))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
