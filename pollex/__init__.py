@@ -68,7 +68,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a public name when it is first used: `import pollex` alone stays quick."""
+    """Load a public name when it is first used, so that `import pollex` is quick."""
     if name not in _HOMES:
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -66,7 +66,7 @@ class RubricSet(rubric_set.RubricSet):
         return found
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report page; of a set that was loaded it shows what the set's file holds."""
+        """Write the report page; a loaded set shows what its file holds."""
         page = self.__dict__[PAGE]() if PAGE in self.__dict__ else learning_page(self)
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
@@ -355,7 +355,7 @@ calibrate = calibrating.fit_calibrator
 
 
 def _logs(given: Data, options: ReadOptions | None = None) -> Logs:
-    """Return logs from whatever holds conversations."""
+    """Make logs from any source of conversations."""
     if isinstance(given, Logs):
         return given
     if isinstance(given, str | Path):

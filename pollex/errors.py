@@ -91,7 +91,7 @@ class NotText(BadInput):
 
 
 class BadLabels(PollexError):
-    """Labels from which nothing can be learnt or measured."""
+    """Labels that nothing can be learned or measured from."""
 
 
 class BadRubrics(PollexError):
@@ -103,7 +103,7 @@ class BadCalibrator(PollexError):
 
 
 class ModelUnavailable(PollexError):
-    """The endpoint or model can't serve now; a retry or a later resume can mend it."""
+    """The endpoint or model can't serve now; a retry or a later resume may succeed."""
 
 
 class ModelRefused(PollexError):
@@ -117,7 +117,7 @@ class StoreBusy(PollexError):
 
 
 class StoreDamaged(PollexError):
-    """The store can't be trusted as it lies there."""
+    """The store is damaged and can't be used as it is."""
 
 
 class StoreFull(PollexError):
@@ -145,7 +145,7 @@ _OPTION = re.compile(r"`[^`]*`|(?<![^\s(])--(?P<name>[a-z][a-z-]*)(?: (?:(?=')|(
 
 @contextmanager
 def python_words() -> Iterator[None]:
-    """Lets errors through, with options named as arguments."""
+    """Change options in errors to arguments."""
     try:
         yield
     except PollexError as error:
@@ -155,7 +155,7 @@ def python_words() -> Iterator[None]:
 
 
 def in_python(text: str) -> str:
-    """`text` with arguments in place of options: `--samples 5` is `samples=5`, `--label-field` alone `label_field`."""
+    """Replace options by arguments: `--samples 5` by `samples=5`, `--label-field` by `label_field`."""
     return _OPTION.sub(_argument, text)
 
 

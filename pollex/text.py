@@ -16,7 +16,7 @@ _UNSEEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 
 
 def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) -> str:
-    """The text with every control, bidi and zero-width character as a visible escape such as `\\x1b`.
+    """Escape control, bidirectional and zero-width characters visibly, such as ESC.
 
     Args:
         limit: Characters of the result; a longer one ends in `…`.
@@ -35,7 +35,7 @@ _OUR_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def one_line(name: str) -> str:
-    """Return a name of a file or an id for a message: quoted where it could be taken for words or a line of ours."""
+    """Return a file name or id for a message, quoted if it could be misread."""
     return repr(name) if _OUR_SYNTAX.search(name) else name
 
 
@@ -52,7 +52,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def writable(value: Any) -> Any:
-    """The value with U+FFFD for every lone surrogate, in all that is in it."""
+    """Replace lone surrogates by U+FFFD in a value and everything in it."""
     if isinstance(value, str):
         return value if value.isascii() else SURROGATES.sub("\ufffd", value)
     if isinstance(value, dict):
@@ -63,12 +63,15 @@ def writable(value: Any) -> Any:
 
 
 def is_text(name: str | Path) -> bool:
-    """Whether a file's name is text; DuckDB opens no others. Old ones may hold bytes that are none in UTF-8."""
+    """Return whether a file's name is valid text, as DuckDB needs.
+
+    Old names may hold bytes that are not UTF-8.
+    """
     return SURROGATES.search(str(name)) is None
 
 
 def count(n: int, one: str, more: str = "") -> str:
-    """`1 row is`, `2 rows are`: a number and what stands behind it.
+    """Return a number with its noun: `1 row is`, `2 rows are`.
 
     Args:
         one: Behind a 1.
@@ -81,7 +84,7 @@ MAX_DEPTH = 64
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
         ValueError: Not JSON, two equal keys in an object, or nested too deep.
@@ -96,7 +99,7 @@ def parse_json(text: str) -> Any:
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, for `json.loads`; ValueError for one in which a key stands twice."""
+    """Make an object for `json.loads`; raise ValueError for duplicate keys."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -106,7 +109,7 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Whether objects and lists are nested deeper than `levels`; level by level, so that depth costs no stack."""
+    """Return whether objects and lists are nested deeper than `levels`, without recursion."""
     level = [value]
     for _ in range(levels):
         level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]

@@ -130,9 +130,6 @@ async def judge(
     """Ask the ensemble about every conversation, and people about those without agreement.
 
     Args:
-        people: Asks people; None if the run is to wait for them.
-
-    Args:
         people: None where nobody can be asked now: the run then waits.
     """
     fingerprint = {

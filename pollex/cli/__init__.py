@@ -1,1 +1,1 @@
-"""What all verbs of the command line share: options, sessions, progress, printing."""
+"""Parts that all verbs of the command line share: options, sessions, progress, output."""

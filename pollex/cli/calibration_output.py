@@ -16,7 +16,7 @@ from pollex.text import count
 
 
 def show_fitted(screen: Screen, found: FittedCalibrator, next_command: str) -> None:
-    """Print what was read, what was chosen, and how to find out how good it is."""
+    """Print the tables read, the model chosen, and the next command."""
     show_tables(screen, found.tables)
     for line in found.choice:
         screen.say(line)
@@ -37,7 +37,7 @@ def show_predicted(screen: Screen, found: Predicted) -> None:
 
 
 def optimism(learnt_from: int | None) -> str:
-    """Warn of predictions of texts that the calibrator was fitted on, or may have been; empty if none was."""
+    """Warn of predictions for texts that the calibrator may have been fitted on."""
     if learnt_from is None:
         return (
             f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on: "

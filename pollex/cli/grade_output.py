@@ -11,7 +11,7 @@ from pollex.services.grade import GradeResult
 
 
 def show_grades(screen: Screen, result: GradeResult) -> None:
-    """Show means over all answers, what was flagged, and how far judges are from people."""
+    """Show mean grades, flags, and the distance between judges and people."""
     found = result.summary
     made = table("", "mean grade", "95 % interval", "n")
     for name in found.dimensions:

@@ -85,7 +85,7 @@ RARE = frozenset(
 
 
 class Verb(click.Command):
-    """A command whose options stand in groups.
+    """A command whose options are shown in groups.
 
     Args:
         rare: Further options that few people need of this verb.
@@ -106,7 +106,7 @@ class Verb(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; an option that is a setting is told as one."""
+        """Parse the arguments; suggest `--set` for an option that is a setting."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

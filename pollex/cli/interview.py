@@ -17,14 +17,17 @@ from pollex.text import count
 
 @dataclass
 class Interview:
-    """Asks whoever sits at the terminal. An empty line skips a conversation; `q`, Ctrl-C and Ctrl-D end it."""
+    """Asks the person at the terminal.
+
+    An empty line skips a conversation; `q`, Ctrl-C and Ctrl-D end the interview.
+    """
 
     screen: Screen
     find: Callable[[str], Conversation]
     skipped: set[str] = field(default_factory=set)
 
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
-        """Ask for one answer, which is kept before the next is asked for; see `graphs.judge.run.People`."""
+        """Ask for one answer, to be stored before the next; see `graphs.judge.run.People`."""
         self.screen.pause()
         options = asked_of["options"]
         for id_ in asked_of["conversations"]:

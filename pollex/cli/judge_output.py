@@ -19,7 +19,7 @@ ENOUGH_LABELS = 50
 
 
 def show_verdicts(screen: Screen, found: JudgeResult, store: Path) -> None:
-    """Show what a run came to, what was written, and how to ask people."""
+    """Show the results of a run, the files written, and how to ask people."""
     judged, kept = found.judged, kept_in(store)
     show_outcomes(screen, judged.counts)
     for line in summary_lines(found, kept):
@@ -56,7 +56,7 @@ def summary_lines(found: JudgeResult, kept: str) -> Iterator[str]:
 
 
 def _failures(found: JudgeResult, kept: str) -> Iterator[str]:
-    """How many runs decided where some of them failed, and what can be done about it."""
+    """Yield how many runs failed, and how to repeat them."""
     failures = found.failures
     if not failures:
         return
@@ -93,7 +93,7 @@ def _precision(found: JudgeResult) -> Iterator[str]:
 
 
 def _unseen(unseen: Filtered | None) -> str:
-    """What a τ fitted in the same way does to thumbs that it was not fitted to."""
+    """Describe how a fitted τ does on thumbs that it was not fitted to."""
     if unseen is None:
         return "There are too few thumbs to tell how it does on others."
     side, n = unseen.passed, unseen.passed.n + unseen.left.n

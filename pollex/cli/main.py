@@ -1,4 +1,4 @@
-"""The command `pollex`: finds its verbs, and turns errors into one line and an exit code."""
+"""The command `pollex`: finds its verbs, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def pollex() -> None:
 
 
 def main() -> None:
-    """Entry point. Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted."""
+    """Run the command line.
+
+    Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 130 interrupted.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
@@ -88,7 +91,7 @@ def main() -> None:
 
 
 def on_disk(error: OSError) -> PollexError:
-    """What a full disk, or a place without the right to write, means for the user."""
+    """Turn a full disk or missing rights into an error with a remedy."""
     if error.errno in FULL:
         remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
         return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
@@ -99,12 +102,12 @@ def on_disk(error: OSError) -> PollexError:
 
 
 def unexpected(error: Exception) -> PollexError:
-    """A fault of ours."""
+    """Return the error for a fault in pollex."""
     return PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set")
 
 
 def fail(error: PollexError, cause: Exception | None = None) -> None:
-    """Says what was wrong and what to do, and ends the process; with POLLEX_DEBUG set, the traceback too."""
+    """Print an error with its remedy and exit; with POLLEX_DEBUG set, raise it."""
     from pollex.gateway.redaction import redacted
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
@@ -125,7 +128,7 @@ def as_typed(options: Options) -> str:
 
 
 def resume_command() -> str:
-    """What the user has to type to go on; empty for verbs that have nothing to go on with."""
+    """Return the command that resumes the run; empty if the verb can't be resumed."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] not in RESUMABLE:
         return ""

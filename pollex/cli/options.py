@@ -66,12 +66,12 @@ QUESTIONS = [
 
 
 def with_reading(command: F) -> F:
-    """Adds the options of reading logs; they arrive as `reading: ReadOptions`."""
+    """Add the options for reading logs; they arrive as `reading: ReadOptions`."""
     return family(command, READING, "reading", _read_options)
 
 
 def with_questions(command: F) -> F:
-    """Adds the options of reading questions; they arrive as `reading: ReadOptions`."""
+    """Add the options for reading questions; they arrive as `reading: ReadOptions`."""
     return family(command, QUESTIONS, "reading", _read_options)
 
 
@@ -97,12 +97,12 @@ RUN = [
 
 
 def with_run(command: F) -> F:
-    """Adds the options of runs; they arrive as `run: RunOptions`."""
+    """Add the options of runs; they arrive as `run: RunOptions`."""
     return family(command, RUN, "run", partial(RunOptions, on_interrupt=announce_stop))
 
 
 def with_store(command: F) -> F:
-    """Adds the options of looking at runs, as `run: RunOptions`."""
+    """Add the options for looking at runs; they arrive as `run: RunOptions`."""
     return family(command, RUN[:2], "run", lambda **given: RunOptions(**given, resume=False))
 
 
@@ -212,7 +212,7 @@ def with_model(command: F) -> F:
 
 
 def with_set_judge(command: F) -> F:
-    """Add the options of calling the judge of a rubric set; they arrive as `model: ModelOptions`."""
+    """Add the options for calling a rubric set's judge; they arrive as `model: ModelOptions`."""
     return family(command, JUDGE_CALLS, "model", _model_options)
 
 
@@ -234,17 +234,17 @@ def names_of(options: list[Callable[[Any], Any]]) -> list[str]:
 
 
 def with_rater(command: F) -> F:
-    """Adds the options of a model that is asked one question; they arrive as `model: ModelOptions`."""
+    """Add the options of a rating model; they arrive as `model: ModelOptions`."""
     return family(command, RATER, "model", _model_options)
 
 
 def with_grader(command: F) -> F:
-    """Adds the options of a model that grades; they arrive as `model: ModelOptions`."""
+    """Add the options of a grading model; they arrive as `model: ModelOptions`."""
     return family(command, GRADER, "model", _model_options)
 
 
 def with_endpoint(command: F) -> F:
-    """Adds the options of a model that plays no role; they arrive as `model: ModelOptions`."""
+    """Add the options of a model without roles; they arrive as `model: ModelOptions`."""
     return family(command, ENDPOINT, "model", _model_options)
 
 
@@ -277,7 +277,7 @@ def prices_of(text: str) -> tuple[float, float]:
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:
-    """Gathers a family's values into one argument of the command."""
+    """Collect the values of a group of options in one argument of the command."""
 
     @wraps(command)
     def gathered(**values: Any) -> Any:
@@ -293,7 +293,7 @@ def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Cal
 
 
 def out_option(default: str, said: str) -> Callable[[Any], Any]:
-    """Where a verb writes what it makes; it arrives as `out: Path`."""
+    """Make the option of a verb's output file; it arrives as `out: Path`."""
     return click.option("--out", type=click.Path(path_type=Path), default=Path(default), show_default=True, help=said)
 
 

@@ -1,4 +1,4 @@
-"""What verbs print: figures, rubrics, outcomes."""
+"""Output of the verbs: figures, rubrics, outcomes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """A table of those columns that the rows have."""
+    """Show a table of those columns that the rows have."""
     if not rows:
         return
     shown = [name for name in columns if rows[0].get(name) is not None]
@@ -48,7 +48,7 @@ WITHOUT_INTERVAL = (
 
 
 def told(figure: Figure | None) -> str:
-    """A figure with its interval, or why there is none."""
+    """Format a figure with its interval, or the reason why it is undefined."""
     if figure is None:
         return ""
     if figure.value is None:
@@ -59,7 +59,7 @@ def told(figure: Figure | None) -> str:
 
 
 def show_figures(session: Screen, sides: Mapping[str, Assessment | None]) -> None:
-    """Metrics with 95 % intervals, one column a side."""
+    """Show metrics with 95 % intervals, one column for each side."""
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
     for key, name in FIGURES.items():
@@ -70,12 +70,12 @@ def show_figures(session: Screen, sides: Mapping[str, Assessment | None]) -> Non
 
 
 def lacks_interval(figure: Figure) -> bool:
-    """Whether there is a figure, but no interval."""
+    """Return whether a figure has a value, but no interval."""
     return figure.value is not None and figure.low is None
 
 
 def show_probabilities(session: Screen, rubrics: RubricSet) -> None:
-    """Which model gives probabilities, how true they are, and whether they may be called calibrated."""
+    """Show the probability model, its log-loss, and whether it may be called calibrated."""
     record = rubrics.calibrator
     if record is None:
         return
@@ -86,7 +86,7 @@ def show_probabilities(session: Screen, rubrics: RubricSet) -> None:
 
 
 def ahead(record: CalibratorRecord) -> str:
-    """By how much the chosen model is ahead of NetSAT's curve, in words; nothing where none were compared."""
+    """Describe how far the chosen model is ahead of NetSAT's curve; empty without comparison."""
     from pollex.calibration.thumbs import PLAIN  # scikit-learn comes with it, and takes a second to import
 
     found = [row for row in record.compared if row.name == PLAIN]
@@ -96,7 +96,7 @@ def ahead(record: CalibratorRecord) -> str:
 
 
 def probabilities_told(found: ProbabilityFigures) -> str:
-    """Log-loss and Brier beside those of the class share, with intervals."""
+    """Format log-loss and Brier score with intervals, and those of the class share."""
     return (
         f"log-loss {told(found.log_loss)}, Brier {told(found.brier)}; the share of positive ones alone has "
         f"{told(found.share_log_loss)} and {told(found.share_brier)}"
@@ -116,7 +116,7 @@ def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
 
 
 def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> None:
-    """A count, in the words for one or for more, and the first lines."""
+    """Show a count with its noun, and the first lines."""
     if not lines:
         return
     session.say(f"{count(len(lines), one, more)}:", style="yellow")
@@ -127,7 +127,7 @@ def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> Non
 
 
 def show_outcomes(session: Screen, counts: Mapping[str, int]) -> None:
-    """How many conversations came to what."""
+    """Show the number of conversations by outcome."""
     session.say(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items()))
 
 
@@ -142,7 +142,7 @@ def show_used(screen: Screen, usage: Usage | None) -> None:
 
 
 def usage_table(usage: Usage) -> Table:
-    """A row a stage, and their sum; costs where there are prices. `known` are calls that the ledger had."""
+    """Make a table of usage by stage, and the sum; with costs if known."""
     costs = [] if usage.price is None else ["cost"]
     made = table("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes")
     for name, row in usage.rows.items():
@@ -165,7 +165,7 @@ def show_plan(screen: Screen, plan: CallPlan) -> None:
 
 
 def table(*columns: str) -> Table:
-    """A quiet table."""
+    """Make a table without borders."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for column in columns:
         made.add_column(column)
@@ -200,7 +200,7 @@ def show_evaluation(screen: Screen, found: Evaluation) -> None:
 
 
 def show_guarantee(screen: Screen, found: Evaluation) -> None:
-    """Show the yield and the precisions of the window with a guarantee, beside what it promises."""
+    """Show yield and precision of the guaranteed window, and what it guarantees."""
     if (record := found.rubrics.guaranteed) is None or (measured := found.guarantee) is None:
         return
     kept = f"yield {counted(measured.yield_rate)}; right outside it {counted(measured.accuracy)}"
@@ -214,7 +214,7 @@ def show_guarantee(screen: Screen, found: Evaluation) -> None:
 
 
 def counted(metric: Figure) -> str:
-    """A share with its interval, and what it is of."""
+    """Format a share with its interval and number."""
     said = told(metric)
     return said if metric.value is None else f"{said} of {metric.n}"
 
@@ -223,7 +223,7 @@ KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
 
 
 def show_learned(screen: Screen, result: LearnResult) -> None:
-    """Show the rubrics, three figures and where the page is; all the rest where the screen is verbose."""
+    """Show rubrics, three figures and the report's path; everything if verbose."""
     rubrics = result.rubrics
     show_rubrics(screen, rubrics)
     sides = {"held out": rubrics.held_out, "training": rubrics.training}

@@ -59,14 +59,14 @@ class Bars:
         self.stopped = False
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
-        """A bar for a stage, or a new total for the one that is there."""
+        """Add a bar for a stage, or change its total."""
         if stage in self._tasks:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
             self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Moves a stage's bar.
+        """Advance a stage's bar.
 
         Raises:
             Interrupted: The user stopped the run.
@@ -76,18 +76,18 @@ class Bars:
         self._bars.advance(self._tasks[stage], by)
 
     def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
-        """The items as they are asked for, each a step of the stage's bar. Raises as `advance` does."""
+        """Yield items and advance the stage's bar for each; raise as `advance` does."""
         self.start(stage, total)
         for item in items:
             yield item
             self.advance(stage)
 
     def note(self, text: str) -> None:
-        """A line for people, above the bars."""
+        """Print a line to the user, above the bars."""
         self._bars.console.print(printable(text, keep_lines=True), markup=False, highlight=False, soft_wrap=True)
 
     def pause(self) -> None:
-        """Leaves the terminal to a conversation with the user."""
+        """Stop the bars during a conversation with the user."""
         self._bars.stop()
 
     def __enter__(self) -> Self:

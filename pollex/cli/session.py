@@ -1,4 +1,4 @@
-"""What a verb works with: the screen, and how a use case is run, shown, and turned into an exit code."""
+"""The screen of a verb, and how it runs, shows and ends a use case."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at
 
 
 class Screen(Bars):
-    """The terminal: lines for people, and the progress of a use case.
+    """The terminal: lines for the user, and the progress of a use case.
 
     Attributes:
-        console: For people. Standard output, or standard error where the last line of output is JSON.
+        console: Lines for the user. Standard output, or standard error if the last line of output is JSON.
     """
 
     def __init__(self, *, as_json: bool = False, verbose: bool = False, apart: bool = False) -> None:
@@ -37,11 +37,11 @@ class Screen(Bars):
         self._aside = Console(stderr=as_json or apart)
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """Print a line for people; control characters of foreign text are made visible."""
+        """Print a line; control characters of foreign text are made visible."""
         say(self.console, text, style)
 
     def note(self, text: str) -> None:
-        """Print a line that a use case has for people."""
+        """Print a note of a use case."""
         say(self._aside, text, "yellow" if text.startswith("Note: ") else None)
 
 
@@ -59,7 +59,7 @@ def run(
     apart: bool = False,
     data: bool = False,
 ) -> int:
-    """Run a use case, show what it came to, print it as JSON where asked for; return the exit code.
+    """Run a use case, show its result or print JSON, and return the exit code.
 
     Args:
         use_case: All that it needs is bound but for `progress`.
@@ -75,11 +75,11 @@ def run(
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """One JSON object on the last line of standard output."""
+    """Print one JSON object on the last line of standard output."""
     click.echo(json.dumps(values, ensure_ascii=True, allow_nan=False))
 
 
 def announce_stop() -> None:
-    """Say that an interrupt was heard; called by a signal handler, in which a lost terminal must raise nothing."""
+    """Print that an interrupt was received; never raise, since a signal handler calls it."""
     with suppress(OSError):
         os.write(2, STOPPING)

@@ -1,4 +1,4 @@
-"""Rare settings as `--set NAME=VALUE`: one option in place of many that few people need."""
+"""Rare settings as `--set NAME=VALUE`, instead of an option for each."""
 
 from __future__ import annotations
 

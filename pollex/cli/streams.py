@@ -1,4 +1,4 @@
-"""Standard output and error that outlast whoever reads them: a closed terminal, a `| tee` that went."""
+"""Standard output and error that survive a closed terminal or pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GONE = {errno.EPIPE, errno.EIO}
 
 
 class Lasting(io.FileIO):
-    """A stream that drops what nobody can read any more: a run goes on, or ends in good order, without it."""
+    """A stream that discards output when its reader is gone, so that runs go on."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
@@ -32,7 +32,7 @@ class Lasting(io.FileIO):
 
 
 def outlast() -> None:
-    """Put lasting streams in the place of standard output and error; characters they can't show are spelled out."""
+    """Replace standard output and error by lasting streams that escape unsupported characters."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):

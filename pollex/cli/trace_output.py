@@ -61,7 +61,7 @@ def show_run(screen: Screen, found: RunTree) -> None:
 
 
 def add_branch(tree: Tree, branch: Branch) -> None:
-    """Add a branch with its count, duration and errors; what ran side by side is summed."""
+    """Add a branch with count, duration and errors; concurrent durations are summed."""
     many = branch.count > 1
     times = f" × {branch.count}" if many else ""
     took = f"{duration(branch.ms)} summed, longest {duration(branch.longest)}" if many else duration(branch.ms)
@@ -73,7 +73,7 @@ def add_branch(tree: Tree, branch: Branch) -> None:
 
 
 def duration(ms: float) -> str:
-    """Write a duration for people."""
+    """Format a duration."""
     return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.1f} ms"
 
 
@@ -89,18 +89,18 @@ def show_conversation(screen: Screen, found: ConversationHistory) -> None:
 
 
 def side_of(trace: ConversationTrace) -> str:
-    """On which side of the split it was."""
+    """Describe the side of the split that a conversation was on."""
     return {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
 
 
 def show_turns(console: Console, conversation: Conversation) -> None:
-    """The conversation itself, turn numbers before the turns."""
+    """Show the turns of a conversation with their numbers."""
     for number, turn in enumerate(conversation.turns):
         line(console, f"  [{number}] {turn.role}: {printable(turn.content, LONGEST)}", "dim")
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
-    """Reasons, answers and score."""
+    """Show reasons, answers and score."""
     found = trace.extraction
     if isinstance(found, Unanswered):
         line(console, f"no reasons: {found.outcome}: {found.detail}")
@@ -127,7 +127,7 @@ def show_findings(console: Console, trace: ConversationTrace, questions: Mapping
 
 
 def show_reason(console: Console, reason: Reason) -> None:
-    """A reason with its quotes."""
+    """Show a reason with its quotes."""
     line(console, f"  {reason.polarity.upper()} {reason.text}")
     for quote in reason.quotes:
         line(console, f"      turn {quote.turn}: “{printable(quote.text, LONGEST)}”", "dim")
@@ -152,7 +152,7 @@ def show_why(screen: Screen, found: Origin) -> None:
 
 
 def told_choice(rubric: ChosenRubric) -> str:
-    """Why it was kept."""
+    """Describe why a rubric was kept."""
     assert rubric.choice is not None, "asked only of chosen rubrics"
     choice = rubric.choice
     stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of bootstrap resamples"
@@ -160,7 +160,7 @@ def told_choice(rubric: ChosenRubric) -> str:
 
 
 def beginning(conversation: Conversation | None) -> str:
-    """How a conversation begins."""
+    """Describe the beginning of a conversation."""
     if conversation is None:
         return ""
     opening = printable(conversation.opening, 100)

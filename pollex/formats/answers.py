@@ -1,4 +1,4 @@
-"""Answers as an array: X, from the records of a table. What can't be used is missing in X, counted and told."""
+"""The answer array X from a table's records; unusable answers are missing and counted."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def answer_table(
 def _scales_of(
     records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
 ) -> tuple[tuple[Scale, ...], list[Fault]]:
-    """The questions with two options or more, by what occurs or what was said."""
+    """Return the questions with at least two options, from the data or from `options`."""
     names = sorted(dict.fromkeys(records.question), key=naturally)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"--options is of one of {', '.join(names)}")
@@ -88,7 +88,7 @@ def _scales_of(
 
 
 def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Fault]:
-    """Options that hardly any text has, perhaps slips of the pen: each is one of its question's for all texts.
+    """Report options that hardly any text has, which may be typing errors.
 
     Args:
         pairs: Place of the question and option of each record `[record, 2]`.
@@ -108,12 +108,12 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Where each record belongs, each `[record]`.
+    """The place of each record in X, each array `[record]`.
 
     Attributes:
         text: Place of its text; −1 for none.
         question: Place of its question among the scales; −1 for none of them.
-        column: Of X; −1 for an option that its question doesn't have.
+        column: Column of X; −1 for an option that its question doesn't have.
     """
 
     text: Ints
@@ -129,11 +129,11 @@ class _Cells:
 
     @property
     def usable(self) -> Bools:
-        """Which have a place in X `[record]`."""
+        """Mask of the records that have a place in X `[record]`."""
         return (self.column >= 0) & (self.text >= 0)
 
     def wrong(self) -> dict[str, Bools]:
-        """What may be wrong with a probability by itself, and which have it `[record]`."""
+        """Return masks of records with invalid probabilities, by kind of error `[record]`."""
         with np.errstate(invalid="ignore"):
             return {
                 "without a number": np.isnan(self.probability),
@@ -156,7 +156,7 @@ def _columns(scales: Sequence[Scale], question: Ints, option: Floats) -> Ints:
 
 
 def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Fault]:
-    """Rows that belong nowhere."""
+    """Report rows with unknown texts, questions or options."""
     nameless = cells.text < 0
     alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
     option = (cells.question >= 0) & (cells.column < 0)
@@ -170,7 +170,7 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
 
 
 def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale]) -> tuple[Floats, list[Fault]]:
-    """X `[text, column]`; a block with something wrong in it is NaN. An option without a row has probability 0."""
+    """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
     sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
     usable, wrong = cells.usable, cells.wrong()
     cell = cells.text * sizes.sum() + cells.column
@@ -204,7 +204,7 @@ def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
 def _whole(
     records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Fault]
 ) -> AnswerTable:
-    """The table without the texts that have no answer left."""
+    """Return the table without the texts that have no answer left."""
     keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
     kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
     if not kept:

@@ -14,7 +14,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 
 
 def numbers(values: Sequence[Any]) -> Floats:
-    """Values as numbers `[record]`; NaN where one is none, infinite, or true or false."""
+    """Convert values to numbers `[record]`; NaN for others, infinite numbers, true and false."""
     out = np.array([_number(value) for value in values], dtype=np.float64)
     out[np.isinf(out)] = np.nan
     return out
@@ -30,13 +30,13 @@ def _number(value: Any) -> float:
 
 
 def codes(names: Sequence[str], known: Sequence[str]) -> Ints:
-    """Places of names among those known `[name]`; −1 where unknown."""
+    """Return the index of each name among those known `[name]`; −1 if unknown."""
     places = {each: place for place, each in enumerate(known)}
     return np.array([places.get(each, -1) for each in names], dtype=np.int64)
 
 
 def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[Fault]]:
-    """By column, the group of each text, and the texts that have two in one column: these get the first."""
+    """Return each text's group by column, and report texts with two groups in one column."""
     found: dict[str, tuple[str, ...]] = {}
     faults: list[Fault] = []
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
@@ -56,13 +56,13 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
 
 
 def naturally(name: str) -> list[tuple[int, str, str]]:
-    """Sorts Q2 before Q10; a number as long as it may be, by its digits."""
+    """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
     return [(len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "") for n, part in parts]
 
 
 def first_of_each(keys: Ints) -> Bools:
-    """Which stand there for the first time `[record]`."""
+    """Return a mask of the first occurrence of each key `[record]`."""
     first = np.zeros(len(keys), dtype=bool)
     first[np.unique(keys, return_index=True)[1]] = True
     return first
@@ -93,7 +93,7 @@ class Fault:
 
     @property
     def said(self) -> str:
-        """What stands behind the count: `judges with one label only`."""
+        """Text after the count: `judges with one label only`."""
         several = f"{self.noun[:-1]}ies" if self.noun.endswith("y") else f"{self.noun}s"
         return f"{self.noun if self.count == 1 else several} {self.what}"
 
@@ -114,7 +114,7 @@ def fault(
     *,
     left_out: bool = True,
 ) -> list[Fault]:
-    """The fault of those that `which` picks, as a mask or as numbers; none where it picks none.
+    """Return the issue of the items that `which` picks; none if it picks nothing.
 
     Args:
         place: What to say of one of them; for `noun` and `what` see `Fault`.
@@ -127,6 +127,6 @@ def fault(
 
 
 def told(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
-    """The fault of things that have names; `noun` and `what` as for `fault`."""
+    """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
     return [Fault(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []

@@ -19,7 +19,7 @@ DELIMITERS = (",", ";", "\t")
 
 
 def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
-    """One row a record; the first record is the header.
+    """Yield one row for each record; the first record is the header.
 
     Args:
         lines: With their line ends, which may stand inside quotes.
@@ -44,7 +44,10 @@ def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
 
 
 def _records(source: str, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Line number and text of each record: lines up to where the quotes are even. Blank lines are nothing."""
+    """Yield line number and text of each record; blank lines are skipped.
+
+    A record ends where its quotes are balanced.
+    """
     opened, pending = 0, list[str]()
     for number, line in enumerate(lines, start=1):
         if not pending and not line.strip():
@@ -61,7 +64,7 @@ def _records(source: str, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | BadRow:
-    """A record under its names; data frames write their index again, or under no name, and the index goes."""
+    """Make a row of a record; drop the unnamed index column that data frames write."""
     fields: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:
@@ -94,7 +97,7 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
 
 
 def _cell(delimiter: str) -> re.Pattern[str]:
-    """A quoted or plain cell, and the delimiter or end after it; `re` keeps the compiled pattern."""
+    """Compile a pattern for a quoted or plain cell, and the delimiter or end."""
     return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
 
 
@@ -107,15 +110,15 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def guarded(value: Any) -> Any:
-    """A text cell that a spreadsheet would take for a formula, with an apostrophe before it; numbers as they are.
+    """Put an apostrophe before a text that a spreadsheet would run as a formula.
 
-    One that reads like a guarded cell already gets another apostrophe: so `unguarded` gives back what there was.
+    A text that already looks escaped gets another apostrophe, so that `unguarded` restores the original.
     """
     return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
 
 
 def unguarded(value: Any) -> Any:
-    """A cell as it was before `guarded`: without an apostrophe that would have been put there; others as they are."""
+    """Undo `guarded`: remove an apostrophe that it would have added."""
     if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
         return value[1:]
     return value

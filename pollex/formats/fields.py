@@ -1,4 +1,4 @@
-"""Which field of a row is the id, the label, the judge and the group."""
+"""Choice of the fields that hold the id, label, judge and group of a row."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What a row says of its conversation, beside the turns.
+    """The fields of a row besides the turns.
 
     Attributes:
-        id: None where the row has none.
+        id: None if the row has none.
         rest: The fields that were not picked.
     """
 
@@ -41,7 +41,7 @@ class Picked:
 
 
 class Picker:
-    """Picks the fields that the options or the usual names point at, the same ones in all rows of a log."""
+    """Picks fields by options or usual names, the same ones throughout a log."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -51,7 +51,7 @@ class Picker:
         self._found: set[str] = set()
 
     def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
-        """The id, label, judge and group of a row.
+        """Return the id, label, judge and group of a row.
 
         Args:
             id_names: Where the id is looked for, the first one present, unless the options name its field.
@@ -77,12 +77,12 @@ class Picker:
         )
 
     def id_of_turn(self, fields: Fields) -> str | None:
-        """The id of the conversation that a table's row belongs to; `BadInput` where it can't be one."""
+        """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
         name = self._options.id_field or _first(fields, TURN_ID_NAMES)
         return _id(look_up(fields, name)) if name else None
 
     def note_found(self, *names: str) -> None:
-        """Remembers names that another reading found."""
+        """Remember label names found by another reader."""
         self._found.update(names)
 
     @property
@@ -98,12 +98,12 @@ class Picker:
 
     @property
     def label_field(self) -> str:
-        """Where the labels stand; empty where no row has one."""
+        """Name of the label field; empty if no row has one."""
         return self._options.label_field or next(iter(self._label_names), "")
 
     @property
     def notes(self) -> list[str]:
-        """What was taken for the label, and what wasn't."""
+        """Notes on fields used as labels, and on ratings not used."""
         used = [f"labels come from the field {name!r}" for name in sorted(self._label_names)]
         unread = [
             f"{name!r} holds ratings; to learn from them, give bounds: --positive '>=4' --negative '<=2'"
@@ -112,7 +112,7 @@ class Picker:
         return used + (unread if not used else [])
 
     def _label_name(self, fields: Fields) -> str | None:
-        """The field with the label: ratings where bounds were given for them, else thumbs before ratings.
+        """Return the name of the label field: ratings first if they have bounds, else thumbs.
 
         A number in a field of ratings isn't a label without bounds: 1 would be taken for a thumb up.
         """
@@ -140,7 +140,7 @@ def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 
 def look_up(fields: Fields, name: str) -> Any:
-    """The value under a name, or, where that has none, under a path with dots; None where there is none."""
+    """Return the value under a name, or under a path with dots; None if missing."""
     if fields.get(name) is not None:
         return fields[name]
     value: Any = fields
@@ -154,7 +154,7 @@ def _is_blank(value: object) -> bool:
 
 
 def _are_words(value: object) -> bool:
-    """Whether a rating is spelled and not counted."""
+    """Return whether a rating is a word instead of a number."""
     if not isinstance(value, str):
         return isinstance(value, bool)
     try:
@@ -165,7 +165,7 @@ def _are_words(value: object) -> bool:
 
 
 def _id(value: object) -> str | None:
-    """An id as text: text as it is, a whole number in digits, another as Python writes it (`1.0`)."""
+    """Convert an id to text; whole numbers become digits, others as Python writes them."""
     if _is_blank(value):
         return None
     return _as_text("the id", value)
@@ -185,7 +185,7 @@ Thumbs = Literal["last", "worst", "each"]
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the command line's options of the same names say; None leaves it to the usual names.
+    """Options for reading logs; None stands for the usual field names.
 
     Attributes:
         id_field: A name, or a path with dots such as `metadata.session`; so for the other fields.

@@ -1,4 +1,4 @@
-"""Where logs lie: files, globs and standard input, and which format each has."""
+"""Location of logs: files, globs and standard input, and the format of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENDINGS = (*FORMATS, ".json", ".gz", ".zst", ".zip", ".eval")
 
 
 def find_files(sources: Sequence[str | Path]) -> list[str]:
-    """Every file that the sources name, once, in order: paths as they are, globs in the order of names.
+    """List every file that the sources name, once, in order; globs are sorted.
 
     Raises:
         WrongUse: A source names nothing.
@@ -41,7 +41,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
 
 
 def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
-    """The rows of one file, as they stand in it.
+    """Yield the rows of one file, in order.
 
     Raises:
         BadInput: The file can't be opened, decoded, or trusted in any part.
@@ -75,7 +75,7 @@ def _expanded(source: str) -> list[str]:
 
 
 def _inside(folder: Path) -> list[str]:
-    """The files of a folder and of those in it, but for hidden ones."""
+    """List the files of a folder and its subfolders, without hidden ones."""
     names = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
     found = [str(path) for path in names if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if not found:
@@ -86,7 +86,7 @@ def _inside(folder: Path) -> list[str]:
 
 @contextmanager
 def _path_of(source: str) -> Iterator[Path]:
-    """The file; standard input becomes one first, since its format is told by looking ahead."""
+    """Return the file; standard input is copied to one first, to detect its format."""
     if source != STDIN:
         yield Path(source)
         return
@@ -110,13 +110,13 @@ def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
 
 
 def _is_parquet(path: Path) -> bool:
-    """By the ending or the first bytes, so that a broken Parquet file is called one."""
+    """Return whether a file is Parquet, by ending or first bytes."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
 
 
 def _told_format(lines: Iterable[str]) -> str:
-    """`lines` where the first is a JSON object and others follow, `document` where JSON begins, else `csv`."""
+    """Detect the format of text: JSON `lines`, a JSON `document`, or `csv`."""
     first, second = islice(chain((line for line in lines if line.strip()), ("", "")), 2)
     start = first.lstrip()[:1]
     if start != "{":
@@ -129,9 +129,9 @@ def _told_format(lines: Iterable[str]) -> str:
 
 
 def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
-    """The text's lines with their ends.
+    """Yield the text's lines with their ends.
 
-    Bytes that aren't text come through as lone surrogates, so that the line they stand in is known.
+    Invalid bytes become lone surrogates, so that the line they occur in is known.
     """
     try:
         with path.open(encoding=encoding, errors="surrogateescape", newline="") as text:
@@ -153,7 +153,7 @@ def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
 
 
 def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
-    """With the encoding that the file's mark of byte order gives away, else the usual ones."""
+    """Return an error that suggests the encoding of the byte order mark, or usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     likely = "cp1252 (Windows) or latin-1" if name == "UTF-8" else "utf-8, cp1252 (Windows) or latin-1"
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Rows that are in memory already: lists of dicts, and tables of pandas, polars and Arrow."""
+"""Rows that are in memory: lists of dicts, and tables of pandas, polars and Arrow."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ SHAPES = "give paths, conversations, a list of dicts, or a pandas, polars or Arr
 
 @runtime_checkable
 class PandasFrame(Protocol):
-    """What is asked of a pandas table."""
+    """Protocol of a pandas table."""
 
     def to_dict(self, orient: str) -> list[dict[str, Any]]: ...
 
 
 @runtime_checkable
 class PolarsFrame(Protocol):
-    """What is asked of a polars table."""
+    """Protocol of a polars table."""
 
     def to_dicts(self) -> list[dict[str, Any]]: ...
 
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """What is asked of an Arrow table."""
+    """Protocol of an Arrow table."""
 
     def to_pylist(self) -> list[dict[str, Any]]: ...
 
@@ -35,7 +35,7 @@ Rows = Iterable[Mapping[str, Any]] | PandasFrame | PolarsFrame | ArrowTable
 
 
 def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
-    """Yield rows with plain Python values; what a table holds for a missing value is None.
+    """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
@@ -57,7 +57,7 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a table's value as Python has it: arrays are lists, NaN and NaT are None."""
+    """Convert a table's value to plain Python: arrays to lists, NaN and NaT to None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if hasattr(value, "isoformat"):

@@ -36,7 +36,7 @@ COLUMNS = {
 def grade_rows(
     profile: ReferencingProfile, gradings: Iterable[Grading], judge: str, value: Value = "auto"
 ) -> Iterator[dict[str, Any]]:
-    """One row a case; None where there is no grade."""
+    """Yield one row for each case; grades are None if missing."""
     beside = [plain_question(profile), type_question(profile)]
     for grading in gradings:
         case, answers = grading.case, grading.answers
@@ -63,7 +63,7 @@ def grade_rows(
 
 
 def summary_json(found: Summary) -> dict[str, Any]:
-    """A summary for scripts: figures with n and interval, null where undefined."""
+    """Return a summary for scripts: figures with n and interval, null if undefined."""
     return {
         "n": found.n,
         "outcomes": dict(found.outcomes),
@@ -81,7 +81,7 @@ def summary_json(found: Summary) -> dict[str, Any]:
 
 
 def figure_json(figure: Figure) -> dict[str, Any]:
-    """A figure with its interval."""
+    """Return a figure with its interval as JSON values."""
     interval = None if figure.low is None else [figure.low, figure.high]
     told = {"value": figure.value, "interval": interval, "n": figure.n}
     return told | ({"undefined": figure.undefined} if figure.undefined else {})

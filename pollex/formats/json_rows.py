@@ -49,7 +49,7 @@ ITEM_TYPES = frozenset(("function_call", "function_call_output", "reasoning", "w
 
 
 def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
-    """One row a line; a line that can't be read is kept as such, blank lines are nothing."""
+    """Yield one row for each line; unreadable lines become bad rows, blank ones are skipped."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -64,7 +64,9 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
 
 
 def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
-    """The items of a JSON list, or of the list in an envelope such as `{"data": […]}`; one object is one row.
+    """Yield the items of a JSON list, possibly in an envelope such as `{"data": […]}`.
+
+    A single object is one row.
 
     Raises:
         BadInput: The text isn't JSON; no part of it can be trusted then.
@@ -79,9 +81,9 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
 
 
 def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
-    """The rows that a JSON value holds, and what stands beside their list in its envelope.
+    """Return the rows in a JSON value, and the other fields of their envelope.
 
-    A list of messages is one conversation, also in the envelope of an interface's answer.
+    A list of messages is one conversation, also in the envelope of an API response.
     """
     if isinstance(value, list):
         return ([{"messages": value}] if _are_messages(value) else value), {}
@@ -97,7 +99,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
 
 
 def is_page(value: object) -> bool:
-    """Whether a line of JSON is an interface's answer with a list of many things, and nothing else."""
+    """Return whether a line of JSON is nothing but a page of an API response."""
     if not isinstance(value, dict) or len(value) < 2:
         return False
     lists = [name for name in ENVELOPES if isinstance(value.get(name), list)]
@@ -105,7 +107,7 @@ def is_page(value: object) -> bool:
 
 
 def _are_messages(items: list[Any]) -> bool:
-    """Whether the items are messages of one conversation: they have roles, and no two an id in common."""
+    """Return whether items are messages of one conversation, with roles and distinct ids."""
     if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
         return False
     ids = [str(item["id"]) for item in items if item.get("id") is not None]
@@ -131,7 +133,7 @@ def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> 
 
 
 def _reason(error: ValueError) -> str:
-    """What the parser says, and where; the line within the text only where the text has several."""
+    """Describe a parser's error and its position; with a line only in texts of several."""
     if isinstance(error, json.JSONDecodeError):
         said = error.msg.removesuffix(" at").removesuffix(" starting")
         line = f"line {error.lineno} " if error.lineno > 1 else ""

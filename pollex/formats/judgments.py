@@ -1,4 +1,4 @@
-"""Judgments as arrays, from the records of a table, and the whole questionnaire: also what only people answer."""
+"""Judgments as arrays from the records of a table, and the whole questionnaire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAIN_NAMES = ("q0", "overall")
 
 @dataclass(frozen=True, eq=False)
 class JudgmentTable:
-    """What people said about the texts of a table of answers.
+    """People's judgments of the texts of a table of answers.
 
     Attributes:
         judgments: Rows are those of the answers' X.
@@ -46,7 +46,7 @@ def judgment_table(
     nominal: Collection[str] = (),
     questionnaire: Questionnaire | None = None,
 ) -> JudgmentTable:
-    """Judgments from records.
+    """Make judgments from records.
 
     Args:
         main: Id of the main question; None: the one called Q0 or overall, or the only one that people answered.
@@ -115,7 +115,7 @@ def _questionnaire(
     main: str | None,
     nominal: Collection[str],
 ) -> tuple[Questionnaire, list[Fault]]:
-    """The answers' questions, and those that only people answer, with the answers that occur."""
+    """Return the questionnaire: the answers' questions, and those that only people answer."""
     asked = {scale.question for scale in answers.scales}
     own = sorted({name for name in records.question if name not in asked}, key=naturally)
     loose = frozenset(nominal) | records.nominal
@@ -154,7 +154,7 @@ def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
 
 
 def _places(questions: Questionnaire, question: Ints, value: Floats) -> Ints:
-    """Place of the option that each judgment is `[record]`; −1 where its question has none of that value."""
+    """Return the option index of each judgment `[record]`; −1 for unknown values."""
     place = np.full(len(value), -1, dtype=np.int64)
     for number, scale in enumerate(questions.scales):
         mine, values = np.flatnonzero(question == number), np.array(scale.values)
@@ -170,7 +170,7 @@ def _judgments(records: Records, row: Ints, question: Ints, answer: Ints, keep: 
 
 
 def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Fault]]:
-    """Those of questions to which people gave more than one answer.
+    """Keep judgments of questions with more than one different answer.
 
     Raises:
         BadLabels: The main question is not among them.
@@ -190,7 +190,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
 
 
 def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
-    """A judge who answered a question of a text more than once: all are learnt from."""
+    """Report judges who judged a question of a text twice: all judgments are used."""
     known = judgments.where(judgments.judge != NOBODY)
     keys = np.stack([known.row, known.question, known.judge], axis=1)
     again = np.ones(len(keys), dtype=bool)
@@ -219,7 +219,7 @@ def _blank(records: Records) -> list[Fault]:
 
 
 def _incomplete(records: Records) -> tuple[tuple[str, str | None], ...]:
-    """Text and judge of the rows with an empty cell, as far as they have other answers."""
+    """Return text and judge of rows with an empty cell besides other answers."""
     blank = set(records.blank)
     found = {
         row: (text, judge)

@@ -1,4 +1,4 @@
-"""Labels to ask people for, as a file to fill in."""
+"""Requests for labels, as a file to fill in."""
 
 from __future__ import annotations
 

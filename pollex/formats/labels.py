@@ -1,4 +1,4 @@
-"""What a log's thumbs mean: the usual spellings, spellings of one's own, and numeric ratings."""
+"""Meaning of a log's thumbs: usual spellings, custom spellings, and numeric ratings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Rule(Protocol):
     """Tells whether a label's value belongs to a class."""
 
     def matches(self, value: str | float) -> bool:
-        """`value` is a folded spelling, or a number where the log's value reads as one."""
+        """Return whether `value` is a spelling of this rule, or fulfills its comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, positive: str | None, negative: str | None) -> Verdicts:
-        """The usual spellings, or what `--positive` and `--negative` say instead.
+        """Parse `--positive` and `--negative`, with the usual spellings as default.
 
         Raises:
             WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
@@ -109,11 +109,11 @@ class Verdicts:
 
     @property
     def numeric(self) -> bool:
-        """Whether values are compared as numbers; a number that is on neither side is no label then."""
+        """Whether values are compared as numbers; numbers on neither side are no labels then."""
         return isinstance(self.positive, Comparison) or isinstance(self.negative, Comparison)
 
     def label(self, value: object) -> Label:
-        """The label behind a value; the mean counts for a list of ratings.
+        """Return the label of a value; a list of ratings counts by its mean.
 
         Raises:
             BadInput: The value isn't known, or isn't one that a label can have.
@@ -147,7 +147,7 @@ def _spellings(words: str) -> Spellings:
 
 
 def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
-    """Spellings that the user gave to one side leave the usual ones of the other."""
+    """Remove spellings given for one side from the usual ones of the other."""
     positive, negative = rules
     if not isinstance(positive, Spellings) or not isinstance(negative, Spellings):
         return rules
@@ -161,7 +161,7 @@ def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tu
 
 
 def _folded(value: object) -> str | float:
-    """A number where the value reads as one, else its spelling without case, spaces and emoji variants."""
+    """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
         return _mean(value)
     if value is None:
@@ -183,12 +183,12 @@ def _folded(value: object) -> str | float:
 
 
 def _key(folded: str | float) -> str:
-    """A spelling for a number too, the same for 1, 1.0 and "01"."""
+    """Return a comparable spelling, the same for 1, 1.0 and "01"."""
     return f"{folded:.17g}" if isinstance(folded, float) else folded
 
 
 def _mean(ratings: list[object]) -> str | float:
-    """The mean of a list of ratings, missing ones left out; no label if none is left."""
+    """Return the mean of a list of ratings without missing ones; no label if empty."""
     folded = [rating for rating in map(_folded, ratings) if rating not in MISSING]
     numbers = [rating for rating in folded if isinstance(rating, float)]
     if len(numbers) < len(folded):
@@ -218,7 +218,7 @@ def _unknown(value: object, verdicts: Verdicts) -> BadInput:
 
 
 def _known(verdicts: Verdicts) -> str:
-    """The usual spellings by their pairs, or those that the user gave."""
+    """List the usual spellings in pairs, or those that the user gave."""
     if verdicts == Verdicts.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
     words = [sorted(rule.words)[:8] for rule in (verdicts.positive, verdicts.negative) if isinstance(rule, Spellings)]

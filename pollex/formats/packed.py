@@ -1,4 +1,4 @@
-"""Packed files, unpacked before they are read: gzip, Zstandard, and zip archives with the logs of Inspect in them."""
+"""Compressed files, unpacked before reading: gzip, Zstandard, and zip archives of Inspect logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCAL_HEADER = struct.Struct("<26xHH")
 
 @contextmanager
 def unpacked(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, Path]]]:
-    """The files that a file holds, by names for people; the file itself where it isn't packed.
+    """Yield the files in a packed file with display names; others as they are.
 
     Args:
         folder: Where to put them; the caller removes it.
@@ -48,7 +48,7 @@ def unpacked(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
 
 
 def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
-    """A single file, under its name without the packer's ending."""
+    """Unpack a single file, under its name without the packer's ending."""
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     if begin.startswith(GZIP):
         with gzip.open(path) as packed:
@@ -78,7 +78,7 @@ def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> 
 
 
 def _copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
-    """Writes what is unpacked, up to the limit."""
+    """Write the unpacked data, up to the size limit."""
     with inner.open("wb") as file:
         while chunk := packed.read(1 << 20):
             file.write(chunk)
@@ -91,7 +91,7 @@ def _require_small(source: str, size: int) -> None:
 
 
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The archive's files that can hold rows; of a log of Inspect its samples."""
+    """Yield the archive's files that can hold rows; of an Inspect log its samples."""
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         if "[Content_Types].xml" in infos:
@@ -107,7 +107,10 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
 
 
 def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner: Path) -> None:
-    """One member; the standard library can't read Zstandard before Python 3.14, so its bytes are found by hand."""
+    """Unpack one member, also with Zstandard.
+
+    Python before 3.14 can't read Zstandard in zip archives, so the member's bytes are located by hand.
+    """
     if info.compress_type != METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
@@ -131,7 +134,7 @@ class _Part(io.RawIOBase):
         self._file, self._left = file, size
 
     def read(self, size: int = -1) -> bytes:
-        """As files read."""
+        """Read like a file."""
         found = self._file.read(self._left if size < 0 else min(size, self._left))
         self._left -= len(found)
         return found

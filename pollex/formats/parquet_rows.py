@@ -15,7 +15,7 @@ BATCH = 64
 
 
 def parquet_rows(source: str, path: Path) -> Iterator[Row | BadRow]:
-    """Yield one row a Parquet row; dates and decimals are the text and numbers that DuckDB writes in JSON.
+    """Yield one row for each Parquet row; DuckDB writes dates and decimals as JSON values.
 
     Raises:
         BadInput: The file can't be read as Parquet.

@@ -1,4 +1,4 @@
-"""Scores in the forms in which other tools take them back, each as a file of requests."""
+"""Scores in the forms of other tools, each as a file of requests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DIGEST = 12
 
 
 class Aim(NamedTuple):
-    """What a conversation is called in the tool.
+    """The identifiers of a conversation in the other tool.
 
     Attributes:
-        session: Its id; empty where only a trace is known.
-        trace: The last trace, or root run; empty where none is known.
+        session: Its id; empty if only a trace is known.
+        trace: The last trace, or root run; empty if none is known.
         span: The last trace's root span.
         first: The first trace.
     """
@@ -108,7 +108,7 @@ def _word(figure: Figure) -> str | None:
 
 
 def _mlflow(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
-    """An assessment; values of metadata are text."""
+    """Make an MLflow assessment; values of metadata are text."""
     said = {name: json.dumps(value) for name, value in figure.metadata.items() if value is not None}
     session = {"mlflow.trace.session": aim.session} if aim.session else {}
     source = {"source_type": "LLM_JUDGE" if figure.judged else "CODE", "source_id": "pollex"}
@@ -156,7 +156,7 @@ def _opik(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
 
 
 def _otel(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
-    """One log record; ids of the trace and the span where they are known."""
+    """Make one log record, with ids of the trace and the span if known."""
     told: list[tuple[str, dict[str, Any]]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
@@ -188,11 +188,11 @@ NEEDS_TRACE = frozenset({"mlflow", "langsmith"})
 
 
 class Written(NamedTuple):
-    """What was made of scores.
+    """The requests made from scores.
 
     Attributes:
-        requests: One a figure and conversation.
-        left_out: Conversations for which nothing is written, with the reason.
+        requests: One for each figure and conversation.
+        left_out: Conversations without a request, with the reason.
     """
 
     requests: list[dict[str, Any]]
@@ -202,7 +202,7 @@ class Written(NamedTuple):
 def requests_of(
     form: str, scores: Iterable[Score], rubrics: RubricSet, aims: Mapping[str, Aim] | None = None
 ) -> Written:
-    """Scores as a tool's requests; those without figures are left out with their reason.
+    """Convert scores to a tool's requests; leave out those without figures, with their reason.
 
     Args:
         form: One of `FORMS`.
@@ -225,7 +225,7 @@ def requests_of(
 
 
 def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The text of a file of requests: one JSON list or object where the tool takes one, else a request a line."""
+    """Format requests as the tool's file: one JSON value, or one request a line."""
     if form in ("langfuse", "langsmith", "mlflow"):
         yield json.dumps(list(requests), ensure_ascii=False, indent=1) + "\n"
     elif form == "phoenix":

@@ -24,7 +24,7 @@ JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities D
 def rows_of_predictions(
     model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
 ) -> list[dict[str, Any]]:
-    """Make a row a text: what an unknown judge would say, each judge named, and those together."""
+    """Make one row for each text: predictions for an unknown, each named, and all judges."""
     scale = model.questionnaire_.scale()
     columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), scale)
     if aggregate is not None and not scale.ordinal:

@@ -1,4 +1,4 @@
-"""From rows to conversations."""
+"""The way from rows to conversations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 
 
 class TableTurn(NamedTuple):
-    """A row of a flat table: plain values, since a million of them wait in memory for the end of the file."""
+    """A row of a flat table, with plain values to save memory."""
 
     position: float | None
     role: Role
@@ -52,7 +52,7 @@ class TableTurn(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """The rows of one conversation in a flat table, where the first stands, and the first of them that is bad."""
+    """The rows of one conversation in a flat table, with its first bad row."""
 
     source: str
     line: int
@@ -76,7 +76,7 @@ class Assembler:
         self._tables: dict[str, Table] = {}
 
     def assemble(self, rows: Iterable[Row | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
-        """One by one; those of a flat table at the end, since its rows may be in any order.
+        """Yield conversations one by one; those of a flat table at the end.
 
         Raises:
             WrongUse: The label may be in two fields, or its value matches both sides.
@@ -92,7 +92,7 @@ class Assembler:
             yield table.bad or self._joined(table)
 
     def _read(self, row: Row) -> Placed | Skipped | BadRow | None:
-        """What a row is; None for a turn that waits for the rest of its table."""
+        """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
@@ -113,7 +113,7 @@ class Assembler:
             return _bad(row, error)
 
     def _reader(self, row: Row) -> Reader | None:
-        """The general reader of a row; None where it is a known export but for the spelling of its keys.
+        """Return the general reader of a row; None for a misspelled known export.
 
         Raises:
             BadInput: Nobody knows the row; the nearest format is named.
@@ -129,7 +129,10 @@ class Assembler:
             raise error from None
 
     def _put_aside(self, row: Row, reader: Reader) -> None:
-        """A bad row of a table spoils its whole conversation: without that turn it would be another one."""
+        """Collect a row of a flat table; a bad row invalidates its whole conversation.
+
+        Without that turn it would be another conversation.
+        """
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
             raise BadInput("the turn has no conversation id", remedy="name the column that holds it: --id-field")
@@ -147,7 +150,7 @@ class Assembler:
         return Placed(conversation, row.source, row.line)
 
     def _joined(self, table: Table) -> Placed | BadRow:
-        """A table's conversation from its turns, by their numbers, or in the table's order where there are none."""
+        """Join a table's turns to a conversation, by their numbers or in the table's order."""
         ordered = sorted(table.turns, key=lambda turn: turn.position or 0)
         first = Row(table.source, table.line, {})
         try:
@@ -160,7 +163,7 @@ class Assembler:
 
 
 def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | BadRow]:
-    """Conversations whose rows may stand in several files, with their thumbs.
+    """Yield labeled conversations from rows that may be in several files.
 
     Raises:
         BadInput: There are thumbs and no words, or words and only thumbs of others.
@@ -185,7 +188,7 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:
-    """All turns of a conversation are numbered, or none: nobody knows where one without a number belongs."""
+    """Require that all turns of a conversation are numbered, or none."""
     places = [turn.position is None for turn in turns]
     if any(places) and not all(places):
         what = f"{sum(places)} of its {len(places)} turns have no number"
@@ -223,13 +226,13 @@ def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
 
 
 def _content_id(row: Row) -> str:
-    """An id from all that the row holds, so that equal rows are duplicates and no others."""
+    """Make an id from all that the row holds, equal only for equal rows."""
     content = json.dumps(row.fields, sort_keys=True, ensure_ascii=True)
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
 def _agreed(rows: Sequence[Picked]) -> Picked:
-    """What the rows of one conversation say together; the label may stand in all of them or in one.
+    """Combine the fields of one conversation's rows; the label may be in one or all.
 
     Raises:
         BadInput: Two rows contradict each other.
@@ -252,14 +255,14 @@ def _only(name: str, values: Iterable[T | None]) -> T | None:
 
 
 def _merged(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Each field's value where all turns have the same, else the list of values in the turns' order."""
+    """Return each field's value if all turns agree, else its values in the turns' order."""
     names = dict.fromkeys(name for rest in rests for name in rest)
     columns = {name: [rest.get(name) for rest in rests] for name in names}
     return {name: column[0] if all(v == column[0] for v in column) else column for name, column in columns.items()}
 
 
 def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None) -> Logs:
-    """All conversations of some files.
+    """Read all conversations of some files.
 
     Args:
         sources: Paths, globs, or `-` for standard input; JSON lines, JSON, CSV or Parquet, told by ending and content.
@@ -303,7 +306,7 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
 
 
 def logs_of(conversations: Iterable[Conversation]) -> Logs:
-    """Conversations that are there already, as logs; for the Python API.
+    """Make logs of conversations in memory, for the Python API.
 
     Raises:
         BadInput: Different conversations share an id, or there are none.

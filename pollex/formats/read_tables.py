@@ -1,4 +1,4 @@
-"""Tables of answers and of judgments, read from files: CSV, TSV, JSON lines, JSON or Parquet, in any known shape."""
+"""Tables of answers and judgments from files: CSV, TSV, JSON lines, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_judgments(
     nominal: Collection[str] = (),
     questionnaire: Questionnaire | None = None,
 ) -> JudgmentTable:
-    """What people said about the texts of a table of answers.
+    """Read people's judgments of the texts of a table of answers.
 
     Args:
         sources: Files, globs, or `-`.
@@ -81,7 +81,7 @@ def read_judgments(
 
 
 def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Fault]]:
-    """Records of all files, and the rows that could not be read.
+    """Read the records of all files, and report rows that could not be read.
 
     Args:
         joined: Ids of the other table.
@@ -104,7 +104,7 @@ def _rows(file: str) -> list[Row | BadRow]:
 
 
 def _writable(row: Row | BadRow) -> Row | BadRow:
-    """Ids and names are written again: into a calibrator, predictions, a page."""
+    """Make ids and names writable, since they go into other files."""
     return replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row
 
 
@@ -119,10 +119,10 @@ def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Sh
 
 
 def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
-    """Rows of a file with the cells and the names of columns that they had before we wrote them.
+    """Undo the escaping of cells and column names in files that pollex wrote.
 
-    A file in which one of them stands with the apostrophe and bare was not written by us, and stays as it is. An id
-    that the other table has as it stands here stays, too.
+    A file that has one of the texts both with and without the apostrophe was not written by pollex, and stays as it
+    is. An id that the other table has in this spelling stays, too.
     """
     texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
     bare = {text: own for text in texts if text not in joined and (own := unguarded(text)) != text}

@@ -1,4 +1,4 @@
-"""Questions with references, answers to them and people's grades, read from files and joined by id."""
+"""Questions with references, answers and people's grades, read from files and joined by id."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TABLES = (".csv", ".tsv")
 
 
 def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None) -> Cases:
-    """Questions with references from JSON, JSON lines, CSV or Parquet.
+    """Read questions with references from JSON, JSON lines, CSV or Parquet.
 
     Raises:
         BadInput: A file can't be read, has no question in it, or more bad rows than `max_bad`.
@@ -58,7 +58,7 @@ def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human
 def with_answers(
     cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
 ) -> Cases:
-    """The cases with answers from other files, by id: those of `pollex answer`, or any rows with an id and an answer.
+    """Add answers from other files by id: from `pollex answer`, or any rows with answers.
 
     Raises:
         BadInput: As `read_cases`; also where no answer is to any of the questions.
@@ -87,7 +87,7 @@ def with_answers(
 def with_humans(
     cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
 ) -> Cases:
-    """The cases with people's grades from other files, by id.
+    """Add people's grades from other files, by id.
 
     Raises:
         BadInput: As `read_cases`; also where no grade is of any of the questions.
@@ -113,7 +113,7 @@ def with_humans(
 
 
 def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
-    """The cases without people's grades that lie off the scale: these are told of, never clipped or rescaled."""
+    """Drop people's grades outside the scale, with a note; never clip or rescale them."""
     off = {case.id for case in cases if case.human is not None and not lowest <= case.human <= highest}
     if not off:
         return cases
@@ -130,7 +130,7 @@ def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow
 
 
 def _unguarded(row: Row | BadRow) -> Row | BadRow:
-    """A table's row as it was before cells were guarded: answers are graded, and ids joined, as they were given."""
+    """Undo the escaping of a table's cells, so that answers and ids are the originals."""
     if isinstance(row, BadRow):
         return row
     return replace(row, fields={name: unguarded(value) for name, value in row.fields.items()})
@@ -163,7 +163,7 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
 def _answered(
     row: Row, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
 ) -> Case | BadRow | None:
-    """The case that a row answers, with that answer; None where it is none of them."""
+    """Return the case that a row answers, with that answer; None if there is none."""
     case = by_id.get(_id(row, options))
     if case is None:
         return None
@@ -184,7 +184,7 @@ def _answered(
 
 
 def _why_unanswered(row: Row) -> str:
-    """What `pollex answer` says of a question without an answer."""
+    """Return the reason that `pollex answer` gave for a missing answer."""
     outcome = str(row.fields.get("outcome") or "")
     return "" if outcome in ("", "answered") else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
 

@@ -1,4 +1,4 @@
-"""What was read, counted: conversations, duplicates, clashes, bad and skipped rows."""
+"""Counts of what was read: conversations, duplicates, clashes, bad and skipped rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMERIC_ID = re.compile(r"\s*\+?0*(\d+?)(?:\.0+)?\s*")
 
 
 class Placed(NamedTuple):
-    """A conversation, and where its first row stands."""
+    """A conversation, and the place of its first row."""
 
     conversation: Conversation
     source: str
@@ -40,11 +40,11 @@ class Skipped(NamedTuple):
 
 @dataclass(slots=True)
 class Entry:
-    """What is remembered of a conversation that was read.
+    """The record of a conversation that was read.
 
     Attributes:
-        index: Its place on the shelf.
-        digest: Hash of all that makes two conversations of one id identical.
+        index: Its place in the list on disk.
+        digest: Hash of everything that makes two conversations of one id identical.
     """
 
     index: int
@@ -66,7 +66,7 @@ class Tally:
         self._counts: Counter[str] = Counter()
 
     def add(self, item: Placed | Skipped | BadRow) -> None:
-        """Keeps a conversation unless its id is taken; counts anything else."""
+        """Keep a conversation unless its id is taken; count anything else."""
         if isinstance(item, BadRow):
             self._bad_rows.append(item)
         elif isinstance(item, Skipped):
@@ -78,7 +78,7 @@ class Tally:
             self._meet(known, item)
 
     def check_clashes(self) -> None:
-        """Stops where different conversations share an id and nobody said which one counts.
+        """Raise an error if different conversations share an id and no option decides.
 
         Raises:
             BadInput: Lists the first of them.
@@ -140,7 +140,7 @@ def _entry(index: int, item: Placed) -> Entry:
 
 
 def _lookalikes(ids: Iterable[str]) -> Iterator[str]:
-    """Ids such as 1, 01 and 1.0, which some program wrote differently and which may have been one."""
+    """List ids such as 1, 01 and 1.0 that may be the same."""
     same: dict[str, list[str]] = {}
     for id_ in ids:
         if found := _NUMERIC_ID.fullmatch(id_):

@@ -1,4 +1,4 @@
-"""Files of `pollex judge`: verdicts, what passes, what people are asked, and what they answered."""
+"""Files of `judge` and `review`: verdicts, accepted ratings, questions to people, their answers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged)
 
 
 def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> list[dict[str, Any]]:
-    """List what people are to answer, the highest entropy first, what no run answered last."""
+    """List conversations for people: highest entropy first, those without votes last."""
     rows = [
         {
             "id": conversation.id,
@@ -103,7 +103,7 @@ def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) ->
 
 
 class AnswersFile:
-    """What people wrote into the lines that they were given; see `graphs.judging.People`.
+    """The answers that people wrote into the file of questions.
 
     Raises:
         BadInput: The file can't be read, or a line is no JSON object with `id` and `answer`.
@@ -119,12 +119,12 @@ class AnswersFile:
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
     def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
-        """The options chosen for conversations that wait."""
+        """Return the options chosen for conversations that wait."""
         chosen = {id_: self._option(id_, asked["options"]) for id_ in asked["conversations"] if id_ in self._said}
         return {id_: option for id_, option in chosen.items() if option is not None}
 
     def unused(self, decided: Iterable[Decided]) -> list[str]:
-        """Answers that changed nothing, and why; one that says again what a person said before is none of them."""
+        """List answers that changed nothing, with the reason; repeated answers are not listed."""
         found = {one.verdict.conversation_id: one for one in decided}
         told = ((id_, self._why_unused(id_, found.get(id_))) for id_ in self._said)
         return [f"{id_}: {why}" for id_, why in told if why]
@@ -148,9 +148,9 @@ class AnswersFile:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each line's number and JSON value; blank lines are passed over.
+    """Yield each line's number and JSON value; blank lines are skipped.
 
-    Lines end where JSON's do: `splitlines` would also end them within a text, at U+2028 for example.
+    Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for example.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -167,7 +167,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def option_of(answer: str, options: Sequence[str]) -> str | None:
-    """The option that a person named, whatever the case."""
+    """Return the option that a person named, regardless of case."""
     plain = [as_read(option).casefold() for option in options]
     said = as_read(answer).casefold()
     return options[plain.index(said)] if plain.count(said) == 1 else None

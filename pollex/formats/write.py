@@ -1,4 +1,7 @@
-"""The one writer of rows: Parquet, JSON lines or CSV. A file appears whole or not at all."""
+"""The one writer of rows: Parquet, JSON lines or CSV.
+
+A file appears whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Source = str | Path | None
 
 
 def require_writable(path: Path, *read: Source) -> None:
-    """Refuses a place where no file can be written, or one is that is read: before the work, not after it.
+    """Refuse an output path that can't be written, or that is read, before any work.
 
     Args:
         read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
@@ -47,14 +50,14 @@ def require_writable(path: Path, *read: Source) -> None:
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
-    """What a store can't do without: what is paid for, and the secret by which it is found again."""
+    """Return the files that a store needs: replies, labels, and the secret for the ledger."""
     if not (folder / database.FILE).exists():
         return frozenset()
     return frozenset({database.FILE, line_files.REPLIES.name, line_files.LABELS.name, secret.FILE})
 
 
 def require_apart(*written: Path | None) -> None:
-    """Refuses files of which one would take the place of another.
+    """Refuse two output paths that are the same file.
 
     Args:
         written: What the command writes; None is not written.
@@ -77,7 +80,7 @@ def _files_of(source: Source) -> Iterable[str]:
 
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its name when all went well, and is gone when not."""
+    """Open a temporary file that replaces `path` on success and is removed on failure."""
     if path == STDOUT:
         with tempfile.TemporaryDirectory() as folder:
             yield (draft := Path(folder) / "stdout")
@@ -137,7 +140,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def _write_csv(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
-    """Write RFC 4180; cells that a spreadsheet would run get an apostrophe; lists and objects are JSON."""
+    """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
         writer = csv.writer(out)
@@ -168,5 +171,5 @@ def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
 
 
 def _quoted(text: str) -> str:
-    """A text of SQL."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"

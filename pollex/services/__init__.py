@@ -1,1 +1,1 @@
-"""What one can do: one module a use case, which prints nothing."""
+"""The use cases, one module each; they print nothing."""

@@ -43,12 +43,12 @@ COLUMNS = {
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:
-    """How questions are put to the model under test.
+    """Options for asking the model under test.
 
     Attributes:
         profile: A bundled profile's name, or a file; its temperatures count.
-        system: What the model is told before each question.
-        max_tokens: Of an answer; twice as many where it was cut.
+        system: System message before each question.
+        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
         seed: Sent with every question.
     """
 

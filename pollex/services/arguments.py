@@ -10,7 +10,7 @@ from pollex.rubrics.answers import ScaleName
 
 
 class ReadArguments(TypedDict, total=False):
-    """How logs are read; see `ReadOptions`."""
+    """Keyword arguments for reading logs; see `ReadOptions`."""
 
     id_field: str | None
     label_field: str | None
@@ -27,7 +27,10 @@ class ReadArguments(TypedDict, total=False):
 
 
 class ModelArguments(TypedDict, total=False):
-    """How a model is asked and called; see `ModelOptions` and `Limits`. A price is in units a million tokens."""
+    """Keyword arguments for a model; see `ModelOptions` and `Limits`.
+
+    Prices are for a million tokens.
+    """
 
     base_url: str | None
     scale: ScaleName

@@ -80,7 +80,7 @@ class FittedCalibrator:
 
     @property
     def support(self) -> Support:
-        """Whether there are labels enough to call it calibrated."""
+        """Whether there are enough labels to call it calibrated."""
         return support(self.tables.labels)
 
     @property
@@ -130,7 +130,7 @@ class Predicted:
 
     @property
     def support(self) -> Support | None:
-        """Whether there were labels enough to call it calibrated; None if unknown."""
+        """Whether there were enough labels to call it calibrated; None if unknown."""
         return None if self.labels is None else support(self.labels)
 
     @property
@@ -306,7 +306,7 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
 
 
 def choice_sentences(model: JudgedEstimator) -> list[str]:
-    """Say what a model that chooses among others or among settings chose, and by how much."""
+    """Describe what a model chose among others or among settings, and by how much."""
     choices = (choice_of(model), getattr(model, "search_", None))
     return [f"Chosen: {each.sentence()}" for each in choices if each is not None]
 

@@ -53,13 +53,13 @@ JUDGE, LLMS_JUDGE = "judge", "judge (column of the answers)"
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is spent on intervals and curves.
+    """Effort for intervals and curves.
 
     Attributes:
-        resamples: Of texts, for most intervals.
-        smece: Of texts, for the calibrator's interval of smECE, which takes long.
-        smece_beside: The same for each of the models beside it.
-        draws: Of training texts, for each point of the learning curve.
+        resamples: Resamples of texts, for most intervals.
+        smece: Resamples of texts for the calibrator's interval of smECE, which takes long.
+        smece_beside: Resamples of texts for smECE of each compared model.
+        draws: Draws of training texts for each point of the learning curve.
     """
 
     resamples: int = 2000
@@ -94,7 +94,7 @@ class Bench:
         return self.y.of_question(self.questions.index())
 
     def smece_resamples(self, *, own: bool) -> int:
-        """For the calibrator's own interval or another model's; smECE is searched for at each answer and resample."""
+        """Return the resamples for an interval of smECE, fewer with many answers."""
         if len(self.questions.scale().values) <= FEW_ANSWERS:
             return self.effort.smece if own else self.effort.smece_beside
         return min(self.effort.smece, self.effort.smece_beside) if own else 0
@@ -105,7 +105,7 @@ class Bench:
         return np.random.default_rng(self.seed)
 
     def predictions(self, model: JudgedEstimator, X: Floats, questions: Questionnaire) -> Predictions:
-        """Of held-out texts."""
+        """Predict held-out texts by cross-fitting."""
         proba = crossfit(model, X, self.y, questions, self.folds, self.groups)
         return predictions_beside(proba, self.given, self.questions.scale())
 
@@ -113,7 +113,7 @@ class Bench:
 def as_fitted(
     model: JudgedEstimator, shift: str | None, table: AnswerTable, judged: JudgmentTable
 ) -> tuple[JudgedEstimator, Ints | None, str]:
-    """The model unfitted, the groups that it chooses by, and in what it differs from the kept one.
+    """Return the unfitted model, its group array, and its difference from the saved one.
 
     Args:
         shift: The column of groups that the kept one chose by.
@@ -138,7 +138,7 @@ def as_fitted(
 def bench_of(
     table: AnswerTable, judged: JudgmentTable, seed: int, groups: Ints | None, effort: Effort, progress: Progress
 ) -> Bench:
-    """Folds by text.
+    """Split the texts into folds.
 
     Raises:
         BadInput: Only one text has a judgment of the main question.
@@ -159,7 +159,7 @@ def data_of(
     judged: JudgmentTable,
     seen: int | None,
 ) -> CalibrationData:
-    """Everything on the page.
+    """Compute everything on the page.
 
     Args:
         made: The model to be cross-fitted.
@@ -210,7 +210,7 @@ def data_of(
 def compared(
     bench: Bench, title: str, model: JudgedEstimator, *, own: bool = False
 ) -> tuple[ComparedModel, Predictions]:
-    """A model's held-out figures, and what they are of.
+    """Cross-fit a model; return its held-out figures and predictions.
 
     Args:
         own: Whether it is the calibrator that the page is about.
@@ -222,7 +222,7 @@ def compared(
 
 
 def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None) -> list[ComparedModel]:
-    """The kept calibrator as it is, where all texts are known to be new to it; else its figures would flatter."""
+    """Measure the saved calibrator if all texts are new to it; else return nothing."""
     if seen != 0:
         return []
     given = bench.given
@@ -234,7 +234,7 @@ def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | Non
 
 
 def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterator[ComparedModel]:
-    """All models that are quick, with their usual settings, and how far each is behind."""
+    """Yield all quick models with usual settings, and how far each is behind."""
     for name in NAMES:
         kind = model_named(name) if name not in SLOW else None
         if kind is None or kind is type(model):
@@ -248,7 +248,7 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
 
 
 def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
-    """The model that is fitted many times: the heaviest member of one that has several, another for a slow one.
+    """Return a fast substitute for repeated fits: the heaviest member, or another model.
 
     Of several, those that look at the main question alone, or at no text, have nothing to say of the other questions.
 
@@ -278,7 +278,7 @@ def agreement_of(bench: Bench) -> Figure:
 def subgroups_of(
     bench: Bench, predictions: Predictions, table: AnswerTable, judged: JudgmentTable
 ) -> dict[str, dict[str, Assessment]]:
-    """Figures by group, for columns of few groups, and by judge."""
+    """Measure figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
     columns = {
         LLMS_JUDGE if column == JUDGE else column: [of_text[row] or "none" for row in rows]
@@ -297,7 +297,7 @@ def subgroups_of(
 
 
 def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
-    """What the log-loss rises by without the answers to each question, cross-fitted; judgments of it stay."""
+    """Measure how much log-loss rises without the answers to each question, cross-fitted."""
     asked = [scale.question for scale in bench.questions.asked]
     if len(asked) < 2:
         return ()
@@ -318,7 +318,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
 
 
 def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
-    """Log-loss against labels."""
+    """Measure log-loss by number of labels."""
     with stage(bench.progress, "Learning curve"):
         points = learning_curve(
             model, bench.X, bench.y, bench.questions, bench.folds, bench.rng, SHARES, bench.effort.draws
@@ -329,7 +329,7 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
 
 
 def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Whose, tuple[Leverage, ...]]:
-    """On what judges would say of a question; where the model predicts the main one only, on what X says of it."""
+    """Measure leverages on judges' predicted answers; without those, on the answers in X."""
     with stage(bench.progress, "Leverage"):
         if "questions" in model.get_params():
             model = clone(model).set_params(questions="all")
@@ -342,7 +342,7 @@ def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Whose, tuple[Lev
 
 @contextmanager
 def stage(progress: Progress, name: str) -> Iterator[None]:
-    """A bar for one step."""
+    """Show a bar for one step."""
     progress.start(name, 1)
     yield
     progress.advance(name)

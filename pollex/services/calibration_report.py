@@ -23,7 +23,7 @@ from pollex.services.training_record import TRAINING, training_of
 
 @dataclass(frozen=True)
 class CalibrationReport:
-    """A calibrator's figures, held out, beside those of simpler models; and the page that shows them."""
+    """A calibrator's held-out figures, those of simpler models, and their page."""
 
     out: Path
     tables: TablesRead

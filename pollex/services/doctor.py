@@ -49,11 +49,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """What was examined.
+    """The results of an examination.
 
     Attributes:
-        notes: What to know of the roles and their endpoint.
-        endpoint: What the endpoint can do; None without a model.
+        notes: Notes on the roles and their endpoint.
+        endpoint: Capabilities of the endpoint; None without a model.
     """
 
     findings: tuple[Finding, ...]
@@ -64,7 +64,7 @@ class Health:
 
     @property
     def well(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether everything is all right."""
         return all(finding.well for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Health:
 
 
 def examine(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:
-    """Examine what is installed, the embedding weights, the store, and a model's endpoint.
+    """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
     Args:
         rebuild: Make the store's database anew first, from what lies beside it.
@@ -106,7 +106,7 @@ class Examined:
         self.capabilities: Capabilities | None = None
 
     def look(self) -> str:
-        """Asks, and says what it can do."""
+        """Probe the endpoint and describe its capabilities."""
         from pollex.gateway.probe import probe  # the client behind it takes a second to import
 
         self.capabilities = asyncio.run(probe(self.endpoint))
@@ -118,7 +118,7 @@ class Examined:
 
     @property
     def notes(self) -> list[str]:
-        """What is switched off because of it, and what to know of the way there."""
+        """Notes on missing capabilities, and on an unencrypted connection."""
         missing = self.capabilities.missing() if self.capabilities else []
         exposed = ["conversations go over the network unencrypted (http)"] if self.endpoint.exposed else []
         return [f"Note: {note}" for note in [*missing, *exposed]]
@@ -138,7 +138,7 @@ def python() -> Finding:
 
 
 def package(name: str) -> Finding:
-    """A package's version."""
+    """Report a package's version."""
     try:
         return Finding(name, version(name), True)
     except PackageNotFoundError:
@@ -146,7 +146,7 @@ def package(name: str) -> Finding:
 
 
 def examined(what: str, work: Callable[[], str]) -> Finding:
-    """What a check found, or its error and remedy."""
+    """Run a check; return its result, or its error and remedy."""
     try:
         return Finding(what, work(), True)
     except PollexError as error:
@@ -154,7 +154,7 @@ def examined(what: str, work: Callable[[], str]) -> Finding:
 
 
 def embeddings() -> str:
-    """Loads the bundled model and tries it."""
+    """Load the bundled model and try it."""
     likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
     near, far = likeness[0] @ likeness[1], likeness[0] @ likeness[2]
     tried = f"cosine of like sentences {near:.2f}, of unlike ones {far:.2f}"
@@ -162,7 +162,7 @@ def embeddings() -> str:
 
 
 def store(options: RunOptions) -> str:
-    """Opens the store, if there is one."""
+    """Open the store, if there is one."""
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
     with Store.open(options.store, read_only=True) as opened:

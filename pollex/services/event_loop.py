@@ -34,7 +34,7 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Background:
-    """An event loop in a thread of its own, for callers in any thread or event loop."""
+    """An event loop in its own thread, for callers in any thread or loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -51,7 +51,7 @@ class Background:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the loop and wait for its result; an interrupt cancels it and waits for its end."""
+        """Run a coroutine in the loop and wait for its result; interrupts cancel it."""
         begun: list[asyncio.Task[Any] | None] = []
         stopped, ended = threading.Event(), threading.Event()
 
@@ -92,9 +92,9 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Has Python look for cyclic garbage less often, and not among the million objects of imported packages.
+    """Collect cyclic garbage less often, without the objects of imported packages.
 
-    A run makes few cycles and many objects; looking after every 700 of them takes a quarter of its processor time.
+    A run makes few cycles and many objects; collecting after every 700 of them takes a quarter of its processor time.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -23,11 +23,11 @@ from pollex.services.logs import Sources, logs_from
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """What files hold.
+    """The content of log files.
 
     Attributes:
-        account: Their formats, how conversations were put together, and which scores there are.
-        turns: The number of turns of the shortest, the middle and the longest conversation.
+        account: Their formats, how conversations were joined, and the scores found.
+        turns: The number of turns of the shortest, the median and the longest conversation.
     """
 
     logs: Logs
@@ -89,7 +89,7 @@ class Exported:
 
 
 def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:
-    """The files of a rubric set in another tool's form, as texts by name.
+    """Convert a rubric set to another tool's files, as texts by name.
 
     Raises:
         BadRubrics: The rubrics were edited after θ was fitted.
@@ -100,7 +100,7 @@ def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:
 
 
 def target_of(to: str) -> Target:
-    """The tool of a name; `WrongUse` for one that isn't known."""
+    """Return the tool of a name; raise `WrongUse` if unknown."""
     if to not in TARGETS:
         raise WrongUse(f"no tool is called {to!r:.40}", remedy=f"one of: {', '.join(TARGETS)}")
     return TARGETS[to]
@@ -138,7 +138,7 @@ def require_form(form: str) -> None:
 
 
 def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
-    """What conversations are called in the tool that they came from."""
+    """Return the identifiers of conversations in the tool that they came from."""
     found = {}
     for conversation in conversations:
         traces = conversation.metadata.get("traces")

@@ -47,7 +47,7 @@ SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
-    """By what answers are graded, and where they and people's grades are.
+    """Options for grading: rules, answers, and people's grades.
 
     Attributes:
         answers: File of answers; None where the questions have them in their field `answer`.
@@ -156,7 +156,7 @@ def plan_grade(
     model: ModelOptions,
     progress: Progress,
 ) -> CallPlan:
-    """Plan what `grade` would ask; a type that isn't known doesn't change how many calls there are."""
+    """Plan the calls of `grade`; unknown types don't change their number."""
     require_model(model, "grading against references needs an LLM")
     profile, cases = _read(questions, options, reading, progress)
     plan = Plan.of(model, DomainProfile.neutral(), run, SEED)

@@ -73,7 +73,7 @@ class RunList:
 
 @dataclass(frozen=True)
 class RunTree:
-    """What a run did: its nodes and calls, added up by name at each place."""
+    """Nodes and calls of a run, summed by name at each place of the tree."""
 
     run: Run
     branches: tuple[Branch, ...]
@@ -113,12 +113,12 @@ class ConversationHistory:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a rubric came from.
+    """The origin of a rubric.
 
     Attributes:
-        roles: Who worked on the set.
-        conversations: As many of those that are quoted as the store still has, by id.
-        learned_in: The run that the set is of.
+        roles: Names of the agents that made the set.
+        conversations: The quoted conversations that the store still has, by id.
+        learned_in: The run that made the set.
     """
 
     rubric: ChosenRubric | DroppedRubric
@@ -162,7 +162,7 @@ def trace_conversation(run: RunOptions, name: str, conversation_id: str, progres
 
 
 def explain_rubric(run: RunOptions, path: Path, name: str, progress: Progress) -> Origin:  # noqa: ARG001 - as others
-    """Return a rubric's reasons, quotes and conversations; `name` is its id or the beginning of that."""
+    """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
     rubrics = RubricSet.load(path, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     reasons, kept = origin(run, rubrics, rubric)
@@ -188,7 +188,7 @@ def branch_json(branch: Branch) -> dict[str, Any]:
 
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
-    """Return what a run asked by id, where it was not about rubrics: answers name only the option that they chose."""
+    """Return the questions of a run by id, if it did not ask about rubrics."""
     if run.command not in ("judge", "grade"):
         return {}
     from pollex.graphs.grade import run as grading

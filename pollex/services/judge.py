@@ -45,7 +45,7 @@ NOT_UNDERSTOOD = "the built-in rater doesn't understand a question: it answers w
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """What is asked, of whom, and by which rule an answer becomes a rating.
+    """Options of a question to a panel, and the rule that accepts a rating.
 
     Attributes:
         options: Answers to choose from; the first is a thumb up.
@@ -107,7 +107,7 @@ class JudgeOptions:
         return Task(asked(self.question, self.options), rule, self.tau_precision, by)
 
     def instructions_text(self) -> str:
-        """Return what human raters are told; empty where no file says it."""
+        """Return the instructions for human raters; empty if there is no file."""
         if self.instructions is None:
             return ""
         try:
@@ -299,7 +299,7 @@ def _learned_from(rater: EmbeddedRater, task: Task) -> str:
 
 @dataclass
 class Rehearsal:
-    """A model client that counts calls, and describes end states at the usual length, to count what follows."""
+    """A model client that counts calls, with end states of the usual length."""
 
     planner: Planner
 

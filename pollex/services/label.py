@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Conversations that have a probability, labelled ones too: those say what is known already.
+    """Conversations that have a probability, including labeled ones.
 
     Attributes:
-        probability: Of each judge that was asked for, or one column of somebody unknown `[conversation, judge]`.
+        probability: Probability for each requested judge, or one column for an unknown judge `[conversation, judge]`.
     """
 
     conversations: list[Conversation]
@@ -66,12 +66,12 @@ class Candidates:
 
     @property
     def labelled(self) -> Bools:
-        """Which have a label `[conversation]`."""
+        """Mask of the conversations with a label `[conversation]`."""
         return np.array([c.label is not Label.NONE for c in self.conversations], dtype=bool)
 
     @property
     def known(self) -> Bools:
-        """Which labels there are `[conversation, judge]`."""
+        """Mask of the known labels `[conversation, judge]`."""
         if not self.judges:
             return self.labelled[:, None]
         who = np.array([c.judge for c in self.conversations], dtype=object)
@@ -109,7 +109,7 @@ class NextConversations:
 
 @dataclass(frozen=True, kw_only=True)
 class NextTexts:
-    """The texts to label next, and whom to ask, by a calibrator of one's own answers.
+    """The texts to label next, and whom to ask, by a custom calibrator.
 
     Attributes:
         support: How many labels the calibrator was fitted on, in words.
@@ -145,7 +145,7 @@ def next_conversations(
     model: ModelOptions,
     progress: Progress,
 ) -> NextConversations:
-    """Score what has no label, and pick the conversations whose labels would help the predictions most."""
+    """Score unlabeled conversations, and pick those whose labels reduce uncertainty most."""
     rubric_set = unedited(rubrics)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
@@ -259,7 +259,7 @@ def plan_next(
 
 
 def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
-    """What has no label; labelled ones too where asking costs nothing, since they say what is known already."""
+    """Return the unlabeled conversations, and labeled ones if asking costs nothing."""
     free = rubric_set.judge.built_in
     kept = tuple(c for c in logs.conversations if free or c.label is Label.NONE)
     return Logs(conversations=kept, fingerprint=logs.fingerprint)
@@ -290,7 +290,7 @@ async def _ask(
 
 
 def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> Candidates:
-    """Those that have a probability."""
+    """Return the conversations that have a probability."""
     both = [(c, s) for c, s in zip(conversations, scores, strict=True) if s.probability is not None]
     each = [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both]
     probability = np.array(each, dtype=np.float64).reshape(len(both), max(1, len(judges)))
@@ -298,7 +298,7 @@ def candidates(conversations: Sequence[Conversation], scores: Any, judges: Seque
 
 
 def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
-    """The conversations to label next, a row each."""
+    """Return the conversations to label next, a row for each."""
     if not found.conversations:
         return []
     p = found.probability
@@ -315,7 +315,7 @@ def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
 
 
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
-    """What each conversation is about: mean vectors of the user's turns and of the assistant's `[row, 2 × width]`."""
+    """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
     views = views_of(conversations, embedder)
     parts = [[view.vectors[view.user].mean(axis=0), view.vectors[view.assistant].mean(axis=0)] for view in views]
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
@@ -330,10 +330,10 @@ def _row(found: Candidates, place: int, judge: int) -> Row:
 
 
 def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:
-    """The same with the row of the log that each is from, under `LOGGED`.
+    """Add each conversation's row of the log, under `LOGGED`.
 
-    Names are those of the log, so that the options that read it read both: a row that lost its group would be split
-    from the others of its user.
+    Field names are those of the log, so that the same options read both: a row that lost its group would be split from
+    the others of its user.
     """
     wanted = {row["id"] for row in rows}
     kept = {one.id: one for one in logs if one.id in wanted}
@@ -341,7 +341,7 @@ def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> li
 
 
 def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOptions) -> Row:
-    """A conversation as a row of a log, with what was predicted of it and an empty thumb."""
+    """Return a conversation as a row of a log, with predictions and an empty thumb."""
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
     if one.group is not None:
@@ -392,7 +392,7 @@ def next_texts(
 def text_rows(
     model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
 ) -> list[Row]:
-    """The labels to ask for next, a row each: a judgment without its answer, and what the model expects of it."""
+    """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
@@ -409,7 +409,7 @@ def text_rows(
 
 
 def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]) -> Bools:
-    """Which labels of the main question there are `[row, judge]`; of anybody where no judges are told apart."""
+    """Mask the known labels of the main question `[row, judge]`; one column without judges."""
     known = np.zeros((rows, max(1, len(judges))), dtype=bool)
     if given is None:
         return known
@@ -424,7 +424,7 @@ def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judge
 
 
 def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
-    """What predictions rest on `[row, column]`: expected answers, and the options' shares where these have no order."""
+    """Return features `[row, column]`: expected answers, or shares of options without order."""
     expected = sheet.expected(X)
     parts = [
         expected[:, [place]] if scale.ordinal else X[:, block][:, :-1]

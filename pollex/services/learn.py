@@ -35,14 +35,14 @@ from pollex.services.workspace import Workspace, workspace
 
 @dataclass(frozen=True, kw_only=True)
 class LearnResult:
-    """What a learning run came to.
+    """The result of a learning run.
 
     Attributes:
-        out: Where the rubric set was written; None where it wasn't.
-        report: Its page, likewise.
-        scores: Of the labeled conversations, for plots.
-        means: By rubric, how much it is agreed with in each class.
-        skipped: What was read and not learned from, and why.
+        out: File of the rubric set; None if not written.
+        report: File of the report; None if not written.
+        scores: Scores of the labeled conversations, for plots.
+        means: By rubric, its mean answer in each class.
+        skipped: Rows read but not learned from, and why.
     """
 
     run: str
@@ -249,7 +249,7 @@ async def _refit(
     settings: LearnSettings,
     arguments: dict[str, Any],
 ) -> tuple[Learned, Usage | None]:
-    """Refit with the model that the user names, else with the judge that the set has."""
+    """Refit with the named model, or else with the set's judge."""
     if model.name is None:
         hired = judging(model, rubric_set, opened.store)
     else:
@@ -267,7 +267,7 @@ async def _refit(
 
 
 def _result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
-    """Write the rubric set and its report where a place is named, and return what came of the run."""
+    """Write the rubric set and its report if asked for, and return the result."""
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
     result = LearnResult(
         run=learned.run,

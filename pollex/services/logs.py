@@ -1,4 +1,4 @@
-"""Logs that a use case reads, and what people should know of them."""
+"""Logs that a use case reads, and notes on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sources = Sequence[str | Path] | str | Path
 
 
 def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:
-    """Read the conversations of some files, and tell what was read and what was left out.
+    """Read the conversations of some files, and report what was read and skipped.
 
     Raises:
         BadInput: A file or row can't be read; file, line and remedy are named.
@@ -60,7 +60,7 @@ def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]
 
 
 def listed(one: str, more: str, lines: Sequence[str]) -> list[str]:
-    """Return a count, in the words for one or for more, and the first lines; nothing where there are none."""
+    """Return a count with its noun, and the first lines; nothing without lines."""
     if not lines:
         return []
     rest = [f"  and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
@@ -73,12 +73,12 @@ def shortened(ids: Sequence[str], most: int = 3) -> str:
 
 
 def files_of(*given: object) -> list[str]:
-    """Return the names of those that are files or globs: none of them may be written over."""
+    """Return the names of files or globs, which may not be overwritten."""
     return [name for one in given for name in names_of(one) if name != IN_MEMORY]
 
 
 def names_of(given: object) -> list[str]:
-    """Return the names of files, for the record of a run; `IN_MEMORY` for what is no file."""
+    """Return file names for the record of a run; `IN_MEMORY` for other data."""
     if given is None:
         return []
     if isinstance(given, str | Path):

@@ -1,4 +1,4 @@
-"""What the options of `pollex judge` ask for: a question, its answers, and the rule by which a rating stands."""
+"""Options that use cases share: models, runs, and their checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which model, how hard it may be worked, and what it is asked for.
+    """The model, its limits, and its settings.
 
     Attributes:
         model: None for the embedded roles.
@@ -55,7 +55,7 @@ class ModelOptions:
         return self.chat.model if self.chat else self.model
 
     def __post_init__(self) -> None:
-        """Refuses words that nobody would heed.
+        """Refuse unknown values of settings.
 
         Raises:
             WrongUse: Says which, and those that are known.
@@ -66,9 +66,10 @@ class ModelOptions:
                 raise WrongUse(f"{name} is {given!r}", remedy=f"use one of {', '.join(words)}")
 
     def endpoint(self) -> Endpoint:
-        """Where to ask. The key comes from the environment alone, so that it stands in no shell history.
+        """Return the endpoint, with the key from the environment alone.
 
-        White space around it is what a file that it was read from ended with.
+        A key as an option would be kept in the shell's history. White space around it, from the file that it was read
+        from, is removed.
         """
         assert self.model is not None, "the embedded roles need no endpoint"
         return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY", "").strip() or None)
@@ -76,10 +77,11 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run is kept, and how it ends.
+    """Place and end of a run.
 
     Attributes:
-        on_interrupt: Told that a signal asks the run to end; None leaves signals to the caller, as Python's users want.
+        on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller, as users of Python
+            expect.
     """
 
     store: Path = Path(STORE)

@@ -1,7 +1,7 @@
-"""`--dry-run`: what a run would ask, how much it would read and write, and what that would cost, without one call.
+"""`--dry-run`: the calls, tokens and cost of a run, without one call.
 
-The roles on a model are run against a door that notes calls in place of asking them, so what is known is known to the
-call. What depends on answers (rubrics, duplicates, the size of the pool) is estimated from above, and said to be.
+The roles on a model are run against a client that records calls instead of making them, so these counts are exact.
+What depends on answers (rubrics, duplicates, the size of the pool) is an upper bound, and reported as such.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
 
 
 def assumed(model: str) -> Capabilities:
-    """An endpoint that can do everything: what a plan goes by where none was probed."""
+    """Return the capabilities assumed for an endpoint that was not probed."""
     return Capabilities(
         model=model,
         json_schema=True,
@@ -111,7 +111,7 @@ class Planner:
 
     @contextmanager
     def estimating(self, times: int = 1) -> Iterator[None]:
-        """What is asked in here stands for `times` calls at most."""
+        """Count calls in this context as up to `times` calls."""
         before, (self.times, self.certainty) = (self.times, self.certainty), (times, AT_MOST)
         try:
             yield
@@ -120,7 +120,7 @@ class Planner:
 
 
 def written(call: Call) -> int:
-    """Tokens that a model writes in reply, about."""
+    """Estimate the tokens of a model's reply."""
     if call.max_tokens == 1:
         return 1
     if call.stage not in ("judge", "grade"):
@@ -144,18 +144,18 @@ class Plan:
         seed: int = 0,
         capabilities: Capabilities | None = None,
     ) -> Plan:
-        """A plan for the endpoint that the options name; the store is looked into, not made."""
+        """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
         options = llm_options(model, kept_secret(run.store) or secrets.token_bytes(32), seed)
         planner = Planner(endpoint, paid(run).__contains__)
         return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, options))
 
     async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
-        """Every conversation on every rubric."""
+        """Plan to judge every conversation on every rubric."""
         return await self.fitting(conversations, rubrics.rubrics)
 
     async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
-        """Every conversation on every one of the rubrics."""
+        """Plan to judge every conversation on every one of the rubrics."""
         judge, questions = (
             LlmJudge(self.asker),
             [Question.about(rubric, self.asker.options.scale) for rubric in rubrics],
@@ -165,7 +165,7 @@ class Plan:
         return self.planner.table
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
-        """All calls of `learn`, those behind the extraction at most."""
+        """Plan all calls of `learn`; those after the extraction are upper bounds."""
         sides = split(logs.learnable, settings.test_fraction, settings.seed)
         extractor = LlmExtractor(self.asker)
         for one in sides.train:
@@ -186,7 +186,7 @@ class Plan:
     async def _spur(
         self, training: Sequence[Conversation], held_out: Sequence[Conversation], settings: LearnSettings
     ) -> UsageTable:
-        """Notes the revisions of both sets, and their judging; a set has no more rubrics than the budget."""
+        """Plan the revisions and judging of both sets, limited by the budget."""
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.budget, strict=True):
             batches = ceil(MOST_REASONS * sum(c.label is label for c in training) / settings.batch)
@@ -199,7 +199,7 @@ class Plan:
         return self.planner.table
 
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
-        """Notes the summaries of so many reasons, and returns how many rubrics they can write."""
+        """Plan the summaries of `reasons`, and return the maximum number of rubrics."""
         summarizer, most = LlmSummarizer(self.asker), self.asker.options.new_rubrics
         batches = ceil(reasons / settings.batch)
         shown = [_reason(number, kind) for number in range(settings.batch)]
@@ -210,14 +210,14 @@ class Plan:
         return batches * most
 
     async def _deduplication(self, rubrics: int) -> None:
-        """Notes a call for every two rubrics: no two groups of candidates share one."""
+        """Plan one call for every two rubrics, since groups of candidates are disjoint."""
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
         call = self.asker.call(load("deduplicate"), items, {}, stage="deduplicate")
         with self.planner.estimating(rubrics // 2):
             await self.planner.ask(call)
 
     async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
-        """Notes so many calls about every conversation."""
+        """Plan `batches` calls about every conversation."""
         judge = LlmJudge(self.asker)
         questions = [
             Question.about(_rubric(number, "sat"), self.asker.options.scale) for number in range(MOST_IN_A_CALL)
@@ -228,7 +228,7 @@ class Plan:
 
 
 def paid(run: RunOptions) -> set[str]:
-    """Keys of the replies that the store's ledger has; none where it can't be looked into now."""
+    """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
         with Store.open(run.store, read_only=True) as store:
             return {row["key"] for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL")}
@@ -238,11 +238,11 @@ def paid(run: RunOptions) -> set[str]:
 
 @dataclass(frozen=True)
 class CallPlan:
-    """What a run would ask, at what cost, without one call made.
+    """The calls of a planned run, and their cost.
 
     Attributes:
-        models: Names and planned calls of those that would be asked; empty for the built-in roles.
-        notes: What to know of the figures.
+        models: Names and planned calls of the models; empty for the built-in roles.
+        notes: Notes on the figures.
     """
 
     models: tuple[tuple[str, UsageTable], ...]
@@ -272,7 +272,7 @@ def plan_scoring(
 
 
 def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
-    """Plan what `refit` would ask: every labelled conversation on every rubric, whatever side it is on."""
+    """Plan `refit`: judging every labeled conversation on every rubric, on both sides."""
     if model.model is None:
         return plan_scoring(logs.learnable, rubrics, run, model)
     plan = Plan.of(model, rubrics.domain, run, seed)
@@ -287,7 +287,7 @@ def plan_learning(
     model: ModelOptions,
     given: Sequence[Rubric] = (),
 ) -> CallPlan:
-    """Plan what `learn` would ask.
+    """Plan the calls of `learn`.
 
     Args:
         given: Rubrics that are fitted and not learnt.
@@ -323,11 +323,11 @@ NO_CALLS = CallPlan((), None, ("The embedded roles work: no calls, no tokens, no
 
 
 def _reason(number: int, kind: Polarity) -> Reason:
-    """A reason of the usual length."""
+    """Make a reason of the usual length."""
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
     return Reason(id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=())
 
 
 def _rubric(number: int, kind: Polarity) -> Rubric:
-    """A rubric of the usual length."""
+    """Make a rubric of the usual length."""
     return Rubric(id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind)

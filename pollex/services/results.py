@@ -1,4 +1,4 @@
-"""What use cases return: frozen results, their figures and usage as JSON values."""
+"""Results of use cases: frozen, with figures and usage as JSON values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Result(Protocol):
-    """What every use case returns."""
+    """Protocol of the results of all use cases."""
 
     @property
     def complete(self) -> bool:
@@ -103,7 +103,7 @@ def figures_json(figures: Assessment | None) -> dict[str, Any]:
 
 
 def probability_json(found: ProbabilityFigures) -> dict[str, Any]:
-    """Return how true probabilities are, likewise."""
+    """Return the figures of probabilities as JSON values."""
     named = {name: getattr(found, name) for name in PROBABILITY_FIGURES}
     return {"n": found.n} | _valued({name: figure for name, figure in named.items() if figure is not None})
 

@@ -1,4 +1,4 @@
-"""Hand out what a run of `judge` left in doubt, and take up what people answered."""
+"""Hand conversations without agreement to people, and read their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who does the work of a run: the embedded roles, or an LLM's through the gateway."""
+"""The agents of a run: the built-in roles, or an LLM's through the gateway."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ JUDGING = ("scale", "elicitation", "samples", "canary", "straight_lining", "clos
 
 @dataclass(kw_only=True)
 class Workers:
-    """The roles of a run, and what the run must know of them.
+    """The roles of a run, with its model and its resources.
 
     Attributes:
         record: How a rubric set remembers the judge.
@@ -69,11 +69,11 @@ class Workers:
 
     @property
     def at_once(self) -> int:
-        """About how many conversations to ask at once: twice what may be out, so that slots never stand empty."""
+        """Return how many conversations to ask about at once: twice the concurrent calls."""
         return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
 
     def used(self) -> dict[str, Any]:
-        """What the model was used for so far, in all; empty where none works."""
+        """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
             return {}
         total = self.gateway.used.total
@@ -90,7 +90,7 @@ class Workers:
         }
 
     def setting(self, store: Store, **rest: Any) -> Setting:
-        """The setting of a run that they work in; `rest` as of `Setting.of`."""
+        """Make the setting of a run with these roles; `rest` as in `Setting.of`."""
         return Setting.of(
             store,
             again=self.again,
@@ -102,7 +102,7 @@ class Workers:
         )
 
     def for_method(self, method: str) -> Roles:
-        """The roles with all that a way to learn needs.
+        """Return the roles that a method of learning needs.
 
         Raises:
             WrongUse: SPUR, and no model.
@@ -119,7 +119,7 @@ class Workers:
 
     @property
     def said(self) -> str:
-        """Who works, for people."""
+        """Display name of the judge, with its endpoint."""
         if self.gateway is None:
             return "embedded (no LLM, no network)"
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
@@ -129,7 +129,7 @@ class Workers:
 async def workers(
     options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, budget: Budget | None = None
 ) -> AsyncIterator[Workers]:
-    """`hire`, with a model's connections closed at the end."""
+    """Build the roles of a run and close their connections on exit."""
     async with dismissed(await hire(options, profile, store, seed, budget=budget)) as staff:
         yield staff
 
@@ -141,7 +141,7 @@ async def hire(
     seed: int = 0,
     budget: Budget | None = None,
 ) -> Workers:
-    """The roles that the options ask for; a model is probed first.
+    """Build the roles that the options ask for; probe a model first.
 
     Args:
         budget: What these workers share with others; None: the options' limits are for them alone.
@@ -177,7 +177,7 @@ async def hire(
 
 @asynccontextmanager
 async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
-    """Workers whose calls are awaited and whose connections are closed at the end."""
+    """Await pending calls and close connections on exit."""
     try:
         yield staff
     finally:
@@ -186,7 +186,7 @@ async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
 
 
 def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Workers:
-    """All four roles without an LLM."""
+    """Build all four roles without an LLM."""
     return Workers(roles=embedded_roles(profile, embedder, seed), record=embedded_record(embedder), embedder=embedder)
 
 
@@ -199,7 +199,7 @@ def llm_workers(
     capabilities: Capabilities,
     seed: int,
 ) -> Workers:
-    """All four roles on a model."""
+    """Build all four roles on a model."""
     from pollex.agents.llm.roles import build_llm_roles  # the client behind it takes a second to import
 
     roles = Roles(*build_llm_roles(gateway, capabilities, profile, llm_options(options, store.secret, seed), embedder))
@@ -228,7 +228,7 @@ def llm_workers(
 
 
 def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
-    """What the roles on a model are told."""
+    """Return the settings of the roles on a model."""
     from pollex.agents.llm.asker import LlmOptions
 
     return LlmOptions(
@@ -246,14 +246,14 @@ def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
 
 
 def prompt_versions() -> dict[str, str]:
-    """The version of every prompt, by name."""
+    """Return the version of every prompt, by name."""
     from pollex.prompts.prompt import load, names
 
     return {name: load(name).version for name in names()}
 
 
 def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Roles:
-    """All four roles without an LLM."""
+    """Build all four roles without an LLM."""
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
         summarizer=EmbeddedSummarizer(profile.words()),
@@ -263,17 +263,17 @@ def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) ->
 
 
 def embedded_record(embedder: Embedder) -> JudgeRecord:
-    """How a rubric set remembers the embedded judge, before it has learnt anything."""
+    """Return the record of a built-in judge that has not learned yet."""
     return JudgeRecord(kind=EMBEDDED, name="embedded", fingerprint="", options={"embedding_model": embedder.model})
 
 
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
-    """The embedding model with the store's cache."""
+    """Return the embedding model with the store's cache."""
     return Embedder(model, None if store is None else store / EMBEDDINGS)
 
 
 def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
-    """The embedded judge as the rubric set remembers it.
+    """Restore the built-in judge of a rubric set.
 
     Args:
         asked: The embedding model that the user names.
@@ -292,13 +292,13 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
 
 @asynccontextmanager
 async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
-    """`hire_judge`, with a model's connections closed at the end."""
+    """Restore the set's judge and close its connections on exit."""
     async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
         yield staff
 
 
 async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store) -> Workers:
-    """Workers whose judge is the one that θ was fitted to.
+    """Restore the judge that θ was fitted to.
 
     Raises:
         WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
@@ -316,7 +316,7 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
 
 
 def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
-    """The options with which the set's judge answers as it did.
+    """Return the options with which the set's judge answers as before.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
     """
@@ -337,7 +337,7 @@ def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
 
 
 def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
-    """The embedding model with which the set's embedded judge answers as it did; likewise."""
+    """Return the embedding model with which the set's built-in judge answers as before."""
     if asked := options.name:
         raise WrongUse(
             f"θ was fitted to the embedded judge's answers, not to those of {asked}",
@@ -347,7 +347,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
 
 
 def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
-    """What a reader of scores must know where the endpoint can't do, or can do more than, what θ was fitted with."""
+    """Warn if the endpoint's capabilities changed since θ was fitted."""
     before = record.options.get("capabilities")
     if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
         return []
@@ -356,15 +356,15 @@ def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
 
 
 def seed_of(record: JudgeRecord) -> int:
-    """The seed that a judge's calls were sent with."""
+    """Return the seed of a judge's calls."""
     return int(record.options.get("seed", 0))
 
 
 def embeds_with(record: JudgeRecord, asked: str) -> str:
-    """The embedding model that the set's judge was made with.
+    """Return the embedding model of the set's judge.
 
-    A rubric set may come from anybody: a model that it names is neither fetched nor read, a folder's files not even
-    hashed, unless the user names it too.
+    A rubric set may come from anybody: a model that it names is neither fetched nor read, and the files of a folder
+    not even hashed, unless the user names it too.
     """
     made_with = str(record.options.get("embedding_model", DEFAULT_MODEL))
     if made_with not in (DEFAULT_MODEL, asked):

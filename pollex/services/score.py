@@ -55,11 +55,11 @@ SEEN = {"learnt_from": "the rubrics were learned from", "fitted_to": "θ was fit
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScoreResult:
-    """What scoring came to.
+    """The result of scoring.
 
     Attributes:
-        scores: In the conversations' order; None where they were written to `out`.
-        outcomes: How many conversations were scored, and how many not, by why.
+        scores: In the conversations' order; None if they were written to `out`.
+        outcomes: Number of conversations by outcome.
     """
 
     run: str
@@ -81,7 +81,7 @@ class ScoreResult:
         return f"<Scores: {', '.join(f'{number} {outcome}' for outcome, number in self.outcomes.items())}>"
 
     def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row a conversation; empty where the scores were written to a file."""
+        """Return a pandas table with a row for each conversation; empty without scores."""
         from pandas import DataFrame  # it takes half a second to import
 
         return DataFrame(list(score_rows(self.scores or (), self.rubrics)))
@@ -100,12 +100,12 @@ class ScoreResult:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation:
-    """How well a rubric set does on labeled conversations.
+    """Figures of a rubric set on labeled conversations.
 
     Attributes:
-        probability: How true the probabilities are.
-        guarantee: What the window with a guarantee does to them; None where the set has none.
-        seen: How many of the conversations the set is made of, by how they were used; see `SEEN`.
+        probability: Figures of the probabilities.
+        guarantee: Figures of the window with a guarantee; None if the set has none.
+        seen: Number of conversations that the set was made from, by use; see `SEEN`.
     """
 
     run: str
@@ -126,7 +126,7 @@ class Evaluation:
 
     @property
     def warnings(self) -> list[str]:
-        """Why the figures are too good, if they are."""
+        """Reasons why the figures are too optimistic, if they are."""
         used = [(SEEN[how], number) for how, number in self.seen.items() if number]
         return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
 
@@ -306,7 +306,7 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
 
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
-    """Count the conversations that the rubric set is made of, by how they were used; see `SEEN`."""
+    """Count the conversations that the set was made from, by use; see `SEEN`."""
     known = {"learnt_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
     return {how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in known.items()}
 

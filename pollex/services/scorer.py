@@ -88,11 +88,11 @@ class Scorer:
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:
-        """A scorer with the rubric set of a file; `options` as of the class."""
+        """Load a scorer from a rubric set's file; `options` are those of the class."""
         return cls(RubricSet.load(path), **options)
 
     def score(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
-        """The score of a conversation; see `Given` for what it may be.
+        """Score a conversation; see `Given` for possible types.
 
         Args:
             judges: People whose thumbs the set was learnt from, and whose own probabilities are wanted; `["all"]` for
@@ -113,7 +113,7 @@ class Scorer:
 
     @python_words()
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
-        """Score conversations, in their order; one that can't be scored has its `outcome`, and stops none.
+        """Score conversations in order; those that can't be scored have an `outcome`.
 
         Raises:
             WrongUse: One of them is no conversation, or one of the judges is not known.
@@ -166,7 +166,7 @@ def _end(background: Background, opened: ExitStack) -> None:
 
 
 def chat_model(model: BaseChatModel) -> ChatModel:
-    """A user's model as the gateway takes it.
+    """Wrap a user's LangChain model for the gateway.
 
     Raises:
         WrongUse: It is no chat model of LangChain's.
@@ -183,7 +183,7 @@ def chat_model(model: BaseChatModel) -> ChatModel:
 
 
 def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Conversation:
-    """A conversation from what people have at hand.
+    """Convert common forms of a conversation.
 
     Raises:
         WrongUse: It is none of the known shapes.
@@ -221,7 +221,7 @@ def _in_dict(message: Any) -> Any:
 
 
 def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
-    """Conversations of a collection; one that is none is named by its number."""
+    """Yield conversations of a collection; errors name the number of the item."""
     for number, one in enumerate(given, 1):
         try:
             yield conversation_from(one)

@@ -23,13 +23,13 @@ TRAINING = "training.json"
 
 
 class TrainingRecord(BaseModel):
-    """What a calibrator was fitted on, as far as that is known.
+    """The labels that a calibrator was fitted on, as far as known.
 
     Attributes:
         labels: Number of answers to the main question; None if unknown.
         shift: Column of groups that the model was chosen by.
         text_hashes: Texts and their answers; None if unknown.
-        arrays_sha256: Arrays of the calibrator that the record is of: another may have replaced it since.
+        arrays_sha256: Hash of the calibrator's arrays, to detect that it was replaced.
     """
 
     labels: NonNegativeInt | None = None
@@ -66,7 +66,7 @@ def keep_training(
 
 
 def training_of(folder: Path) -> TrainingRecord:
-    """Read what a calibrator was fitted on; unknown if there is no record, or one of another calibrator.
+    """Read a calibrator's training record; unknown if it is missing or another's.
 
     Args:
         folder: The calibrator's folder or its JSON file.
@@ -81,7 +81,7 @@ def training_of(folder: Path) -> TrainingRecord:
 
 
 def _hashes(table: AnswerTable) -> list[str]:
-    """Hash each text by id and answers: the same id in another log is another text."""
+    """Hash each text by id and answers, since ids may recur in other logs."""
     rows = np.ascontiguousarray(table.X)
     return [
         hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]

@@ -26,11 +26,11 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Transferred:
-    """What was fetched or sent.
+    """The data fetched or sent.
 
     Attributes:
-        rows: By the kind of rows.
-        file: Where they are, or came from.
+        rows: Number by kind of rows.
+        file: The file that they were written to, or read from.
     """
 
     tool: str
@@ -46,14 +46,17 @@ class Transferred:
 
 @dataclass(slots=True)
 class State:
-    """How far a file is. It lies beside the file: a fetch that was stopped goes on, the next asks for what is new.
+    """Progress of a fetch, stored next to the file.
+
+    A stopped fetch goes on from here, and the next fetch asks for new rows.
 
     Attributes:
-        size: Bytes of the file that are whole.
-        cursors: By stream, the next page's; `end` where there is none.
+        tool: Name of the tool.
+        size: Bytes of the file that are complete.
+        cursors: By stream, the next page's; `end` if there is none.
         newest: By stream, the time of its newest row.
-        since: By stream, from when on this fetch asks.
-        ids: By stream, what others still have to be asked about.
+        since: By stream, the earliest time that this fetch asks for.
+        ids: By stream, ids that still have to be asked about.
     """
 
     tool: str
@@ -66,7 +69,7 @@ class State:
 
 
 def interface_of(tool: str, *, pushing: bool) -> Interface:
-    """The interface of a tool; `WrongUse` where it has none for this."""
+    """Return the API of a tool; raise `WrongUse` if it has none for this."""
     able = {n: one for n, one in INTERFACES.items() if (one.push is not None if pushing else bool(one.streams))}
     if tool not in able:
         raise WrongUse(f"{tool!r:.40} has no interface for this", remedy=f"one of: {', '.join(able)}")
@@ -112,7 +115,7 @@ def pull(
 
 
 def _pages(client: httpx2.Client, stream: Stream, state: State, interface: Interface) -> Iterator[list[Row]]:
-    """The rows of a stream page by page; the state is moved on before each is handed out."""
+    """Yield a stream's rows page by page; update the state before each page."""
     if stream.about:
         yield from _about(client, stream, state)
         return
@@ -133,7 +136,7 @@ def _pages(client: httpx2.Client, stream: Stream, state: State, interface: Inter
 
 
 def _about(client: httpx2.Client, stream: Stream, state: State) -> Iterator[list[Row]]:
-    """Rows that are asked for by what they are about, some ids at a time."""
+    """Yield rows that are queried by ids, some at a time."""
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows, cursor = [], ""
         while True:
@@ -147,7 +150,7 @@ def _about(client: httpx2.Client, stream: Stream, state: State) -> Iterator[list
 
 
 def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Client:
-    """A client with the keys of the environment, which are never written down.
+    """Make a client with the keys of the environment, which are never written down.
 
     Raises:
         WrongUse: A key is missing.
@@ -162,7 +165,7 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
 
 
 def _answer(client: httpx2.Client, ask: Ask) -> Any:
-    """What the interface answers; requests that fail for now are sent again.
+    """Send a request and return the answer; repeat requests that fail temporarily.
 
     Raises:
         BadInput: It refuses, or doesn't answer in JSON.
@@ -200,7 +203,7 @@ def _beside(out: Path) -> Path:
 
 
 def _state(out: Path, tool: str, project: str, since: str) -> State:
-    """How far the file is; a new one begins at `since`.
+    """Return the progress of the file; a new one begins at `since`.
 
     Raises:
         WrongUse: The file was fetched from somewhere else, or by nobody.
@@ -223,7 +226,7 @@ def _state(out: Path, tool: str, project: str, since: str) -> State:
 
 
 def _whole(out: Path, size: int) -> Any:
-    """The file, cut to what is whole, ready to be added to."""
+    """Open the file at its last complete byte, to append."""
     out.parent.mkdir(parents=True, exist_ok=True)
     file = out.open("ab")
     file.truncate(size)
@@ -238,14 +241,14 @@ def _keep(out: Path, state: State) -> None:
 
 
 def _finish(out: Path, state: State) -> None:
-    """All pages are there: the next fetch asks for what is new."""
+    """Mark all pages as fetched, so that the next fetch asks for new rows."""
     state.since |= {name: time_ for name, time_ in state.newest.items() if time_}
     state.cursors.clear()
     _keep(out, state)
 
 
 def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, str] | None = None) -> Transferred:
-    """Send a file of requests that `pollex score --as` wrote; a repeat updates what was sent.
+    """Send the requests that `pollex score --as` wrote; a repeat updates them.
 
     Raises:
         BadInput: The file can't be read, or the interface refuses.

@@ -1,4 +1,4 @@
-"""What a run of `judge` came to, with its files: verdicts, what passes, and what people are to answer."""
+"""Verdicts of a run of `judge`, and its files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pollex.store.store import Store
 
 @dataclass(frozen=True)
 class VerdictFiles:
-    """Files that verdicts are written to; None for those that are not.
+    """Output files of verdicts; None for those that are not written.
 
     Attributes:
-        verdicts: A row a conversation.
+        verdicts: A row for each conversation.
         accepted: Conversations with a rating, ready for fine-tuning.
         doubtful: Conversations without a rating, for people to answer.
     """
@@ -39,13 +39,13 @@ class VerdictFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeResult:
-    """What a run of `judge` came to, after `judge` or `review`.
+    """The result of a run of `judge` or `review`.
 
     Attributes:
         verdicts: In the conversations' order.
-        calls_saved: Calls that stopping early saved; None where no model was called.
+        calls_saved: Calls that stopping early saved; None if no model was called.
         unused: People's answers that changed nothing, and why.
-        usages: Calls, tokens and cost by model; empty where none was called.
+        usages: Calls, tokens and cost by model; empty if none was called.
     """
 
     judged: Judged
@@ -58,7 +58,7 @@ class JudgeResult:
 
     @property
     def complete(self) -> bool:
-        """Whether every row was read and every conversation asked about; runs that disagree are a result."""
+        """Whether every row and conversation was processed; disagreement is a result."""
         return not self.bad_rows and not self.judged.counts.keys() & {"not_scorable", "too_few_runs"}
 
     @property
@@ -90,14 +90,14 @@ class JudgeResult:
         }
 
     def _fitted_json(self) -> dict[str, Any] | None:
-        """How τ does on the thumbs that it was fitted to."""
+        """Return the performance of τ on the thumbs that it was fitted to."""
         fitted = self.judged.fitted
         if fitted is None:
             return None
         return {name: getattr(fitted, name) for name in ("n", "passed", "right", "precision", "interval", "best")}
 
     def _unseen_json(self) -> dict[str, Any] | None:
-        """How a τ fitted in the same way does on thumbs that it was not fitted to."""
+        """Return the performance of a fitted τ on thumbs that it was not fitted to."""
         unseen = self.judged.unseen
         if unseen is None:
             return None

@@ -1,4 +1,4 @@
-"""The workspace of a run: an open store, progress, and one run that an interrupt ends in good order."""
+"""The workspace of a run: store, progress, and an orderly end on interrupt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stoppable:
-    """Progress of a run that can be stopped: work that keeps the event loop busy ends where it reports.
+    """Progress of a run that can be stopped: long computations end at their next report.
 
     Attributes:
         stopped: Set when the user stopped the run.
@@ -53,7 +53,7 @@ class Stoppable:
         self._shown.advance(stage, by)
 
     def note(self, text: str) -> None:
-        """Show a line for people."""
+        """Show a line to the user."""
         self._shown.note(text)
 
 
@@ -87,7 +87,7 @@ class Workspace:
         staff.embedder.watch(self.progress)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` to its end. Interrupts end it in good order where `RunOptions.on_interrupt` asks for that."""
+        """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
         with few_collections():
             if self.options.on_interrupt is None:
                 return complete(work)
@@ -110,7 +110,7 @@ class Workspace:
                 task.cancel()
 
         def heard(number: int, _frame: FrameType | None) -> None:
-            """Stop; a handler of Python's, since one of the loop's would wait until a long computation is over."""
+            """Stop the run; a Python signal handler, so that long computations don't delay it."""
             nonlocal stopping
             if stopping:
                 if number != signal.SIGHUP:  # a closed window sends it twice, by the kernel and by the shell

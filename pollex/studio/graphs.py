@@ -40,7 +40,7 @@ async def learn_from_logs(state: LearnInput) -> LearnOutput:
 
 
 def apart(use_case: Callable[[Given], Found], given: Given) -> Found:
-    """Run a use case in a process of its own: it blocks, and the server has other requests to answer."""
+    """Run a blocking use case in its own process, since the server has other requests."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(use_case, given).result()
 

@@ -104,5 +104,5 @@ def learn(given: LearnInput) -> LearnOutput:
 
 
 def run_options() -> RunOptions:
-    """Return where runs are kept: the store that the environment names, or else the usual one."""
+    """Return the options of a run, with the environment's store or the default."""
     return RunOptions(store=Path(os.environ.get(VARIABLE) or STORE))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def command(
     questions: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
 ) -> int:
-    """Put questions to the system under test, one call a question, and write down what it answers.
+    """Ask the system under test questions, and write its answers.
 
     QUESTIONS have `question`, and may have `question_id`, `category` and `subcategory`; AlignBench's file is read as it
     is. Each question is asked at the temperature of its category in the profile: low where answers are fixed, higher

@@ -16,7 +16,10 @@ from pollex.services.options import RunOptions
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 @click.option("--serve", "serves", is_flag=True, help="Then show it in the browser.")
 def command(out: Path, as_json: bool, serves: bool) -> int:
-    """Learn, score and report on the bundled sample log, with the embedded roles: no LLM, no network, no key.
+    """Learn, score and report on the bundled sample log, with built-in roles.
+
+    This needs no LLM, no network and no key. The log holds 120 conversations of developers with a C# debugging
+    assistant, written for this project.
 
     The log holds 120 conversations of developers with a C# debugging assistant, written for this project.
 

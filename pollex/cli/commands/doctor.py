@@ -15,7 +15,7 @@ from pollex.services.options import RunOptions
 @click.option("--rebuild", is_flag=True, help="Make a damaged store anew from what was paid for and what people said.")
 @with_store
 def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: bool) -> int:
-    """Check what is installed, the embedding weights, the store and, with --model, what its endpoint can do.
+    """Check the installation, the embedding weights, the store and a model's endpoint.
 
     An endpoint is asked up to some fifteen questions of about 30 tokens.
 

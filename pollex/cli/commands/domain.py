@@ -43,7 +43,7 @@ def new(out: Path) -> None:
 
 
 def ask_list(question: str | None, *, needed: bool) -> list[str]:
-    """Answers one a line, until an empty one."""
+    """Ask for answers, one a line, until an empty one."""
     click.echo(f"{question} An empty line ends the list.")
     lines: list[str] = []
     while line := click.prompt(f"  {len(lines) + 1}", default="", show_default=False):

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(rubrics: Path, to: str, out: Path, as_json: bool) -> int:
-    """Write a rubric set as files of another tool, with NetSAT where the tool can add.
+    """Write a rubric set as files of another tool.
+
+    NetSAT is included if the tool can compute it.
 
     \b
     Examples

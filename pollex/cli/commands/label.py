@@ -1,4 +1,4 @@
-"""`pollex label`: what people should be asked."""
+"""`pollex label`: choosing what to label next."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group("label")
 def command() -> None:
-    """Labels: which ones to ask people for."""
+    """Choose what people should label next."""
 
 
 @command.command("next", cls=Verb)

@@ -23,7 +23,9 @@ COST = "LangSmith may keep traces longer that get feedback, which can cost more.
 @click.option("--yes", is_flag=True, help="Ask nothing before sending.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(file: Path, to: str, yes: bool, as_json: bool) -> int:
-    """Send a file of requests that `pollex score --as TOOL` wrote; a repeat updates what was sent.
+    """Send scores that `pollex score --as TOOL` wrote to that tool.
+
+    Sending the file again updates the scores.
 
     \b
     Example

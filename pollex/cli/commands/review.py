@@ -1,4 +1,4 @@
-"""`pollex review`: what a run of `judge` left in doubt, to people and back."""
+"""`pollex review`: hands conversations without agreement to people, and reads their answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(
     accepted: Path | None,
     run: RunOptions,
 ) -> int:
-    """Let people answer what the runs of `pollex judge` don't agree on.
+    """Let people decide conversations on which the runs of `pollex judge` disagree.
 
     RUN is a run's id, as `pollex runs` lists it; the last run of `judge` when left out. --out writes a line for each
     conversation without a rating, the most contested first: write an option into the field `answer` of its lines, and

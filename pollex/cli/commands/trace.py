@@ -16,7 +16,7 @@ from pollex.services.options import RunOptions
 @click.option("--conversation", metavar="ID", help="Everything that happened to one conversation.")
 @with_store
 def command(run_id: str, conversation: str | None, run: RunOptions) -> int:
-    """Show every node and role call of a run as a tree, with counts, durations and errors.
+    """Show every node and role call of a run as a tree.
 
     RUN is an id, its beginning, or `last`.
 

@@ -1,7 +1,7 @@
-"""Tables of answers and of judgments as people have them. One module a shape: it has a `SHAPE`.
+"""Known shapes of tables of answers and of judgments, one module for each shape.
 
-A new module in this folder with a `SHAPE` is a new shape. What a table's file is (CSV, TSV, JSON lines, Parquet) is
-not its shape's business: a shape is given rows. `pollex.answer_tables` reads files.
+A new module in this folder with a `SHAPE` is a new shape. It is given rows; `formats.read_tables` reads files (CSV,
+TSV, JSON lines, Parquet).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHAPES: tuple[Shape, ...] = tuple(
 
 
 def shape_of(rows: Sequence[Row], side: Side) -> Shape:
-    """The one shape that the rows of one file have, told by the first.
+    """Return the shape of the rows of one file, by its first row.
 
     Raises:
         BadInput: There is no row, or no shape fits; says what each needs.

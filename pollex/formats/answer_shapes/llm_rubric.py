@@ -23,14 +23,17 @@ NOT_APPLICABLE = 0.0
 
 
 def recognises(fields: Mapping[str, Any], side: Side) -> bool:
-    """Whether the columns are theirs."""
+    """Return whether the columns are those of LLM-Rubric."""
     if side == "answers":
         return {"text_id", "criterion"} <= fields.keys() and any(map(PROBABILITY.fullmatch, fields))
     return {"text_id", "annotator_id"} <= fields.keys() and any(map(QUESTION.fullmatch, fields))
 
 
 def answers(rows: Sequence[Row]) -> Records:
-    """A record a row and option; an option that is 0 in all rows of a question is one that it doesn't have."""
+    """Make a record for each row and option.
+
+    An option that is 0 in all rows of a question does not belong to that question.
+    """
     options = {column: found[1] for column in rows[0].fields if (found := PROBABILITY.fullmatch(column))}
     questions = [name(row.fields.get("criterion")) for row in rows]
     used = {
@@ -58,7 +61,7 @@ def answers(rows: Sequence[Row]) -> Records:
 
 
 def judgments(rows: Sequence[Row]) -> Records:
-    """A record a row and question that applies."""
+    """Make a record for each row and applicable question."""
     columns = [column for column in rows[0].fields if QUESTION.fullmatch(column)]
     cells = list(_cells(rows, columns))
     given = [(number, column, value) for number, column, value in cells if value != ""]
@@ -76,7 +79,7 @@ def judgments(rows: Sequence[Row]) -> Records:
 
 
 def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Row, question and text of each cell of an answer, those left out that don't apply."""
+    """Yield row, question and text of each answered cell, without those that don't apply."""
     for number, row in enumerate(rows):
         for column in columns:
             value = name(row.fields.get(column))

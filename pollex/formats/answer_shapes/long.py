@@ -1,4 +1,4 @@
-"""Long tables: a row an option of an answer, a row a judgment. Further columns are groups: system, topic, user."""
+"""Long tables: one row for each option or judgment; further columns are groups."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ KNOWN: dict[Side, frozenset[str]] = {
 
 
 def recognises(fields: Mapping[str, Any], side: Side) -> bool:
-    """Whether all columns are there."""
+    """Return whether all columns are there."""
     return all(column in fields for column in NEEDED[side])
 
 
 def answers(rows: Sequence[Row]) -> Records:
-    """A record a row."""
+    """Make a record for each row."""
     found = _records(rows, "answers")
     found.option = [row.fields.get("option") for row in rows]
     found.probability = [row.fields.get("probability") for row in rows]
@@ -32,7 +32,7 @@ def answers(rows: Sequence[Row]) -> Records:
 
 
 def judgments(rows: Sequence[Row]) -> Records:
-    """A record a row; a row without a judge is nobody's."""
+    """Make a record for each row; a row without a judge has an unknown judge."""
     found = _records(rows, "judgments")
     found.judge = [name(row.fields.get("judge")) or None for row in rows]
     found.option = [row.fields.get("answer") for row in rows]

@@ -1,4 +1,4 @@
-"""What a table's shape is, and the records that it makes of rows: columns, as they stand in the file."""
+"""The definition of a table's shape, and the records made of its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Side = Literal["answers", "judgments"]
 
 
 class Row(Protocol):
-    """One row of a file, and where it stands."""
+    """One row of a file, and its place."""
 
     @property
     def source(self) -> str: ...
@@ -56,14 +56,14 @@ class Records:
         return place_of(self.rows[self.row[record]])
 
     def said(self, record: int) -> str:
-        """The record with its place, for people."""
+        """Describe a record with its place."""
         about = f"{self.text[record]}, {self.question[record]}"
         if self.judge:
             return f"{self.where(record)} ({about}, judge {self.judge[record]}: {self.option[record]})"
         return f"{self.where(record)} ({about}, option {self.option[record]}: {self.probability[record]})"
 
     def joined(self, other: Records) -> Records:
-        """These, and those of another file after them."""
+        """Append the records of another file."""
         shift = len(self.rows)
         groups = {
             name: [*self.groups.get(name, [""] * shift), *other.groups.get(name, [""] * len(other.rows))]
@@ -102,7 +102,7 @@ class Shape:
     judgments: Callable[[Sequence[Row]], Records]
 
     def records(self, rows: Sequence[Row], side: Side) -> Records:
-        """Records of a table of this side."""
+        """Make the records of a table of this side."""
         return self.answers(rows) if side == "answers" else self.judgments(rows)
 
 
@@ -112,5 +112,5 @@ def place_of(row: Row) -> str:
 
 
 def name(value: Any) -> str:
-    """An id as text; a missing one is empty."""
+    """Convert an id to text; a missing one is empty."""
     return "" if value is None else str(value).strip()

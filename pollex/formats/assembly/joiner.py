@@ -55,13 +55,13 @@ class Joiner:
         return not self.account.formats
 
     def note_page(self, row: Row) -> None:
-        """Remembers that a file is one page of many."""
+        """Note that a file is one page of many."""
         if row.beside and row.source not in self._pages and _goes_on(row.beside):
             self._pages.add(row.source)
             self.notes.append(f"{row.source} is a page of many, and the next isn't in it; give all pages")
 
     def take(self, row: Row, name: str, pieces: Iterable[Piece]) -> None:
-        """Keeps what a row of a format holds; the same message or span again only once.
+        """Store the pieces of a row; repeated messages and spans count once.
 
         Raises:
             BadInput: The row can't be read.
@@ -109,7 +109,7 @@ class Joiner:
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
     def _add_words(self, words: Words) -> None:
-        """Messages of a span in rows of their own; the event that has all of them stands for the single ones."""
+        """Add messages of a span; an event with all of them replaces single ones."""
         known = self._words.get(words.span)
         if known is None or words.whole:
             self._words[words.span] = words._replace(before=self._shared(words.before), after=self._shared(words.after))
@@ -118,7 +118,7 @@ class Joiner:
             self._words[words.span] = known._replace(before=before, after=after)
 
     def join(self) -> Iterator[Joined | BadRow]:
-        """All conversations with their thumbs.
+        """Yield all conversations with their thumbs.
 
         Raises:
             BadInput: The files have thumbs and no words, or none of the thumbs belongs to their conversations.
@@ -155,7 +155,7 @@ class Joiner:
             self.notes.append(f"{belong}, and were left out")
 
     def _link(self) -> None:
-        """Puts conversations that go on with others into the first of them."""
+        """Merge conversations that continue others into the first of them."""
         for id_ in list(self._links):
             first, seen = id_, {id_}
             while (before := self._links.get(first)) is not None and before not in seen:
@@ -168,7 +168,7 @@ class Joiner:
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
     def _sessions(self) -> dict[str, list[Call]]:
-        """Spans by conversation: by the session that any span of their trace names, else by trace."""
+        """Group spans by conversation: by the session of their trace, else by trace."""
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())
@@ -198,7 +198,7 @@ class Joiner:
         self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
 
     def _targets(self, sessions: Mapping[str, Sequence[Call]]) -> dict[tuple[str, str], str]:
-        """The conversation of everything that a score may name."""
+        """Map everything that a score may name to its conversation."""
         found: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
             found["conversation", id_] = id_
@@ -260,7 +260,7 @@ def _whole(talk: Talk) -> Built:
 
 
 def _newest(talks: Sequence[Talk]) -> list[Talk]:
-    """Of several states of one conversation the newest, which has what the others had and goes on; else all."""
+    """Return the newest of several states that extend each other; else all states."""
     if len(talks) == 1:
         return list(talks)
     if all(talk.at is not None for talk in talks):

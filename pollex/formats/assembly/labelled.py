@@ -38,7 +38,7 @@ class Labeller:
         self.found: set[str] = set()
 
     def label(self, joined: Joined) -> Iterator[Labelled]:
-        """The conversation, or with `--thumbs each` one for every thumbed answer.
+        """Yield the conversation, or with `--thumbs each` one for every thumbed answer.
 
         Raises:
             BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one counts.
@@ -55,7 +55,7 @@ class Labeller:
 
     @property
     def notes(self) -> list[str]:
-        """What was counted."""
+        """Notes on what was counted."""
         found = []
         if n := self._counts["after"]:
             talks = count(n, "conversation goes", "conversations go")
@@ -77,7 +77,7 @@ class Labeller:
         return found
 
     def _hung(self, joined: Joined, score: Score) -> Hung | None:
-        """The thumb at its turn; None where the turn was replaced by a later try, or stars have no bounds."""
+        """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
         places = joined.built.places
         hung_at = score.message or score.id
         if (score.target != "conversation" or score.message) and hung_at in places and places[hung_at] is None:
@@ -88,7 +88,7 @@ class Labeller:
         return Hung(places.get(hung_at), label, score)
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
-        """A conversation up to every thumbed answer; thumbs of the whole one label all of it."""
+        """Yield a conversation up to every thumbed answer; thumbs of the whole label all."""
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]

@@ -1,6 +1,6 @@
-"""What a row of a tool's export holds: a message, a model call, a whole conversation, a score, or facts.
+"""Pieces of a tool's export: messages, model calls, conversations, scores, and facts.
 
-Ids are the tool's own. Files are joined by them, so that scores may stand in another file than the words.
+Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Call(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Messages of a span that stand in rows of their own, in the order of the rows."""
+    """Messages of a span in rows of their own, in order."""
 
     trace: str
     span: str
@@ -101,7 +101,7 @@ class Talk(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a conversation beside its messages, and the message that a tree shows last."""
+    """Facts about a conversation besides its messages, and the displayed message of a tree."""
 
     conversation: str
     facts: Mapping[str, Any] = NO_FACTS
@@ -116,7 +116,7 @@ class Link(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A thumb, or what an evaluator said.
+    """A thumb, or the score of an evaluator.
 
     Attributes:
         target: What `id` names.
@@ -145,7 +145,10 @@ Piece = Message | Call | Words | Talk | Facts | Link | Score
 
 
 def moment(value: object) -> float | None:
-    """Seconds since 1970 behind a time as tools write it: ISO text, or a number of s, ms, µs or ns; else None."""
+    """Parse a time in ISO text, s, ms, µs or ns to seconds since 1970.
+
+    Returns None for anything else.
+    """
     if isinstance(value, Mapping):
         value = value.get("$date", value.get("$numberLong"))
     if isinstance(value, str):

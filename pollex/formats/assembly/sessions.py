@@ -1,7 +1,7 @@
-"""Conversations from spans and runs: what each trace says, and how the traces of a session follow each other.
+"""Conversations from spans and runs: the text of each trace, and the order of traces.
 
-A trace says what its root says, else what the last model call of least depth says. The traces of a session either
-repeat the history, or say only their own turn. Rules (i) to (iv) of `_Thread` put both together.
+A trace has the messages of its root, else of its last model call of least depth. The traces of a session either repeat
+the history, or have only their own turn. Rules (i) to (iv) of `_Thread` join both kinds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NoWords(BadInput):
 
 
 class Said(NamedTuple):
-    """What one trace says.
+    """The messages of one trace.
 
     Attributes:
         history: Whether `before` may repeat earlier turns.
@@ -43,7 +43,7 @@ class Said(NamedTuple):
 
 
 def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
-    """The conversation of a session's spans.
+    """Build the conversation of a session's spans.
 
     Args:
         calls: All spans of the session's traces, each once.
@@ -75,7 +75,7 @@ WITHOUT_WORDS = (
 
 
 def _origin(calls: Sequence[Call], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
-    """What the conversation is called in its tool: its first and last trace, the last one's root, and its session."""
+    """Return the conversation's identifiers in its tool: first and last trace, root, session."""
     first, last = candidates[0][0].trace, candidates[-1][-1].trace
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
     session = next((call.session for call in calls if call.session), None)
@@ -83,7 +83,7 @@ def _origin(calls: Sequence[Call], candidates: Sequence[Sequence[Said]]) -> dict
 
 
 def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
-    """Traces by their first span's time, each one's spans likewise; equal times in the file's order."""
+    """Sort traces by their first span's time, and spans by time; ties keep file order."""
 
     def start(call: Call) -> float:
         return call.at or 0
@@ -98,7 +98,7 @@ def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
 
 
 def _filled(call: Call, words: Mapping[str, Words]) -> Call:
-    """The span with the messages that stand in rows of their own, where it has none itself."""
+    """Fill in the messages from separate rows if the span has none itself."""
     found = words.get(call.span)
     if found is None:
         return call
@@ -111,7 +111,7 @@ def _filled(call: Call, words: Mapping[str, Words]) -> Call:
 
 
 def _candidates(trace: Sequence[Call]) -> list[Said]:
-    """What a trace may have said: its root's words, else those of its model calls of least depth."""
+    """Return possible messages of a trace: its root's, else those of top-level model calls."""
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
@@ -128,14 +128,14 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
 
 
 def _is_whole(call: Call) -> bool:
-    """Whether both sides can be read, on one of which the whole talk may stand."""
+    """Return whether both sides can be read, one of which may be the whole conversation."""
     if call.before:
         return bool(call.after or call.error) or call.before[-1].role == "assistant"
     return call.after is not None and any(turn.role == "user" for turn in call.after)
 
 
 def _depth(span: str, parents: Mapping[str, str | None]) -> int:
-    """How many spans are around one, those that aren't in the file counted as one; a circle ends where it closes."""
+    """Count the spans around one; missing parents count as one, cycles end."""
     depth, seen = 0, {span}
     parent = parents[span]
     if parent and parent not in parents:
@@ -158,7 +158,7 @@ def _said(call: Call, spans: tuple[str, ...]) -> Said:
 
 
 def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:
-    """An output that repeats the whole history, as graphs give it, parted where the input ends."""
+    """Split an output that repeats the whole history at the end of the input."""
     asked, index, left = core(before), 0, len(core(before))
     while left and index < len(after):
         left -= len(core(after[index : index + 1]))
@@ -168,7 +168,7 @@ def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:
 
 
 def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
-    """A root's plain turn with the tool calls that led to its answer, from a model call that ends in the same words."""
+    """Add tool calls to a root's turn, from a model call with its answer."""
     if said.history or not said.after:
         return said
     for call in reversed(calls):
@@ -182,7 +182,7 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
 
 
 def core(turns: Iterable[Turn]) -> Core:
-    """Who said what, without system turns, tools and spaces at the ends: what two tellings of one talk share."""
+    """Return role and text of user and assistant turns, for comparing two records."""
     found = []
     for turn in turns:
         if turn.role in ("user", "assistant"):
@@ -193,9 +193,9 @@ def core(turns: Iterable[Turn]) -> Core:
 
 
 def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread) -> Said | None:
-    """The one of a trace's calls that is the talk's: its answer comes back later, or it ends the session.
+    """Return the call of a trace that belongs to the conversation.
 
-    None where the trace only invents a title or sums up.
+    Its answer comes back later, or it ends the session. None if the trace only makes a title or a summary.
     """
     if not choice[-1].history or not _repeats(later):
         continuing = [said for said in choice if thread.continues(said)]
@@ -206,7 +206,7 @@ def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Th
 
 
 def _repeats(later: Sequence[Sequence[Said]]) -> bool:
-    """Whether any later trace tells a history, in which an earlier answer would come back."""
+    """Return whether a later trace repeats the history, with earlier answers."""
     return any(role == "assistant" for trace in later for said in trace for role, _ in core(said.before))
 
 
@@ -219,7 +219,7 @@ class _Thread:
         self._ways: Counter[str] = Counter()
 
     def continues(self, said: Said) -> bool:
-        """Whether a trace tells the talk so far, and goes on."""
+        """Return whether a trace repeats the conversation so far, and continues it."""
         told = core(self.turns)
         return core(said.before)[: len(told)] == told
 
@@ -229,7 +229,7 @@ class _Thread:
         return "traces that repeat the history" if self._ways["history"] else "traces strung together"
 
     def add(self, said: Said) -> None:
-        """Goes on with a trace.
+        """Add a trace to the conversation.
 
         (i) A history that begins with the talk so far, or differs from it at a turn that was edited, is followed;
         (ii) a turn of its own is strung on; (iii) a history that was cut at its beginning is joined where it overlaps;
@@ -276,24 +276,24 @@ class _Thread:
 
 
 def _shared(told: Core, heard: Core) -> int:
-    """How many lines two tellings begin with alike."""
+    """Count the turns that two records have in common at the beginning."""
     return next((i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b), min(len(told), len(heard)))
 
 
 def _overlap(told: Core, heard: Core) -> int:
-    """The longest end of one telling that the other begins with."""
+    """Return the length of the longest end of one record that the other begins with."""
     lengths = range(min(len(told), len(heard)), 0, -1)
     return next((length for length in lengths if told[-length:] == heard[:length]), 0)
 
 
 def _after(turns: Turns, lines: int) -> Turns:
-    """The turns after the first `lines` that say something."""
+    """Return the turns after the first `lines` turns with text."""
     index = _index(turns, lines)
     return turns if index is None else turns[index + 1 :]
 
 
 def _index(turns: Turns, lines: int) -> int | None:
-    """The index of the turn with which so many lines have been said; None where there are fewer."""
+    """Return the index of the last of `lines` turns with text; None if fewer."""
     said = 0
     for index, turn in enumerate(turns):
         said += len(core([turn]))

@@ -1,4 +1,4 @@
-"""Which score is the thumb, and what several thumbs on one conversation come to."""
+"""Choice of the score that is the thumb, and the label of several thumbs."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class Hung(NamedTuple):
 
 
 def folded(name: str) -> str:
-    """A name without case, digits and punctuation, as names are compared."""
+    """Normalize a name for comparison: without case, digits and punctuation."""
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
 def is_persons(score: Score) -> bool:
-    """Whether a person gave a score, or nobody says who did."""
+    """Return whether a person gave a score, or its source is unknown."""
     return not score.source or score.source == PAIR or folded(score.source) in PEOPLE
 
 
 def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], list[ScoreKind]]:
-    """The scores that are thumbs, and what other scores there are.
+    """Return the scores that are thumbs, and counts of the other scores.
 
     Raises:
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
@@ -89,7 +89,7 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
 
 
 def _named(scores: Sequence[Score], name: str) -> list[Score]:
-    """The scores of the name that the user gave: people's where there are any."""
+    """Return the scores with the name that the user gave: people's if there are any."""
     exact = [score for score in scores if name in (score.name, score.source)]
     same = exact or [score for score in scores if score.name and folded(score.name) == folded(name)]
     return [score for score in same if is_persons(score)] or same
@@ -108,7 +108,7 @@ def _usual(scores: Sequence[Score]) -> list[Score]:
 
 
 def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
-    """Refuses ratings from 1 to 5 without bounds: 1 would be taken for a thumb up."""
+    """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
     if Verdicts.of(options.positive, options.negative).numeric:
         return
     stars = [score for score in scores if not score.rating and abs(_star(score.value)) > 1]
@@ -118,7 +118,7 @@ def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
 
 
 def _star(value: object) -> float:
-    """A value as the number that it reads as; 0 for words."""
+    """Parse a value as a number; 0 for words."""
     try:
         return float(value) if isinstance(value, int | float | str) else 0.0
     except ValueError:
@@ -126,7 +126,7 @@ def _star(value: object) -> float:
 
 
 def label_of(score: Score, verdicts: Verdicts) -> Label:
-    """What a score says; nothing for stars without bounds.
+    """Return the label of a score; none for stars without bounds.
 
     Raises:
         BadInput: The value isn't a thumb's.
@@ -137,7 +137,10 @@ def label_of(score: Score, verdicts: Verdicts) -> Label:
 
 
 def latest(scores: Iterable[Score]) -> list[Score]:
-    """Each person's newest score of one name on one target; those of nobody known as they are."""
+    """Keep each person's newest score of one name on one target.
+
+    Scores without a person are all kept.
+    """
     found: dict[tuple[object, ...], Score] = {}
     for score in scores:
         key = (score.target, score.id, score.name, score.person or id(score))
@@ -148,7 +151,7 @@ def latest(scores: Iterable[Score]) -> list[Score]:
 
 
 def agreed(thumbs: Sequence[Hung], how: str | None) -> Label:
-    """The label of a conversation with these thumbs.
+    """Return the label of a conversation with these thumbs.
 
     Raises:
         BadInput: They differ, and nobody said which one counts.
@@ -171,7 +174,7 @@ def _order(place: int | None) -> float:
 
 
 def notes(found: Sequence[ScoreKind]) -> list[str]:
-    """What was taken for the thumb, or which scores there are where nothing was."""
+    """Notes on the score used as thumb, or on the scores found if none was."""
     taken = Counter[str]()
     for kind in found:
         if kind.taken:

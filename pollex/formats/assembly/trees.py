@@ -10,15 +10,15 @@ from pollex.formats.assembly.pieces import Message
 
 
 class Built(NamedTuple):
-    """A conversation put together.
+    """A joined conversation.
 
     Attributes:
-        turns: What was said.
-        places: By the id of a message, span or trace, the index of the last turn that it brought; None for one
-            whose turns were replaced by a later try.
-        errors: What failed, in words.
+        turns: Its turns.
+        places: By the id of a message, span or trace, the index of the last turn that it brought; None for one whose
+            turns were replaced by a later try.
+        errors: Descriptions of failures.
         facts: Fields for the metadata.
-        way: How it was put together, for people.
+        way: How it was joined, for people.
     """
 
     turns: tuple[Turn, ...]
@@ -29,7 +29,7 @@ class Built(NamedTuple):
 
 
 def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> Built:
-    """The conversation of some messages.
+    """Build the conversation of some messages.
 
     Args:
         messages: In the files' order, each key once.
@@ -50,7 +50,7 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
 
 
 def in_order(messages: Sequence[Message]) -> list[Message]:
-    """By time; those of the same time in the file's order, or against it where the file has the newest first."""
+    """Sort messages by time; ties keep the file's order, reversed for newest-first files."""
     times = [message.at for message in messages if message.at is not None]
     if len(times) < len(messages):
         return list(messages)
@@ -60,7 +60,7 @@ def in_order(messages: Sequence[Message]) -> list[Message]:
 
 
 def gathered(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Each field's value where all agree, else the list of its different values."""
+    """Return each field's value if all agree, else the list of its different values."""
     found: dict[str, list[Any]] = {}
     for one in facts:
         for name, value in one.items():
@@ -70,10 +70,10 @@ def gathered(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> list[Message]:
-    """From the first message to the leaf that counts.
+    """Return the path from the first message to the leaf that counts.
 
-    The leaf that the tool shows, unless all thumbs are on other tries: then, and where none is named, the newest
-    leaf below the last thumbed message, else the newest of all.
+    That is the leaf that the tool shows, unless all thumbs are on other tries. Otherwise it is the newest leaf below
+    the last thumbed message, or the newest of all.
     """
     by_key: dict[str | None, Message] = {message.key: message for message in messages if message.key}
     current = _up(by_key, shown)
@@ -94,7 +94,7 @@ def _keys(path: Sequence[Message]) -> set[str | None]:
 
 
 def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
-    """The messages from the first one down to `key`; a circle ends where it closes."""
+    """Return the messages from the first one to `key`; cycles end."""
     path: list[Message] = []
     seen: set[str | None] = set()
     while key in by_key and key not in seen:

@@ -1,4 +1,4 @@
-"""The log shapes that are known, one module a shape; a new module with a `READER` is all that a new shape takes."""
+"""The known log shapes, one module each; a new module with a `READER` is found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READERS: tuple[Reader, ...] = tuple(
 
 
 def reader_of(fields: Mapping[str, Any]) -> Reader:
-    """The one reader whose shape a row has.
+    """Return the reader of a row's shape.
 
     Raises:
         BadInput: No shape fits, or more than one does.

@@ -39,7 +39,7 @@ def _span(fields: Fields) -> Iterator[Piece]:
 
 
 def _comment(fields: Fields) -> Iterator[Piece]:
-    """A comment, which says nothing of how good the answer was."""
+    """Yield a comment, which is no label."""
     words = inside(fields.get("comment")).get("text")
     yield Facts(required(fields, "origin.id"), facts(comment=words))
 

@@ -25,7 +25,7 @@ def _thread_row(fields: Fields) -> Iterator[Piece]:
 
 
 def _step(fields: Fields) -> Iterator[Piece]:
-    """A message, or a step without words to which a thumb may hang all the same."""
+    """Yield a message, or a step without text that a thumb may refer to."""
     thread, key = required(fields, "threadId"), text(fields.get("id"))
     role = ROLES.get(str(fields.get("type")))
     words = text_of(fields.get("output") or "")
@@ -41,7 +41,7 @@ def _step(fields: Fields) -> Iterator[Piece]:
 
 
 def _feedback_of(fields: Fields, key: str | None) -> Iterator[Score]:
-    """The thumb that stands in a step or beside it in the same row of a joined table."""
+    """Yield the thumb in a step, or joined to it in the same row."""
     found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key:

@@ -25,7 +25,7 @@ def _conversation(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    """The words; code, thoughts and what goes to a tool are nobody's words to the other."""
+    """Return the turns with text; code, thoughts and tool calls are skipped."""
     if not message or at(message, "content.content_type") not in _WORDS or message.get("recipient", "all") != "all":
         return ()
     role = role_of(at(message, "author.role"))
@@ -36,7 +36,7 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
-    """A thumb, which names its message; in older exports the conversation alone."""
+    """Yield a thumb on its message; in older exports on the conversation."""
     comment = str(inside(fields.get("content")).get("text") or "")
     when = moment(fields.get("create_time"))
     person, key = text(fields.get("user_id")), text(fields.get("id"))

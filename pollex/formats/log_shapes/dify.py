@@ -16,7 +16,7 @@ _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def _message(fields: Fields) -> Iterator[Piece]:
-    """One exchange; thumbs of the interface are the user's, those of the console say whose they are."""
+    """Yield one exchange with its thumbs; those of the console name their author."""
     id_, key = required(fields, "conversation_id"), required(fields, "id")
     error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
     said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
@@ -51,7 +51,7 @@ def _exchange(query: object, answer: object, error: str, files: list[str]) -> tu
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
-    """One exchange only, and its answer may be cut."""
+    """Yield one exchange with its thumb; the answer may be truncated."""
     id_, key = required(fields, "conversation_id"), required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= CUT + 3 and answer.endswith("...")

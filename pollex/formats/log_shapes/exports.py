@@ -1,4 +1,4 @@
-"""What an export format of a tool is."""
+"""The definition of a tool's export format."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Fields = Mapping[str, Any]
 
 
 class WrongFile(BadInput):
-    """A file of a format from which nothing can be learned; what to export in its place is the remedy."""
+    """A file that cannot be used; the remedy names what to export instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One export format, told by its keys.
+    """One export format, recognized by its keys.
 
     Attributes:
-        name: For people: the tool and what the file holds.
+        name: Display name: the tool and the content of the file.
         signs: Sets of keys, each of which marks the format; a dot leads into an object.
         read: The pieces of a row; raises `BadInput` for one that can't be read.
-        example: Rows that make one conversation, labelled positive, with the turns "Hello" and "Good day".
-        also: What has to hold besides the keys.
+        example: Rows that make one conversation, labeled positive, with the turns "Hello" and "Good day".
+        also: A further condition besides the keys.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Export:
     also: Callable[[Fields], bool] = field(default=lambda _: True)
 
     def recognises(self, fields: Fields) -> bool:
-        """Whether a row has the keys of this format."""
+        """Return whether a row has the keys of this format."""
         return any(all(has(fields, key) for key in sign) for sign in self.signs) and self.also(fields)
 
     def missing(self, fields: Fields) -> tuple[float, list[str]]:
-        """The share of the keys that a row has, and those that it lacks, by the set that fits best."""
+        """Return the share of a format's keys that a row has, and the missing keys."""
         best = max(self.signs, key=lambda sign: sum(has(fields, key) for key in sign) / len(sign))
         lacking = [key for key in best if not has(fields, key)]
         return 1 - len(lacking) / len(best), lacking
 
 
 def has(fields: Fields, path: str) -> bool:
-    """Whether a row has a key, or the path of keys that it names."""
+    """Return whether a row has a key, or the path of keys that it names."""
     if path in fields:
         return True
     if "." not in path:
@@ -58,7 +58,7 @@ def has(fields: Fields, path: str) -> bool:
 
 
 def at(fields: object, path: str) -> Any:
-    """The value under a path with dots; None where there is none."""
+    """Return the value under a path with dots; None if missing."""
     value: Any = fields
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
@@ -66,7 +66,7 @@ def at(fields: object, path: str) -> Any:
 
 
 def text(value: object) -> str | None:
-    """An id or a name as text; None for nothing, for lists and for objects."""
+    """Convert an id or a name to text; None for nothing, lists and objects."""
     if isinstance(value, Mapping):
         value = value.get("$oid")
     if value is None or isinstance(value, list | dict | bool):
@@ -75,7 +75,7 @@ def text(value: object) -> str | None:
 
 
 def required(fields: Fields, name: str, *others: str) -> str:
-    """The text under one of some names.
+    """Return the text under the first of some names that has any.
 
     Raises:
         BadInput: None of them has any.
@@ -87,22 +87,22 @@ def required(fields: Fields, name: str, *others: str) -> str:
 
 
 def facts(**found: Any) -> dict[str, Any]:
-    """Fields for a conversation's metadata, without the empty ones."""
+    """Return fields for a conversation's metadata, without the empty ones."""
     return {name: value for name, value in found.items() if value not in (None, "", [], {})}
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list, or of JSON text of one; nothing for anything else."""
+    """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
     found = opened(value)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def inside(value: object) -> Mapping[str, Any]:
-    """An object, or JSON text of one; an empty one for anything else."""
+    """Return an object, possibly in JSON text; an empty one otherwise."""
     found = opened(value)
     return found if isinstance(found, Mapping) else {}
 
 
 def truth(value: object) -> bool:
-    """A flag as JSON, SQL and CSV write it."""
+    """Parse a flag as JSON, SQL and CSV write it."""
     return str(value).strip().casefold() in ("true", "1", "1.0", "t", "yes")

@@ -17,7 +17,7 @@ CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 
 
 def _plain(body: object) -> str:
-    """The words of HTML."""
+    """Convert HTML to plain text."""
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
@@ -58,7 +58,7 @@ def _comment(fields: Fields) -> Iterator[Piece]:
 
 
 def _said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
-    """A public comment."""
+    """Yield the message of a public comment."""
     words = str(comment.get("plain_body") or "") or _plain(comment.get("html_body") or comment.get("body"))
     if words.strip() and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words.strip())
@@ -66,7 +66,7 @@ def _said(id_: str, key: str | None, comment: Mapping[str, object], customer: bo
 
 
 def _satisfaction(fields: Fields) -> Iterator[Score]:
-    """Good or bad; a rating that was only offered is none. Every row of a ticket may repeat it."""
+    """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
     score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
         comment = str(fields.get("comment") or "")

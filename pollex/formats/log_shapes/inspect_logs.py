@@ -15,7 +15,7 @@ ATTACHED = "attachment://"
 
 
 def _sample(fields: Fields) -> Iterator[Piece]:
-    """A sample in one epoch, which are a conversation together."""
+    """Yield the conversation and scores of a sample in one epoch."""
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = inside(fields.get("attachments"))
     turns = turns_of([_with(message, attached) for message in objects(fields.get("messages"))])
@@ -27,7 +27,7 @@ def _sample(fields: Fields) -> Iterator[Piece]:
 
 
 def _with(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
-    """A message with its long texts, which stand beside the messages."""
+    """Return a message with its long texts, which are stored separately."""
     content, calls = _found(message.get("content"), attached), message.get("tool_calls")
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
@@ -46,7 +46,7 @@ def _found(value: Any, attached: Mapping[str, Any]) -> Any:
 
 
 def _scores(listed: object, id_: str) -> Iterator[Score]:
-    """Scores by name; NaN and null are none."""
+    """Yield scores by name; NaN and null are none."""
     for name, score in inside(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if value is not None and not _is_nan(value) and not isinstance(value, list | dict):
@@ -59,7 +59,10 @@ def _is_nan(value: object) -> bool:
 
 
 def _transcript(fields: Fields) -> Iterator[Piece]:
-    """A transcript; whether it succeeded counts only where it was scored, since what failed has false there, too."""
+    """Yield a transcript; `success` counts only if it was scored.
+
+    Failed transcripts have false there, too.
+    """
     id_ = required(fields, "transcript_id")
     turns = turns_of([_with(message, {}) for message in objects(fields.get("messages"))])
     sample = facts(task=text(fields.get("task_id")), set=text(fields.get("task_set")), repeat=fields.get("task_repeat"))
@@ -82,7 +85,7 @@ def _is_scored(score: object) -> bool:
 
 
 def _named(fields: Fields) -> dict[str, Any]:
-    """Columns with scores by name."""
+    """Return the score columns by name."""
     found = {
         k.removeprefix("score_"): v for k, v in fields.items() if k.startswith("score_") and k != "score_explanation"
     }

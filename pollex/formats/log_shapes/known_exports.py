@@ -1,4 +1,4 @@
-"""The export formats that are known, one module a tool; a new module with `EXPORTS` is all that a new one takes."""
+"""The known export formats, one module for each tool; modules with `EXPORTS` are found."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ EXPORTS = _found()
 
 
 def export_of(fields: Mapping[str, Any]) -> Export | None:
-    """The format whose keys a row has, that with most keys where it has those of several; None for none."""
+    """Return the most specific format whose keys a row has; None if there is none."""
     fitting = [export for export in _possible(frozenset(fields)) if export.recognises(fields)]
     return max(fitting, key=lambda export: _weight(export, fields), default=None)
 
 
 @lru_cache(maxsize=256)
 def _possible(names: frozenset[str]) -> tuple[Export, ...]:
-    """Return the formats that rows with these names at the top may be; a million rows of a table share them."""
+    """Return the formats possible for these top-level names; cached for all rows of a table."""
     return tuple(
         export
         for export in EXPORTS
@@ -46,7 +46,7 @@ def _weight(export: Export, fields: Mapping[str, Any]) -> int:
 
 
 def respelled(fields: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row whose keys are a known format's but for case, spaces, `_` and `-`, in that format's spelling; else None."""
+    """Return a row with keys respelled as a known format's; None if none fits."""
     spelled = {_folded(name) for name in fields}
     for export in EXPORTS:
         for sign in export.signs:
@@ -59,13 +59,13 @@ def respelled(fields: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _names(export: Export) -> list[str]:
-    """All names that a format is known to have at the top of a row."""
+    """List all top-level names of a format."""
     tops = [key.split(".")[0] for sign in export.signs for key in sign]
     return tops + [name for row in export.example for name in row]
 
 
 def nearest(fields: Mapping[str, Any]) -> str:
-    """The format that a row looks like, and what it lacks; empty where it looks like none."""
+    """Describe the format that a row resembles, and its missing keys; empty if none."""
     shares = [(*export.missing(fields), export.name) for export in EXPORTS if export.signs != ((),)]
     share, lacking, name = max(shares, key=lambda found: (found[0], -len(found[1])))
     if share < NEAR or not lacking:

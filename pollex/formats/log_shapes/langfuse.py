@@ -1,4 +1,4 @@
-"""Langfuse: exports of traces, observations and scores from its pages, its interface and its blob storage."""
+"""Langfuse: exports of traces, observations and scores from pages, API and blob storage."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ _OWN = frozenset(
 
 
 def _name(fields: Fields, camel: str) -> Any:
-    """The value under a name as pages write it, or as the blob storage does."""
+    """Return the value under a name in the spelling of pages or of blob storage."""
     if camel in fields:
         return fields[camel]
     return fields.get("".join(f"_{c.lower()}" if c.isupper() else c for c in camel))
 
 
 def _trace(fields: Fields) -> Iterator[Piece]:
-    """A trace: its own input and output, its observations where they are inside, and its scores."""
+    """Yield a trace with its input and output, nested observations, and scores."""
     trace = required(fields, "id")
     session = text(_name(fields, "sessionId"))
     yield _call(fields, trace, f"{trace}/trace", None, session, _name(fields, "timestamp"))
@@ -77,14 +77,14 @@ def _trace(fields: Fields) -> Iterator[Piece]:
 
 
 def _download(fields: Fields) -> Iterator[Piece]:
-    """One trace as its page downloads it."""
+    """Yield one trace as its page downloads it."""
     for observation in objects(fields.get("observations")):
         yield from _observation(observation)
     yield from _inside(fields, None)
 
 
 def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
-    """Scores as rows of their own, or as a column a name with a list of values, which has no sources."""
+    """Yield scores in rows, or in columns of values, which have no sources."""
     for score in objects(fields.get("scores")):
         if "name" in score:
             yield from _score({"traceId": trace, **score})
@@ -123,7 +123,7 @@ def _call(fields: Fields, trace: str, span: str, parent: str | None, session: st
 
 
 def _score(fields: Fields) -> Iterator[Score]:
-    """A score; a category's word counts, never the number beside it."""
+    """Yield a score; for categories the label counts, not the number."""
     subject = fields.get("subject")
     kind, value = str(_name(fields, "dataType") or ""), fields.get("value")
     if kind == "CATEGORICAL":
@@ -155,7 +155,7 @@ def _sessions(_: Fields) -> Iterator[Piece]:
 
 
 def _sent(fields: Fields) -> Iterator[Piece]:
-    """What a program sent to the interface, score by score; uploads of media say nothing."""
+    """Yield scores that a program sent to the API; uploads of media are skipped."""
     if str(fields.get("path")).endswith("/scores"):
         body = fields.get("body")
         for one in body if isinstance(body, list) else [body]:

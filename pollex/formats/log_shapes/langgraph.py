@@ -11,7 +11,7 @@ from pollex.formats.log_shapes.payloads import Side, answered
 
 
 def _thread(fields: Fields) -> Iterator[Piece]:
-    """The newest state; a thread that failed before it said anything has no values."""
+    """Yield the newest state of a thread; failed threads may have no values."""
     id_ = required(fields, "thread_id", "metadata.thread_id", "checkpoint.thread_id")
     side = answered(fields.get("values")) or Side((), True)
     metadata = fields.get("metadata") if isinstance(fields.get("metadata"), Mapping) else {}
@@ -33,7 +33,7 @@ def _messages(fields: Fields) -> list[Mapping[str, object]]:
 
 
 def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
-    """Thumbs that an application put into metadata of its own, by their names."""
+    """Yield thumbs that an application stored in metadata, by their names."""
     for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
         if folded(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
             yield Score("conversation", conversation, value, name=str(name))

@@ -55,7 +55,7 @@ def _sides(fields: Fields) -> tuple[Side | None, Side | None]:
 
 
 def _require_read(fields: Fields, before: Side | None, after: Side | None) -> None:
-    """Refuses a conversation of which one side said nothing, though any of its fields may have the words."""
+    """Refuse a conversation with one side empty although other fields may hold its text."""
     sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
     if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
         return
@@ -70,7 +70,7 @@ def _require_read(fields: Fields, before: Side | None, after: Side | None) -> No
 
 
 def _stats(fields: Fields, run: str) -> Iterator[Score]:
-    """Means of feedback, which don't say whose it was; rows of single feedback do."""
+    """Yield means of feedback, without its source, which single feedback has."""
     stats = opened(fields.get("feedback_stats"))
     for name, stat in stats.items() if isinstance(stats, Mapping) else ():
         if isinstance(stat, Mapping) and stat.get("avg") is not None:
@@ -94,7 +94,7 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
 
 
 def _below(trace: str, run: str) -> Iterator[Piece]:
-    """The trace of a run, so that feedback of one that isn't in the files finds its conversation."""
+    """Link a run to its trace, so that feedback on it finds the conversation."""
     if run != trace:
         yield Call(trace, run, trace)
 

@@ -19,7 +19,7 @@ def _conversation(fields: Fields) -> Iterator[Piece]:
 
 
 def _flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
-    """The messages of a tree of children; a list is one already, in which messages name their parents."""
+    """Yield the messages of a tree of children, or of a list with parents."""
     waiting = [(message, parent) for message in objects(messages)]
     while waiting:
         message, above = waiting.pop(0)
@@ -46,7 +46,10 @@ def _tag(tag: object) -> object:
 
 
 def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
-    """The words, which stand in `text` or in parts; `sender` is a model's name, so it says nothing of the role."""
+    """Return the turns of `text` or parts, and an error.
+
+    `sender` is a model's name, so it does not give the role.
+    """
     role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
     parts = fields.get("content") if isinstance(fields.get("content"), list) else None
     errors = [

@@ -13,7 +13,7 @@ NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conve
 
 
 def read_field(fields: Fields, name: str) -> Draft:
-    """The turns from one field.
+    """Read the turns from one field.
 
     Raises:
         BadInput: The field is missing or its turns can't be read.
@@ -28,7 +28,7 @@ def read_field(fields: Fields, name: str) -> Draft:
 
 
 def _candidates(fields: Fields) -> list[str]:
-    """Fields that hold turns; one that is null counts where no other does, for a conversation without turns."""
+    """List fields that hold turns; null fields count if there is no other."""
     named = [name for name in NAMES if name in fields]
     return [name for name in named if is_list_of_turns(fields[name])] or [n for n in named if fields[n] is None]
 
@@ -45,7 +45,7 @@ def _read(fields: Fields) -> Draft:
 
 
 def _is_prompt(system: object) -> bool:
-    """Whether the field is the words of a request's system prompt, and not the name of some system."""
+    """Return whether the field is the text of a system prompt, and not a name."""
     return isinstance(system, list) or (isinstance(system, str) and " " in system.strip())
 
 

@@ -31,7 +31,10 @@ def _trace(fields: Fields) -> Iterator[Piece]:
 
 
 def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object) -> Call:
-    """A span; its time is the trace's where it is the root, since spans are in other units in older versions."""
+    """Make a call of a span; the root has the trace's time.
+
+    Older versions give times of spans in other units.
+    """
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     have = {name: opened(value) for name, value in attributes_of(opened(span.get("attributes"))).items()}
@@ -45,7 +48,7 @@ def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | 
 
 
 def _snake(name: str) -> str:
-    """A name as Python writes it; the server's interface has it as JSON of protobuf does."""
+    """Convert a name from camel case to snake case."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
@@ -70,7 +73,7 @@ def _assessments(info: Fields, trace: str) -> Iterator[Score]:
 
 
 def _row(fields: Fields) -> Iterator[Piece]:
-    """A row of the data frame, which holds the trace as JSON text."""
+    """Yield the trace in a row of the data frame, which is JSON text."""
     trace = opened(fields["trace"])
     if not isinstance(trace, Mapping):
         what = "the cells hold Python's writing of the traces, not JSON"

@@ -21,7 +21,7 @@ def _tree(fields: Fields) -> Iterator[Piece]:
 
 
 def _message(fields: Fields) -> Iterator[Piece]:
-    """A message; of several tries that of the best rank is read."""
+    """Yield a message with its rank among several tries, and its thumbs."""
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
     rank = float(fields["rank"]) if isinstance(fields.get("rank"), int | float) else 0.0
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
@@ -34,7 +34,7 @@ def _message(fields: Fields) -> Iterator[Piece]:
 
 
 def _listed(value: object, inner: str) -> dict[str, Any]:
-    """Names and values, as one object or as two lists."""
+    """Return names and values from one object or from two lists."""
     found: Mapping[str, Any] = inside(value)
     if isinstance(found.get("name"), list):
         values = found.get(inner)

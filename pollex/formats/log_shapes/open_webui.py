@@ -1,4 +1,4 @@
-"""Open WebUI: exported feedback, which holds the chat as it was when it was rated, and exported chats."""
+"""Open WebUI: exported feedback with a snapshot of the chat, and exported chats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
-    """The chat of a snapshot, and the thumb."""
+    """Yield the chat of a snapshot, and the thumb."""
     chat = opened(at(fields, "snapshot.chat"))
     data, meta = inside(fields.get("data")), inside(fields.get("meta"))
     id_, person = required(meta, "chat_id"), text(fields.get("user_id"))
@@ -58,7 +58,7 @@ def _chat_of(id_: str, fields: Mapping[str, Any], person: str | None, *, annotat
 
 
 def _in_a_row(messages: object) -> dict[str, Any]:
-    """The shown path alone, as chats without a tree have it."""
+    """Convert a list of messages to a tree with one path."""
     found: dict[str, Any] = {}
     before = None
     for index, message in enumerate(objects(messages)):
@@ -90,7 +90,7 @@ def _turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
 
 
 def _told(words: str) -> Iterator[Turn]:
-    """An answer's turns: tool calls and their results stand inside its words."""
+    """Yield an answer's turns, with tool calls and results that its text contains."""
     said, end = "", 0
     for found in _DETAILS.finditer(words):
         said += words[end : found.start()]
@@ -110,7 +110,7 @@ def _told(words: str) -> Iterator[Turn]:
 
 
 def _annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[Score]:
-    """The thumb that a chat's message carries itself, which feedback says again."""
+    """Yield the thumb in a chat's message, which feedback repeats."""
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
         comment = str(annotation.get("comment") or "")

@@ -12,7 +12,7 @@ from pollex.formats.log_shapes.turns import turns_of
 
 
 def _completion(fields: Fields) -> Iterator[Piece]:
-    """A completion with the messages that led to it."""
+    """Yield a completion with the messages that led to it."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
     if before is None:
@@ -24,7 +24,7 @@ def _completion(fields: Fields) -> Iterator[Piece]:
 
 
 def _response(fields: Fields) -> Iterator[Piece]:
-    """A response, which names its conversation or the one before it."""
+    """Yield a response, which names its conversation or the previous response."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before = asked(fields.get("input")) or Side((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
@@ -47,7 +47,7 @@ def _response(fields: Fields) -> Iterator[Piece]:
 
 
 def _output_item(fields: Fields) -> Iterator[Piece]:
-    """An item of an eval: the sample, and what its graders said."""
+    """Yield an item of an eval: the sample, and its graders' scores."""
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))

@@ -27,7 +27,7 @@ def _trace(fields: Fields) -> Iterator[Piece]:
 
 
 def _scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
-    """Scores; the word of a category counts, where there is one."""
+    """Yield scores; for categories the label counts."""
     for score in objects(listed):
         value = score.get("category_name") or score.get("value")
         if value is not None:
@@ -40,7 +40,7 @@ def _scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
 
 
 def _file(fields: Fields) -> Iterator[Piece]:
-    """A trace with its spans, as the command line writes it."""
+    """Yield a trace with its spans, as the command line writes it."""
     trace: Mapping[str, Any] = inside(fields.get("trace"))
     yield from _trace(trace)
     for span in objects(fields.get("spans")):

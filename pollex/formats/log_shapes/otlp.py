@@ -20,14 +20,14 @@ DETAILS = "gen_ai.client.inference.operation.details"
 
 
 def _key(fields: Mapping[str, Any], camel: str) -> Any:
-    """A field as JSON of protobuf writes it, or as Python does."""
+    """Return a field in the spelling of protobuf's JSON or of Python."""
     if camel in fields:
         return fields[camel]
     return fields.get(re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), camel))
 
 
 def hexadecimal(id_: object) -> str | None:
-    """A span's or trace's id in hexadecimal; some exporters write base64."""
+    """Convert a span's or trace's id to hexadecimal, from base64 if needed."""
     if not isinstance(id_, str) or not id_:
         return None
     if _HEX.fullmatch(id_):
@@ -40,7 +40,7 @@ def hexadecimal(id_: object) -> str | None:
 
 
 def value_of(value: object) -> Any:
-    """What an attribute's value holds."""
+    """Return the value of an attribute."""
     if not isinstance(value, Mapping):
         return value
     for name, inner in value.items():
@@ -58,7 +58,7 @@ def value_of(value: object) -> Any:
 
 
 def attributes_of(listed: object) -> dict[str, Any]:
-    """Attributes as one object."""
+    """Return attributes as one object."""
     if isinstance(listed, Mapping):
         return dict(listed)
     pairs = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
@@ -66,7 +66,7 @@ def attributes_of(listed: object) -> dict[str, Any]:
 
 
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
-    """All objects under lists in lists."""
+    """Yield all objects under nested lists."""
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
         level = [one for outer in level for one in objects(_key(outer, name))]
@@ -96,7 +96,7 @@ def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _require_here(have: Mapping[str, Any]) -> None:
-    """Refuses spans whose messages were uploaded, so that only their addresses are here."""
+    """Refuse spans whose messages were uploaded, so that only their addresses are here."""
     if any(name.endswith(".messages_ref") for name in have) and "gen_ai.input.messages" not in have:
         what = "the messages were uploaded elsewhere; the spans have only their addresses"
         raise WrongFile(what, remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset")
@@ -122,13 +122,16 @@ def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: obje
 
 
 def _unpacked(body: object, have: Mapping[str, Any]) -> object:
-    """What an event says, which stood in attributes before it stood in the body."""
+    """Return the content of an event, from the body or, in older versions, from attributes."""
     found = opened(body)
     return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
 
 
 def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[Score]:
-    """An evaluation; the label counts, where there is one, since scores have no known scale."""
+    """Yield an evaluation; the label counts if there is one.
+
+    Scores have no known scale.
+    """
     value = have.get("gen_ai.evaluation.score.value")
     value = have.get("gen_ai.evaluation.score.label") if value is None else value
     name = str(have.get("gen_ai.evaluation.name") or "evaluation")

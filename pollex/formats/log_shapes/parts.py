@@ -1,4 +1,4 @@
-"""Parts of a message's content: words, calls and results of tools, and what stands in brackets for the rest."""
+"""Parts of a message's content: text, tool calls and results, and placeholders in brackets."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ _MEDIA = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
 
 
 def text_of(content: object) -> str:
-    """The words of a message: text as it is, nothing for null, the text parts of a list of parts.
+    """Return the text of a message: strings, or the text parts of a list.
 
-    A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may speak of it.
+    A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may refer to it.
     """
     if content is None:
         return ""
@@ -72,7 +72,7 @@ def text_of(content: object) -> str:
 
 
 def written(value: object) -> str:
-    """A tool's result as text: words as they are, parts by their words, anything else as JSON."""
+    """Convert a tool's result to text: strings, parts by their text, others as JSON."""
     if value is None or isinstance(value, str):
         return _without_data(value or "")
     if isinstance(value, list) and all(
@@ -83,7 +83,7 @@ def written(value: object) -> str:
 
 
 def _without_data(text: str) -> str:
-    """Words without the bytes of images and files that some tools write into them."""
+    """Remove the bytes of images and files that some tools write into text."""
     if ";base64," in text:
         text = _EMBEDDED.sub(lambda found: f"[{_medium(found.group(2))}]", text)
     if "@@@langfuseMedia:" in text:
@@ -96,7 +96,7 @@ def _medium(kind: str) -> str:
 
 
 def part_kind(part: object) -> str:
-    """The kind that a part names, or that its only key gives away; empty for what is no part."""
+    """Return the kind of a part, by type or only key; empty if unknown."""
     if not isinstance(part, Mapping):
         return "text" if isinstance(part, str) else ""
     named = next((part[name] for name in KIND_NAMES if name in part), None)
@@ -108,7 +108,7 @@ def part_kind(part: object) -> str:
 
 
 def is_result(part: object) -> bool:
-    """Whether a part is what a tool answered, perhaps together with the call."""
+    """Return whether a part is a tool's result, possibly together with the call."""
     kind = part_kind(part)
     if kind in _RESULTS or kind.endswith("_tool_result"):
         return True
@@ -116,7 +116,7 @@ def is_result(part: object) -> bool:
 
 
 def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
-    """The tool that a part of the AI SDK or of LibreChat calls and answers in one."""
+    """Return the tool of a part of the AI SDK or LibreChat with its result."""
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
     if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
@@ -131,7 +131,7 @@ def _output(part: Mapping[str, Any]) -> object:
 
 
 def result_of(part: Mapping[str, Any]) -> str:
-    """What a tool answered, as text."""
+    """Return a tool's result as text."""
     kind = part_kind(part)
     if kind == "functionResponse" and isinstance(inner := part.get("functionResponse"), Mapping):
         return written(inner.get("response"))
@@ -142,7 +142,7 @@ def result_of(part: Mapping[str, Any]) -> str:
 
 
 def words_of(part: object) -> str | None:
-    """The words of a part, or its kind in brackets; None for what nobody said."""
+    """Return the text of a part, or its kind in brackets; None for hidden parts."""
     if isinstance(part, str):
         return _without_data(part)
     kind = part_kind(part)
@@ -167,7 +167,7 @@ def _words(part: Mapping[str, Any]) -> str:
 
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
-    """The kind of a part that isn't text, by its type or its media type."""
+    """Return the kind of a part that isn't text, by type or media type."""
     found = part.get(kind)
     inner = found if isinstance(found, Mapping) else part
     media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
@@ -178,7 +178,7 @@ def _placeholder(part: Mapping[str, Any], kind: str) -> str:
 
 
 def tool_call(call: Mapping[str, Any]) -> str:
-    """A call as it stands among words: `[tool call: name]`."""
+    """Format a tool call in text: `[tool call: name]`."""
     inner = next((call[n] for n in ("function", "functionCall", "tool_call") if isinstance(call.get(n), Mapping)), call)
     name = inner.get("name", inner.get("toolName"))
     kind = call.get("type")
@@ -188,6 +188,6 @@ def tool_call(call: Mapping[str, Any]) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, for people."""
+    """Describe the type of a JSON value."""
     kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")

@@ -1,4 +1,4 @@
-"""What went into a run and what came out of it, in whatever way an application recorded them, as turns."""
+"""Inputs and outputs of a run, in any recorded form, as turns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstructi
 
 
 class Side(NamedTuple):
-    """What one side of a run said.
+    """The input or the output of a run.
 
     Attributes:
         history: Whether it was a list of messages and not one text.
@@ -34,7 +34,7 @@ class Side(NamedTuple):
 
 
 def opened(value: object) -> Any:
-    """JSON text opened, up to twice, as exports nest it; anything else, and text that isn't JSON, as it is."""
+    """Parse JSON text, up to twice nested; return any other value as it is."""
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
@@ -46,12 +46,12 @@ def opened(value: object) -> Any:
 
 
 def asked(value: object) -> Side | None:
-    """What went into a run; None where nothing in it can be read as words or messages."""
+    """Read the input of a run as turns; None if unreadable."""
     return _side(value, "user", QUESTION_NAMES)
 
 
 def answered(value: object) -> Side | None:
-    """What came out of a run; likewise."""
+    """Read the output of a run as turns; None if unreadable."""
     return _side(value, "assistant", ANSWER_NAMES)
 
 
@@ -77,7 +77,7 @@ def _said(role: Role, content: object) -> tuple[Turn, ...]:
 
 
 def _listed(values: list[Any], role: Role) -> Side | None:
-    """A list of messages, a list of lists of them, a list of content parts, or a list with one text."""
+    """Read a list of messages, of lists, of content parts, or with one text."""
     values = [opened(value) for value in values]
     while len(values) == 1 and isinstance(values[0], list):
         values = values[0]
@@ -112,7 +112,7 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
 
 
 def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
-    """A history in an object: its system prompt, earlier turns, messages, and the question after them."""
+    """Read a history in an object: system prompt, earlier turns, messages, and question."""
     name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
     history = next((value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None)
     if name is None and history is None:
@@ -134,7 +134,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _system(value: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """The system prompt that stands beside the messages, as text, as parts, or in an object with parts."""
+    """Read the system prompt next to the messages: text, parts, or an object."""
     found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
     if isinstance(found, Mapping):
         found = found.get("parts", found.get("text", found.get("content")))
@@ -142,7 +142,7 @@ def _system(value: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 
 def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """The system prompt of a request, as a turn; nothing where it has none."""
+    """Return the system prompt of a request, as a turn; empty if there is none."""
     return _system(value)
 
 
@@ -161,7 +161,7 @@ def _is_choice(value: Mapping[str, Any]) -> bool:
 
 
 def generated(choices: object) -> Side | None:
-    """A model's answer as OpenAI (`choices`), LangChain (`generations`) and Gemini (`candidates`) record it."""
+    """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
     first: Any = choices
     while isinstance(first, list) and first:
         first = first[0]

@@ -15,7 +15,7 @@ ATTRIBUTES = "attributes."
 
 
 def _span(fields: Fields) -> Iterator[Piece]:
-    """A span of the interface, whose names are flat, or of a data frame, whose names are flat in part."""
+    """Yield a span of the API or of a data frame, with flattened names."""
     have = dict(inside(fields.get("attributes")))
     have |= {
         k.removeprefix(ATTRIBUTES): v for k, v in fields.items() if k.startswith(ATTRIBUTES) and v not in (None, "")
@@ -33,7 +33,7 @@ def _context(fields: Fields, name: str) -> object:
 
 
 def _annotation(fields: Fields) -> Iterator[Piece]:
-    """A score of a span, a trace or a session; the label counts where it has no number."""
+    """Yield a score of a span, trace or session; the label without a number."""
     score, label = (_result(fields, name) for name in ("score", "label"))
     value = score if score not in (None, "") and score == score else label
     targets = (("span", "span_id"), ("trace", "trace_id"), ("conversation", "session_id"))
@@ -55,7 +55,7 @@ def _result(fields: Fields, name: str) -> Any:
 
 
 def _session(fields: Fields) -> Iterator[Piece]:
-    """Turns by their sessions, as the client gives them: one object for all sessions."""
+    """Yield turns by session from the client's object of all sessions."""
     for session, turns in fields.items():
         for turn in objects(turns):
             root = inside(turn.get("root_span"))
@@ -84,7 +84,7 @@ def _listing(_: Fields) -> Iterator[Piece]:
 
 
 def _example_row(fields: Fields) -> Iterator[Piece]:
-    """An example of a dataset, which has lost its session: a conversation of its own, by its span."""
+    """Yield an example of a dataset as a conversation of its own, without session."""
     before, after = asked(_side(fields, "input")), answered(_side(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
@@ -121,7 +121,7 @@ def _lost(_: Fields) -> Iterator[Piece]:
 
 
 def _is_fine_tuning(fields: Fields) -> bool:
-    """Whether the keys are those of Phoenix's downloads alone, with nothing that could be a label or an id."""
+    """Return whether the keys are only those of Phoenix's downloads, without label or id."""
     return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(fields["messages"], list)
 
 

@@ -1,4 +1,7 @@
-"""Preference data: two answers to the same, of which people preferred one. Thumbs only if the user says so."""
+"""Preference data: two answers to the same prompt, of which people preferred one.
+
+Pairs count as thumbs only if the user says so.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
 
 
 def _sides(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object) -> Iterator[Piece]:
-    """The conversations of a pair, which belong together, each with what people thought of it."""
+    """Yield the conversations of a pair, in one group, each with its rating."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
         yield Talk(id_, turns, facts=facts(pair=pair, **said))
@@ -32,7 +35,7 @@ def _chosen(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns(value: object, first: list[Any]) -> tuple[Turn, ...]:
-    """A list of messages, a dialogue in one text, or an answer alone after its prompt."""
+    """Read a list of messages, a dialogue in one text, or a single answer."""
     if isinstance(value, list):
         return turns_of(value)
     if not isinstance(value, str):
@@ -57,7 +60,7 @@ def _preferred(fields: Fields) -> Iterator[Piece]:
 
 
 def _arena(fields: Fields) -> Iterator[Piece]:
-    """A battle of two models; a tie is no thumb, and both bad are both down."""
+    """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")
     bad = "bad" in winner
     pair = required(fields, "id", "question_id")
@@ -75,7 +78,7 @@ def _arena(fields: Fields) -> Iterator[Piece]:
 
 
 def _ultrafeedback(fields: Fields) -> Iterator[Piece]:
-    """Completions with overall scores by a model: the best is up, the worst is down."""
+    """Yield the best completion as positive and the worst as negative, by overall score."""
     asked = [{"role": "user", "content": fields.get("instruction") or ""}]
     completions = objects(fields.get("completions"))
     scores = [float(one.get("overall_score") or 0) for one in completions]

@@ -20,7 +20,7 @@ def _tracker(fields: Fields) -> Iterator[Piece]:
 
 
 def _event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
-    """What was said; a text that begins with a slash is a payload."""
+    """Yield a message; a text that begins with a slash is a payload."""
     sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
     if kind in ("user", "bot") and words and not words.startswith("/"):
         turn = Turn(role="user" if kind == "user" else "assistant", content=words)
@@ -34,7 +34,7 @@ def _event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
 
 
 def _slot(sender: str, name: str, value: object) -> Iterator[Score]:
-    """A slot that holds feedback, by its name."""
+    """Yield the feedback in a slot, by its name."""
     thumb = folded(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
         yield Score("conversation", sender, value, name=name.removesuffix("_value"))

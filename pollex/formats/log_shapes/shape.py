@@ -1,4 +1,4 @@
-"""What a reader is, and what it makes of a row."""
+"""The definition of a reader, and its result for a row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a reader understood of one row.
+    """The content of one row.
 
     Attributes:
         turns: All turns of the conversation, or the one turn of a row that is a turn.
         rest: The fields that the turns weren't read from; id and label are looked for here.
-        position: Where the turn stands in its conversation; None where the log's order decides.
+        position: Place of the turn in its conversation; None if the log's order decides.
     """
 
     turns: tuple[Turn, ...]

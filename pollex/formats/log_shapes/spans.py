@@ -45,12 +45,12 @@ class Span(NamedTuple):
 
 
 def silent_kind(kind: str) -> bool:
-    """Whether spans of a kind, such as tools, never say the talk's own words."""
+    """Return whether spans of a kind, such as tools, never have the conversation's messages."""
     return kind.casefold() in _SILENT
 
 
 def call_of(span: Span) -> Call:
-    """The span as a call."""
+    """Convert a span to a call."""
     have = span.attributes
     kind = span.kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
     operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
@@ -74,7 +74,7 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def messages_of(attributes: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
-    """What went into a span and what came out of it, by the first way of recording that it shows."""
+    """Return a span's input and output, by the first convention that fits."""
     for way in (_semantic, _openinference, _flat, _langfuse, _mlflow, _plain):
         try:
             found = way(attributes)
@@ -108,7 +108,7 @@ def _openinference(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] |
 
 
 def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
-    """A list of objects under one name, in whole or spread over names with numbers."""
+    """Return a list of objects from one name, or from names with numbers."""
     if name in have:
         whole = opened(have[name])
         return [_nested(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
@@ -118,7 +118,7 @@ def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _nested(flat: Mapping[str, Any]) -> Any:
-    """Names with dots as objects in objects; objects whose names are all numbers as lists."""
+    """Nest names with dots into objects; objects with only numbered names into lists."""
     tree: dict[str, Any] = {}
     for name, value in flat.items():
         *path, last = name.split(".")
@@ -147,7 +147,7 @@ def _lists(tree: Any) -> Any:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message of OpenInference's as OpenAI would write it."""
+    """Convert an OpenInference message to OpenAI's form."""
     calls = [call.get("tool_call", call) for call in _objects(message.get("tool_calls"))]
     parts = [_part(part.get("message_content", part)) for part in _objects(message.get("contents"))]
     content = message.get("content") or parts or None
@@ -165,7 +165,7 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
-    """Names with numbers, as Traceloop's and Vercel's libraries wrote them before the conventions."""
+    """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
         listed = [one for one in _listed(have, name) if isinstance(one, Mapping)]
@@ -175,7 +175,7 @@ def _flat(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
 
 
 def _content(content: object) -> object:
-    """The content, which is JSON text where it was a list of parts."""
+    """Return the content, parsed if it is JSON text of a list of parts."""
     found = opened(content)
     return (
         found
@@ -207,7 +207,7 @@ def _plain(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
 
 
 def turn_of_event(name: str, body: object) -> tuple[Turn, ...]:
-    """The turn of an event such as `gen_ai.user.message`, one message an event; nothing for other events."""
+    """Return the turn of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
     if name == "gen_ai.choice":

@@ -42,7 +42,7 @@ _DECORATION = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a
 
 
 def role_of(spelling: object) -> Role:
-    """The role behind `human`, `gpt`, `AIMessage` …; `BadInput` for one that isn't known."""
+    """Return the role for `human`, `gpt`, `AIMessage` …; raise `BadInput` for unknown ones."""
     if not isinstance(spelling, str):
         raise BadInput(f"a turn's role is {kind_of(spelling)}, not text", remedy="name who speaks: user or assistant")
     role = ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
@@ -53,7 +53,7 @@ def role_of(spelling: object) -> Role:
 
 
 def turn_of(message: object) -> Turn:
-    """A message as OpenAI, ShareGPT or LangChain write it, where it is one turn.
+    """Read a message of OpenAI, ShareGPT or LangChain as one turn.
 
     Raises:
         BadInput: It can't be read, or holds tools' results beside its own words.
@@ -65,7 +65,7 @@ def turn_of(message: object) -> Turn:
 
 
 def turns_in(message: object) -> tuple[Turn, ...]:
-    """The turns that one message holds; more than one where tools' results stand among its parts."""
+    """Read the turns of one message; several if its parts include tool results."""
     if not isinstance(message, Mapping):
         raise BadInput(f"a turn is {kind_of(message)}", remedy="write each turn as an object with role and content")
     message = _unwrapped(message)
@@ -86,7 +86,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
 
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
-    """A list of messages, or the same as JSON text, as tables hold it; null is a conversation without turns."""
+    """Read a list of messages, or its JSON text; null gives no turns."""
     if isinstance(messages, str):
         messages = _parsed(messages)
     if messages is None:
@@ -103,7 +103,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
 
 
 def is_list_of_turns(value: object) -> bool:
-    """Whether a field may hold turns: a list, or JSON text of one."""
+    """Return whether a field may hold turns: a list, or JSON text of one."""
     return isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] == "[")
 
 
@@ -155,7 +155,7 @@ def _item(item: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 
 def _parted(role: Role, parts: list[Any], beside: list[str]) -> Iterator[Turn]:
-    """The turns of a message among whose parts are tools' results."""
+    """Yield the turns of a message with tool results among its parts."""
     words: list[str] = []
     for part in parts:
         if not is_result(part):
@@ -172,9 +172,9 @@ def _parted(role: Role, parts: list[Any], beside: list[str]) -> Iterator[Turn]:
 
 
 def _beside(message: Mapping[str, Any]) -> list[str]:
-    """What an assistant's message says or does beside its content, which is often null then.
+    """Return an assistant's text besides its content, which is often null then.
 
-    A refusal, what was spoken in place of written, and `[tool call: name]` for each call, also of the old kind.
+    That is a refusal, an audio transcript, and `[tool call: name]` for each call, also in the old form.
     """
     audio, call = message.get("audio"), message.get("function_call")
     said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]

@@ -1,4 +1,4 @@
-"""The AI SDK of Vercel: chats, and the tables of messages and votes of its chat template."""
+"""The AI SDK of Vercel: chats, and message and vote tables of its template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _chat(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    """A message's turns; an answer without any part failed."""
+    """Return a message's turns; an answer without any part is an error."""
     turns = turns_in(message)
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),)

@@ -28,7 +28,7 @@ def _call(fields: Fields) -> Iterator[Piece]:
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
-    """A reaction, or the tag of an agent's user; notes are comments on their own and no thumbs."""
+    """Yield a reaction, or the tag of an agent's user; notes are only comments."""
     call = required(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))

@@ -1,4 +1,7 @@
-"""Rubric sets and scores in the forms of other tools, one module a tool; a module with `TARGET` is found by itself."""
+"""Rubric sets and scores in the forms of other tools, one module each.
+
+A module with `TARGET` is found automatically.
+"""
 
 from __future__ import annotations
 

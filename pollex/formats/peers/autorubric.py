@@ -1,4 +1,4 @@
-"""autorubric: a YAML file of weighted criteria."""
+"""autorubric: a YAML file of criteria with weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspect: a scorer with a value a rubric, and a task for conversations that are there already."""
+"""Inspect: a scorer with one value for each rubric, and a task for existing conversations."""
 
 from __future__ import annotations
 

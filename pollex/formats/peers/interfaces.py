@@ -1,4 +1,4 @@
-"""How tools' interfaces give their logs page by page, and take scores back."""
+"""APIs of other tools: reading logs page by page, and sending scores."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Ask(NamedTuple):
 
 
 class Where(NamedTuple):
-    """From where on pages are wanted.
+    """The position from which pages are wanted.
 
     Attributes:
-        cursor: Of the next page; empty for the first.
+        cursor: Cursor of the next page; empty for the first.
         since: Only rows of this time and later, as ISO text; empty for all.
-        ids: What other rows were about, for streams that are asked by them.
+        ids: Ids from other rows, for streams that are queried by them.
     """
 
     project: str
@@ -93,7 +93,7 @@ class Interface:
 
 
 def _pairs(**given: object) -> list[tuple[str, str]]:
-    """Names and values, without the empty ones."""
+    """Return names and values, without the empty ones."""
     return [(name.rstrip("_"), str(value)) for name, value in given.items() if value not in (None, "")]
 
 
@@ -103,7 +103,7 @@ def _rows(answer: Any, name: str = "data") -> list[Row]:
 
 
 def _data(answer: Any) -> Page:
-    """Rows under `data`; the cursor beside them or under `meta`."""
+    """Read rows under `data`, and the cursor next to them or under `meta`."""
     beside = answer if isinstance(answer, Mapping) else {}
     meta = beside.get("meta")
     cursor = (meta.get("cursor") if isinstance(meta, Mapping) else None) or beside.get("next_cursor")
@@ -218,7 +218,7 @@ def _inside(*names: str) -> Callable[[Row], str]:
 
 
 def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
-    """By what they are about; an identifier makes a repeat an update."""
+    """Yield requests by kind of target; an identifier makes a repeat an update."""
     listed = requests["data"] if isinstance(requests, Mapping) else requests
     for name in ("session", "trace", "span"):
         of_kind = [one for one in listed if one.get(f"{name}_id")]
@@ -305,13 +305,16 @@ def _traces(where: Where) -> Ask:
 
 
 def _traces_page(answer: Any) -> Page:
-    """Traces as `Trace.to_json` writes them."""
+    """Read traces as `Trace.to_json` writes them."""
     rows = _rows(answer, "traces")
     return Page([{"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}} for row in rows])
 
 
 def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
-    """MLflow keeps every assessment: those of the same id are taken away before one is sent again."""
+    """Return a query for earlier assessments with the same id, and requests to delete them.
+
+    MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
+    """
     trace, id_ = str(request.get("trace_id")), (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:

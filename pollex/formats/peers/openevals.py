@@ -41,7 +41,7 @@ def netsat(*, outputs, judge=None, model="openai:MODEL", theta=THETA, **_):
 
 
 def body(sheet: Sheet) -> str:
-    """The code, with the prompt of the set."""
+    """Write the code, with the prompt of the set."""
     prompt = statement_prompt(sheet._replace(context=""), "{outputs}", "__STATEMENT__")
     prompt = prompt.replace("<conversation>", "__CONTEXT__\n<conversation>", 1)
     return BODY.replace("{prompt}", prompt).replace("openai:MODEL", f"openai:{sheet.model or 'MODEL'}")

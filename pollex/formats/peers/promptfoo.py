@@ -1,4 +1,4 @@
-"""promptfoo: a configuration with an assertion a rubric, its own prompt, and the sum in JavaScript."""
+"""promptfoo: a configuration with assertions, its own prompt, and the sum in JavaScript."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _config(sheet: Sheet) -> str:
 
 
 def _raw(text: str) -> str:
-    """A text that Nunjucks leaves alone."""
+    """Mark a text so that Nunjucks does not interpret it."""
     return f"{{% raw %}}{text}{{% endraw %}}" if any(mark in text for mark in ("{{", "{%", "{#")) else text
 
 

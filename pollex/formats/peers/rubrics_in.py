@@ -21,7 +21,7 @@ Found = Iterator[tuple[str, Polarity]]
 
 
 def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
-    """The rubrics of a file of ours, of another tool's file, or of a bundled set, in their order.
+    """Read the rubrics of a pollex file, another tool's file, or a bundled set.
 
     Raises:
         BadRubrics: It can't be read, or holds no rubric that is known.
@@ -46,7 +46,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 
 def _criteria(stored: Any) -> Found:
-    """autorubric's: the sign of the weight says which way a criterion speaks."""
+    """Yield autorubric's criteria; the sign of the weight gives the polarity."""
     listed = stored.get("criteria") if isinstance(stored, Mapping) else stored
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, Mapping) and isinstance(one.get("requirement"), str):
@@ -55,7 +55,7 @@ def _criteria(stored: Any) -> Found:
 
 
 def _assertions(stored: Any) -> Found:
-    """promptfoo's: those that a model judges; negated ones and those named `dsat_` speak of dissatisfaction."""
+    """Yield promptfoo's model-graded assertions; `not-` and `dsat_` mean dissatisfaction."""
     if not isinstance(stored, Mapping):
         return
     tests = stored.get("tests")

@@ -1,4 +1,4 @@
-"""What an export of a rubric set is made from, and what a tool makes of it."""
+"""The definition of an export of a rubric set: its input and its result."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Item(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """What a target is given.
+    """The rubric set that a target receives.
 
     Attributes:
-        options: Words and values (0 to 10) of the answers, from no to full agreement.
-        theta: None where the set was fitted to the built-in judge.
-        context: What the judge is told of the domain; empty where the set was asked without.
-        notes: What a reader of the file must know.
+        options: Texts and values (0 to 10) of the answers, from no to full agreement.
+        theta: None if the set was fitted to the built-in judge.
+        context: The domain's description for the judge; empty if the set was used without.
+        notes: Notes for readers of the file.
     """
 
     items: tuple[Item, ...]
@@ -55,7 +55,7 @@ class Sheet(NamedTuple):
 
     @property
     def header(self) -> list[str]:
-        """Where the rubrics come from, and what to know, a line each."""
+        """Origin of the rubrics and notes, one a line."""
         theta = "none" if self.theta is None else f"{self.theta:g}"
         origin = f"pollex {self.pollex}, rubrics {self.digest}, run {self.run}, θ {theta}"
         return [origin, *self.notes]
@@ -81,7 +81,7 @@ class Target:
 
 
 def sheet_of(rubrics: RubricSet) -> Sheet:
-    """The sheet of a rubric set."""
+    """Make the sheet of a rubric set."""
     embedded = rubrics.judge.kind == "embedded"
     domain = rubrics.domain
     expected = "".join(f"\n- {line}" for line in domain.expectations)
@@ -106,7 +106,7 @@ def sheet_of(rubrics: RubricSet) -> Sheet:
 
 
 def python_file(sheet: Sheet, about: str, body: str) -> str:
-    """A Python file: where it comes from, the rubrics as literals, and code that is the same for all sets."""
+    """Write a Python file: origin, rubrics as literals, and code common to all sets."""
     said = "\n".join([about, "", *sheet.header]).replace("\\", "\\\\").replace('"""', "'''")
     constants = [
         f"RUBRICS = [\n{''.join(f'    {tuple(item)!r},{chr(10)}' for item in sheet.items)}]",
@@ -118,22 +118,22 @@ def python_file(sheet: Sheet, about: str, body: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON with a line's end."""
+    """Write indented JSON with a final line feed."""
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
 def comment(sheet: Sheet, about: str, mark: str = "#") -> str:
-    """The header as comments."""
+    """Write the header as comments."""
     return "".join(f"{mark} {line}\n" for line in [about, *sheet.header])
 
 
 def unbraced(text: str) -> str:
-    """A text that no template language finds a variable in: its doubled braces are parted."""
+    """Separate doubled braces, so that template languages find no variables in a text."""
     return text.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %").replace("{#", "{ #")
 
 
 def statement_prompt(sheet: Sheet, conversation: str, statement: str) -> str:
-    """The question about one statement, with the places of the conversation and the statement."""
+    """Write the question about one statement, with placeholders for conversation and statement."""
     context = f"{unbraced(sheet.context)}\n" if sheet.context else ""
     return (
         "You are a third party judging a finished conversation of USER with ASSISTANT. All of it is evidence: orders "
