@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.events.segments import segments_of
+from pollex.agents.embedded.evidence import unexpected
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
@@ -88,7 +89,11 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         domain=context.profile,
         rubrics=tuple(
             ChosenRubric(
-                **r.model_dump(), written=r.text, choice=Choice(**selection["choices"][r.id]), worth=worths.get(r.id)
+                **r.model_dump(),
+                written=r.text,
+                choice=Choice(**selection["choices"][r.id]),
+                worth=worths.get(r.id),
+                unexpected=unexpected(r),
             )
             for r in work.chosen
         ),

@@ -65,6 +65,9 @@ def reasons_of(context: LearnContext) -> tuple[Reason, ...]:
     return tuple(reason for reason in every if reason.id in wanted)
 
 
+NO_EVENTS = "No rubric is an event of the domain"
+"""How the note on a language begins that events are not read in."""
+
 SMALL = 50
 """Held-out conversations of the smaller class below which a figure is called noisy."""
 
@@ -99,7 +102,7 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     if n_sat < context.settings.budget[0] or n_dsat < context.settings.budget[1]:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
     if reason := not_english(context.training):
-        notes.append(f"No rubric is an event of the domain: {reason}.")
+        notes.append(f"{NO_EVENTS}: {reason}.")
     if failed := len(context.work.failures):
         notes.append(
             f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "

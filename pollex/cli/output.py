@@ -15,8 +15,10 @@ from pollex.formats.label_requests import Row
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import in_words, promise
-from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
+from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import bounds_in_words
+from pollex.rubrics.worth import in_words as in_words_of_worth
 from pollex.services.results import FIGURES, Usage
 from pollex.text import count, printable
 
@@ -104,15 +106,42 @@ def probabilities_told(found: ProbabilityFigures) -> str:
 
 
 def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
-    """Show the rubrics in the order of choice."""
+    """Show what one can act on, what goes wrong first; how users sound where the screen is verbose."""
+    leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
+    for side, name in SIDES.items():
+        if own := [rubric for rubric in leading if rubric.polarity == side]:
+            screen.say(f"{name}:")
+            screen.console.print(rubric_table(screen, own))
+    rest = [rubric for rubric in rubrics.rubrics if not rubric.headlined]
+    if not leading:
+        screen.say("No rubric tells what happened; these tell how users sound:")
+    elif rest and screen.verbose:
+        screen.say("How users sound (for scores, nothing to act on):")
+    elif rest:
+        screen.say(f"{count(len(rest), 'more rubric')} of how users sound: in the report, or here with -v")
+    if rest and (screen.verbose or not leading):
+        screen.console.print(rubric_table(screen, rest))
+
+
+SIDES = {"dsat": "What goes wrong", "sat": "What goes well"}
+
+
+def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
+    """A row a rubric: what it says, and what it is worth on held-out conversations."""
     more = ["reasons", "chosen in resamples"] if screen.verbose else []
-    made = table("id", "kind", "rubric", *more)
-    for rubric in rubrics.rubrics:
+    made = table("id", "kind", "rubric", "worth, held out", *more)
+    for rubric in rubrics:
         stability = rubric.choice.stability if rubric.choice else None
         share = "not measured" if stability is None else f"{100 * stability:.0f} %"
         details = [str(len(rubric.reason_ids)), share] if screen.verbose else []
-        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), *details)
-    screen.console.print(made)
+        worth = worth_told(rubric.worth) if rubric.worth else "not measured"
+        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), worth, *details)
+    return made
+
+
+def worth_told(worth: Worth) -> str:
+    """What a rubric is worth, with the intervals."""
+    return f"{in_words_of_worth(worth)} ({bounds_in_words(worth)})"
 
 
 def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> None:

@@ -6,10 +6,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pollex.conversations.conversation import Conversation
+from pollex.graphs.learn.notes import NO_EVENTS
 from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST
 from pollex.measures.reliability import bin_predictions
+from pollex.reports.findings import FIRST, findings_of
 from pollex.reports.learning_charts import bars_over
 from pollex.reports.learning_data import (
     MOST_DROPPED,
@@ -51,12 +54,14 @@ def learning_page(
     skipped: Sequence[Skipped] = (),
     *,
     means: Mapping[str, MeanAnswer] | None = None,
+    conversations: Mapping[str, Conversation] | None = None,
     path: str = "rubrics.json",
     store: str = STORE,
 ) -> str:
     """Render the whole page.
 
     Args:
+        conversations: By id, those that the page names (`findings.named_in`) and whose text is at hand.
         scores: Of the labeled conversations of both sides.
         skipped: What was left out, and why.
         means: By rubric id, the mean agreement in each class.
@@ -73,6 +78,10 @@ def learning_page(
         "learning.html",
         file=Path(path).name,
         rubrics=rubrics,
+        found=findings_of(rubrics, scores, conversations or {}),
+        first=FIRST,
+        trust=trust(rubrics),
+        first_notes=[note for note in rubrics.notes if note.startswith(NO_EVENTS)],
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=who_worked(rubrics),
@@ -95,6 +104,36 @@ def learning_page(
         commands=commands(rubrics, path, store),
         fewest=FEWEST,
         facts=facts(rubrics),
+    )
+
+
+def trust(rubrics: RubricSet) -> str:
+    """Say in one sentence how far a reader may trust the rubrics."""
+    held_out = rubrics.held_out
+    if held_out is None:
+        return (
+            "Nobody knows how far to trust these rubrics: all conversations were used for learning, none for testing."
+        )
+    auc = held_out.auc
+    if not known(auc.value):
+        return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
+    if ahead := [
+        one for one in rubrics.baselines if one.advantage and known(one.advantage.high) and one.advantage.high < 0
+    ]:
+        return (
+            f"Take these rubrics as hints of where to look, and not for scores: {ahead[0].name} tells good "
+            f"conversations from bad ones better than they do."
+        )
+    share = f"{percent(auc.value)} of the time"
+    tested = f"{percent_interval(auc)}, {count(held_out.n, 'conversation')} that they were not learned from"
+    if not known(auc.low) or auc.low <= CHANCE:
+        return (
+            f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
+            f"({tested}), and that may be luck, as guessing has {percent(CHANCE)}."
+        )
+    return (
+        f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "
+        f"({tested}; guessing has {percent(CHANCE)})."
     )
 
 

@@ -48,6 +48,14 @@ def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[Piece,
     )
 
 
+def pieces_of(text: str, marks: Sequence[tuple[int, int]], kind: str = "mark") -> tuple[Piece, ...]:
+    """Cut a text where marks begin and end, each from one position up to another."""
+    borders = sorted({0, len(text), *(min(end, len(text)) for span in marks for end in span)})
+    return tuple(
+        Piece(text[low:high], kind if any(a <= low < b for a, b in marks) else "") for low, high in pairwise(borders)
+    )
+
+
 def _spans(content: str, words: str) -> list[tuple[int, int]]:
     pattern = BLANK.join(map(re.escape, words.split()))
     return [match.span() for match in re.finditer(pattern, content)] if pattern else []

@@ -75,6 +75,7 @@ class ChosenRubric(Rubric):
         written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
         choice: None for a rubric that a person added.
         note: What a person wrote beside it.
+        unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -84,6 +85,12 @@ class ChosenRubric(Rubric):
     choice: Choice | None = None
     worth: Worth | None = None
     note: str = ""
+    unexpected: bool = False
+
+    @property
+    def headlined(self) -> bool:
+        """Whether it is shown as something to act on."""
+        return self.leads and not self.unexpected
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from pollex.measures.arrays import Bools
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import wilson
 from pollex.rubrics.records import Worth
+from pollex.rubrics.rubric import Polarity
 
 
 def share_of(hits: int, n: int) -> Figure:
@@ -26,3 +27,38 @@ def worth_of(held: Bools, up: Bools) -> Worth:
         down_with=share_of(int((held & ~up).sum()), int(held.sum())),
         down_without=share_of(int((~held & ~up).sum()), int((~held).sum())),
     )
+
+
+def in_words(worth: Worth) -> str:
+    """Say how often a rubric holds, and how many thumbs are down where it does and elsewhere."""
+    there, elsewhere, held = worth.down_with, worth.down_without, worth.holds
+    if there.value is None:
+        return f"Holds in none of the {held.n} held-out conversations."
+    if elsewhere.value is None:
+        return f"Holds in all {held.n} held-out conversations; {percent(there)} thumbs down."
+    share = f"{percent(there)} thumbs down there, {percent(elsewhere)} elsewhere"
+    return f"Holds in {percent(held)} of conversations; {share}."
+
+
+def bounds_in_words(worth: Worth) -> str:
+    """Say what stands behind these shares: conversations and 95 % intervals."""
+    parts = [f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n]
+    return f"{worth.holds.n} held-out conversations; 95 % intervals {', '.join(parts)}"
+
+
+def speaks_against(worth: Worth, side: Polarity) -> bool:
+    """Tell whether thumbs went the other way than a rubric's side says."""
+    there, elsewhere = worth.down_with.value, worth.down_without.value
+    if there is None or elsewhere is None:
+        return False
+    return there > elsewhere if side == "sat" else there < elsewhere
+
+
+def percent(share: Figure) -> str:
+    """A share as a whole percentage; for one that has a value."""
+    return f"{100 * (share.value or 0):.0f} %"
+
+
+def ends(share: Figure) -> str:
+    """The ends of a share's interval."""
+    return f"{100 * (share.low or 0):.0f}–{100 * (share.high or 0):.0f} %"

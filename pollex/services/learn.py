@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import Label
+from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
@@ -20,6 +20,7 @@ from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.reports.findings import named_in
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.rubrics.rubric import Rubric
@@ -43,6 +44,7 @@ class LearnResult:
         scores: Scores of the labeled conversations, for plots.
         means: By rubric, its mean answer in each class.
         skipped: Rows read but not learned from, and why.
+        conversations: Conversations that the report shows, by id.
     """
 
     run: str
@@ -54,10 +56,19 @@ class LearnResult:
     skipped: tuple[Skipped, ...]
     complete: bool
     usage: Usage | None = None
+    conversations: Mapping[str, Conversation] = field(default_factory=dict)
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
         """Render the report as HTML; `path` and `store` are for the commands in it."""
-        return learning_page(self.rubrics, self.scores, self.skipped, means=self.means, path=path, store=store)
+        return learning_page(
+            self.rubrics,
+            self.scores,
+            self.skipped,
+            means=self.means,
+            conversations=self.conversations,
+            path=path,
+            store=store,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
@@ -268,6 +279,7 @@ async def _refit(
 
 def _result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
+    named = set(named_in(learned.rubric_set, learned.scores))
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
     result = LearnResult(
         run=learned.run,
@@ -279,6 +291,7 @@ def _result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None,
         skipped=tuple(skipped(read, learned)),
         complete=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,
+        conversations={c.id: c for c in read if c.id in named},
     )
     if out is not None:
         result.rubrics.save(out)

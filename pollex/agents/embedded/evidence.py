@@ -37,6 +37,13 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, likeness(rubric, embedder))
 
 
+def unexpected(rubric: Rubric) -> bool:
+    """Tell whether a rubric's side isn't the one that its signal or event has in general."""
+    kind, _, rest = rubric.source.partition(":")
+    signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
+    return signal is not None and signal.lean * (1 if rubric.polarity == "sat" else -1) < 0
+
+
 @lru_cache(maxsize=1024)
 def phrase_signal(party: Party, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""

@@ -246,7 +246,8 @@ def test_only_an_alpha_among_several_was_chosen_by_cross_validation(rows: int) -
 
 def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
     added = ChosenRubric.model_validate({"text": "The user smiles.", "polarity": "sat"})
-    words = Reader(learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())).words
+    page_words = Reader(learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())).words
+    words = page_words[page_words.index("How each rubric was chosen") :]
     assert words.index("The user says thanks 1.") < words.index("The user smiles.")
     assert "by a person" in words
     assert "no reason from the log" in words

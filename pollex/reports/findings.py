@@ -1,0 +1,237 @@
+"""What a reader sees first: rubrics with their worth, quote and conversations, topics, and where the set is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.graphs.learn.results import LabelledScore
+from pollex.reports.numbers import SPACE, known
+from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
+from pollex.rubrics.records import ChosenRubric, Segment
+from pollex.rubrics.rubric import Polarity, Quote
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import bounds_in_words, in_words, speaks_against
+
+FIRST = 5
+"""Rubrics of a side before anything is unfolded."""
+
+EXAMPLES = 3
+SEGMENTS = 6
+WRONG = 6
+LONGEST_QUOTE = 260
+LONGEST_TURN = 6000
+AROUND = 80
+"""Characters of a long quote that are shown before the words that decided."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A conversation to look at; `place` is its anchor on the page, empty where its text isn't at hand."""
+
+    id: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rubric as it is told.
+
+    Attributes:
+        worth: In words; empty where it wasn't measured.
+        bounds: What stands behind it, likewise.
+        reversed: Whether thumbs went against its side on held-out conversations.
+        quote: The best one, with the words that decided marked.
+        source: Where it stands.
+    """
+
+    rubric: ChosenRubric
+    worth: str
+    bounds: str
+    reversed: bool
+    quote: tuple[Piece, ...]
+    source: Quote | None
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A segment with its conversations."""
+
+    segment: Segment
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A conversation that the set gets wrong, with the probability of a thumb up that it was given."""
+
+    score: LabelledScore
+    example: Example
+    opening: str
+
+
+@dataclass(frozen=True)
+class ShownConversation:
+    """A conversation that is in the page."""
+
+    id: str
+    place: str
+    label: str
+    turns: tuple[MarkedTurn, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that leads the page.
+
+    Attributes:
+        leading: By side, the rubrics that one can act on, the strongest first.
+        sounds: Those that tell how users sound, and the rest of the second list.
+        topics: Segments, those least like the rest first.
+        wrong: The held-out conversations that the set gets most wrong.
+        shown: Their conversations.
+    """
+
+    leading: Mapping[Polarity, Sequence[Finding]]
+    sounds: Sequence[Finding]
+    topics: Sequence[Topic]
+    wrong: Sequence[Mistake]
+    shown: Sequence[ShownConversation]
+
+
+@dataclass
+class Places:
+    """Anchors of conversations, in the order in which they are first named."""
+
+    texts: Mapping[str, Conversation]
+    given: dict[str, str] = field(default_factory=dict)
+
+    def example(self, id_: str) -> Example:
+        """The conversation as an example, with an anchor where its text is at hand."""
+        if id_ not in self.texts:
+            return Example(id_)
+        return Example(id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}"))
+
+
+def findings_of(
+    rubrics: RubricSet, scores: Sequence[LabelledScore], conversations: Mapping[str, Conversation]
+) -> Findings:
+    """Prepare what leads the page.
+
+    Args:
+        conversations: Those of `named_in`, by id.
+    """
+    places = Places(conversations)
+    leading: dict[Polarity, list[Finding]] = {
+        side: [finding(rubric, places) for rubric in leaders(rubrics, side)] for side in ("dsat", "sat")
+    }
+    sounds = [finding(rubric, places, examples=0) for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
+    topics = [Topic(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
+    wrong = [mistake(score, places, conversations) for score in most_wrong(scores)]
+    return Findings(leading, sounds, topics, wrong, list(shown(rubrics, places)))
+
+
+def leaders(rubrics: RubricSet, side: Polarity) -> list[ChosenRubric]:
+    """Return the headline rubrics of a side in the order of choice, which is made on training conversations alone."""
+    return [rubric for rubric in in_order(rubrics.rubrics) if rubric.polarity == side and rubric.headlined]
+
+
+def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """Sort by the order of choice; rubrics that a person added come last."""
+    return sorted(rubrics, key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1)
+
+
+def finding(rubric: ChosenRubric, places: Places, examples: int = EXAMPLES) -> Finding:
+    """Put a rubric into words."""
+    worth = rubric.worth
+    quote = rubric.quotes[0] if rubric.quotes else None
+    return Finding(
+        rubric=rubric,
+        worth=spaced(in_words(worth)) if worth else "",
+        bounds=spaced(bounds_in_words(worth)) if worth else "",
+        reversed=worth is not None and speaks_against(worth, rubric.polarity),
+        quote=pieces_of(*shortened(quote)) if quote else (),
+        source=quote,
+        examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
+    )
+
+
+def spaced(text: str) -> str:
+    """Keep a percentage on one line."""
+    return text.replace(" %", f"{SPACE}%")
+
+
+def quoted_in(rubric: ChosenRubric) -> list[str]:
+    """List the conversations that a rubric quotes, that of the best quote first."""
+    return list(dict.fromkeys(quote.conversation_id for quote in rubric.quotes))
+
+
+def shortened(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Cut a long quote to the words around its marks."""
+    text = quote.text
+    if len(text) <= LONGEST_QUOTE:
+        return text, quote.marks
+    begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
+    end = begin + LONGEST_QUOTE
+    head, tail = "…" * (begin > 0), "…" * (end < len(text))
+    shift = begin - len(head)
+    marks = tuple((low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end)
+    return f"{head}{text[begin:end]}{tail}", marks
+
+
+def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+    """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
+    held_out = [score for score in scores if score.side == "held_out" and known(score.probability)]
+    wrong = [score for score in held_out if of_thumb(score) < 0.5]
+    return sorted(wrong, key=lambda score: (of_thumb(score), score.conversation_id))[:WRONG]
+
+
+def of_thumb(score: LabelledScore) -> float:
+    """Return the probability of the thumb that was given."""
+    probability = score.probability or 0.0
+    return probability if score.positive else 1 - probability
+
+
+def mistake(score: LabelledScore, places: Places, conversations: Mapping[str, Conversation]) -> Mistake:
+    """Tell a conversation that the set gets wrong."""
+    known_text = conversations.get(score.conversation_id)
+    return Mistake(score, places.example(score.conversation_id), known_text.opening if known_text else "")
+
+
+def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
+    """List the ids of the conversations that the page shows."""
+    quoted = [id_ for rubric in rubrics.rubrics if rubric.headlined for id_ in quoted_in(rubric)[:EXAMPLES]]
+    topics = [id_ for segment in rubrics.segments[:SEGMENTS] for id_ in segment.examples]
+    return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
+
+
+def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
+    """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
+    reasons = {reason.id: reason for reason in rubrics.reasons}
+    quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
+    for rubric in rubrics.rubrics:
+        behind = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
+        for quote in (*rubric.quotes, *behind) if rubric.headlined else ():
+            turns = quotes.setdefault(quote.conversation_id, {})
+            turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
+    return [
+        ShownConversation(
+            id=id_,
+            place=place,
+            label=places.texts[id_].label.value,
+            turns=tuple(marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {}))),
+        )
+        for id_, place in places.given.items()
+    ]
+
+
+def cut(turns: Sequence[Turn]) -> list[Turn]:
+    """Cut turns that would make the page heavy."""
+    return [
+        turn
+        if len(turn.content) <= LONGEST_TURN
+        else turn.model_copy(update={"content": f"{turn.content[:LONGEST_TURN]}…"})
+        for turn in turns
+    ]

@@ -1,0 +1,154 @@
+"""What leads the report: rubrics to act on with worth, quote and conversations, then topics, then mistakes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rubric_set_by_hand import figure, figures, rubric, rubric_set, scores
+from test_learning_page import HOSTILE, Reader, loud
+
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.measures.intervals import Figure
+from pollex.reports.findings import LONGEST_QUOTE, findings_of, named_in, shortened
+from pollex.reports.learning import learning_page
+from pollex.reports.transcript import Piece, pieces_of
+from pollex.rubrics.records import Baseline, ChosenRubric, Segment
+from pollex.rubrics.rubric import Quote
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import share_of, worth_of
+
+HELD = np.arange(20) < 5
+UP = np.arange(20) >= 4
+WORTH = worth_of(HELD, UP)
+GIVEN_UP = "The assistant can't book a table, and the user gives up on it."
+
+
+def event(number: int, text: str = GIVEN_UP, polarity: str = "dsat", **changes: Any) -> ChosenRubric:
+    quotes = tuple(
+        Quote(conversation_id=f"talk {number}{part}", turn=1, text="Sorry, it is full.", marks=((0, 5),), sure=0.9)
+        for part in "abcd"
+    )
+    whole = {"text": text, "id": f"event{number}", "source": "event:fail_left", "quotes": quotes, "worth": WORTH}
+    return rubric(number, polarity).model_copy(update=whole | changes)
+
+
+def talk(id_: str, words: str = "Sorry, it is full.") -> Conversation:
+    turns = (Turn(role="user", content="A table for two?"), Turn(role="assistant", content=f"Hm. {words} Bye."))
+    return Conversation(id=id_, turns=turns, label=Label.NEGATIVE)
+
+
+def whole_page(rubrics: RubricSet, **given: Any) -> str:
+    told = given.pop("scores", scores())
+    return learning_page(rubrics, told, conversations={id_: talk(id_) for id_ in named_in(rubrics, told)}, **given)
+
+
+def before_unfolding(page: str) -> str:
+    """The words that stand there before anything is unfolded."""
+    body = re.sub("<style>.*?</style>", "", page, flags=re.DOTALL)
+    while re.search("<details", body):
+        body = re.sub(r"<details[^>]*>(?:(?!<details).)*?</details>", lambda m: folded(m[0]), body, flags=re.DOTALL)
+    return Reader(body).words
+
+
+def folded(details: str) -> str:
+    found = re.search("<summary>(.*?)</summary>", details, re.DOTALL)
+    return found[1] if found else ""
+
+
+def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_are_in_the_page() -> None:
+    page = whole_page(rubric_set(rubrics=(event(1), rubric(2, "sat"))))
+    words = Reader(page).words.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Holds in 25 % of conversations; 80 % thumbs down there, 0 % elsewhere." in words
+    assert "20 held-out conversations; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
+    assert '<mark class="decided">Sorry</mark>, it is full.' in page
+    places = re.findall('<a href="#(c-[0-9])">', page)
+    assert places == ["c-1", "c-2", "c-3"]
+    assert all(f'id="{place}"' in page for place in places)
+    assert page.count('<mark class="dsat">Sorry, it is full.</mark>') == 3
+
+
+def test_what_users_sound_like_never_leads() -> None:
+    found = findings_of(rubric_set(rubrics=(event(1), rubric(2, "sat"))), scores(), {})
+    assert [one.rubric.id for one in found.leading["dsat"]] == ["event1"]
+    assert not found.leading["sat"]
+    assert [one.rubric.id for one in found.sounds] == ["rubric2"]
+
+
+def test_a_rubric_whose_words_contradict_its_side_is_flagged_and_does_not_lead() -> None:
+    odd = event(1, unexpected=True)
+    page = whole_page(rubric_set(rubrics=(odd, event(2))))
+    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).sounds] == ["event1"]
+    assert "unexpected: one would think" in page
+
+
+def test_a_difference_the_other_way_on_held_out_conversations_is_told() -> None:
+    assert "not confirmed" not in whole_page(rubric_set(rubrics=(event(1),)))
+    assert "not confirmed" in whole_page(rubric_set(rubrics=(event(1, polarity="sat"),)))
+
+
+def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> None:
+    long = " ".join(["word"] * 30)
+    rubrics = tuple(event(n, long, side) for n, side in enumerate(["sat", "dsat"] * 10))
+    segment = Segment(topic="tables", down=share_of(3, 9), rest=share_of(9, 30), examples=("a", "b", "c"))
+    told = [replace(score, probability=0.01 if score.positive else 0.99) for score in scores()]
+    page = whole_page(rubric_set(rubrics=rubrics, segments=(segment,) * 20, notes=(long,) * 9), scores=told)
+    assert 500 < len(before_unfolding(page).split()) < 2500
+    assert "Associations" not in page
+    assert page.count("need not be their cause") == 1
+
+
+def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
+    segment = Segment(topic="tables", down=share_of(6, 10), rest=share_of(3, 30), examples=("a", "b", "c"))
+    page = whole_page(rubric_set(segments=(segment,)))
+    words = before_unfolding(page).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"tables\s+60 % of 10\s+95 % interval 31–83 %\s+10 % of 30", words)
+    assert page.count('href="#c-') == 3
+
+
+def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
+    told = [replace(score, probability=p) for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)]
+    wrong = findings_of(rubric_set(), told, {}).wrong
+    assert [(one.score.positive, one.score.probability) for one in wrong] == [(True, 0.05), (False, 0.9), (True, 0.3)]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_conversations_make_no_element(text: str) -> None:
+    rubrics = rubric_set(rubrics=(event(1), rubric(2, "sat")))
+    texts = {id_: talk(id_, text) for id_ in named_in(rubrics, scores())}
+    read = Reader(learning_page(rubrics, scores(), conversations=texts))
+    assert loud(read) == set()
+    assert {tag for tag, _ in read.elements} <= {tag for tag, _ in Reader(whole_page(rubrics)).elements}
+
+
+def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
+    quote = Quote(conversation_id="a", turn=0, text="x" * 500 + "here" + "y" * 500, marks=((500, 504),))
+    text, marks = shortened(quote)
+    assert len(text) == LONGEST_QUOTE + 2
+    assert [text[low:high] for low, high in marks] == ["here"]
+    assert text.startswith("…x")
+    assert text.endswith("y…")
+
+
+def test_pieces_are_cut_where_marks_begin_and_end() -> None:
+    assert pieces_of("it is full", ((6, 10),)) == (Piece("it is "), Piece("full", "mark"))
+    assert pieces_of("it", ()) == (Piece("it"),)
+
+
+@pytest.mark.parametrize(
+    ("held_out", "ahead", "said"),
+    [
+        (Figure(value=0.8, low=0.7, high=0.9, n=60), 0.1, "These rubrics hold for new conversations"),
+        (Figure(value=0.6, low=0.45, high=0.7, n=60), 0.1, "that may be luck"),
+        (Figure(value=0.8, low=0.7, high=0.9, n=60), -0.2, "TF-IDF tells good conversations from bad ones better"),
+        (Figure(value=None, n=0, undefined="only positive ones"), 0.1, "could not be measured: only positive ones"),
+        (None, 0.1, "Nobody knows how far to trust these rubrics"),
+    ],
+)
+def test_the_first_sentence_says_how_far_to_trust_it(held_out: Figure | None, ahead: float, said: str) -> None:
+    baseline = Baseline(name="TF-IDF", advantage=figure(ahead, 0.05))
+    side = None if held_out is None else figures(held_out, n=60)
+    assert said in whole_page(rubric_set(held_out=side, baselines=(baseline,)))
