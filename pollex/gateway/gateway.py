@@ -168,7 +168,7 @@ class Gateway:
         if self._session is None:
             limiter = Limiter(self.limits.concurrency)
             wire = connect(self.endpoint, self.limits.concurrency)
-            self._session = _Session(wire, limiter, Outage(self.limits.failures))
+            self._session = _Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
             if self._stopped is not None:
                 limiter.close(self._error)
             await anext(self._session.open)  # takes no turn of the loop

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pollex.gateway.responses import HttpFault
 
-_FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
 
 
@@ -16,13 +15,15 @@ class Outage:
 
     Args:
         failures: Calls that may fail in a row.
+        first_pause: Seconds.
 
     Attributes:
         answered: Whether the server has answered anything yet.
     """
 
-    def __init__(self, failures: int) -> None:
+    def __init__(self, failures: int, first_pause: float) -> None:
         self._failures = failures
+        self._first_pause = first_pause
         self._calls = set[str]()
         self._since = 0.0
         self._pause = 0.0
@@ -52,7 +53,7 @@ class Outage:
             return False
         begins = not self.begun
         if begins or sent_at >= self._paused_until:  # not another of those that were out together
-            self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, _FIRST_PAUSE))
+            self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, self._first_pause))
             self._paused_until = now + max(self._pause, fault.wait or 0.0)
         return begins
 

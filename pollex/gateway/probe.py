@@ -39,11 +39,13 @@ async def probe(
     *,
     top_logprobs: int = MOST_ALTERNATIVES,
     max_wait: float = 0.0,
+    backoff: float = 0.5,
 ) -> Capabilities:
     """Asks an endpoint to show what it can do: five calls of some 30 tokens where it can do everything, some ten else.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
+        backoff: Seconds, about, before a call that failed is sent again.
 
     Raises:
         ModelRefused: It refuses every call: wrong key, model or address, or no credit.
@@ -52,7 +54,7 @@ async def probe(
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
         remedy = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused("there is no key", where=endpoint.shown, remedy=remedy, option="base_url")
-    bench = _Bench(endpoint, max_wait)
+    bench = _Bench(endpoint, max_wait, backoff)
     everything = _question(temperature=0.0, seed=1, top_logprobs=top_logprobs)
     call, outcome = everything, await bench.ask(everything)
     if not _accepted(outcome):
@@ -87,9 +89,9 @@ def _question(**settings: Any) -> Call:
 class _Bench:
     """Sends probing calls one at a time and counts them."""
 
-    def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float) -> None:
+    def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
         self._endpoint = endpoint
-        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_wait=max_wait)
+        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_wait=max_wait, backoff=backoff)
         self._ledger = MemoryLedger()
         self.calls = 0
 

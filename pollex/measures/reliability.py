@@ -105,7 +105,10 @@ def smece(
 def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     """smECE of each answer `[resample, option]`."""
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
-    return np.array([[smooth_error(p, h) for p, h in zip(proba[rows].T, hits[rows].T, strict=True)] for rows in copies])
+    options = proba.shape[1]
+    apart = 1 if options == 2 else options  # of two answers, one is the mirror image of the other
+    errors = np.array([[smooth_error(proba[rows, o], hits[rows, o]) for o in range(apart)] for rows in copies])
+    return np.broadcast_to(errors, (len(copies), options))
 
 
 def reliability(

@@ -11,7 +11,7 @@ from pollex.measures.reliability import smece
 from pollex.rubrics.records import ProbabilityFigures
 
 SMECE_RESAMPLES = 100
-"""Two seconds."""
+"""A second."""
 
 
 def probability_figures(

@@ -10,7 +10,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import WrongUse
+from pollex.errors import Options, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.write import draft_of
@@ -308,7 +308,8 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
         BadRubrics: The file is wrong.
     """
     if settings.method == "spur" and source:
-        raise WrongUse("rubrics that are given are not learned", remedy="leave out one of method and rubrics_from")
+        both: Options = {"method": "spur", "rubrics_from": None}
+        raise WrongUse("rubrics that are given are not learned", remedy="leave out one of", option=both)
     if settings.method == "spur" and model.name is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     return rubrics_of(source) if source else ()

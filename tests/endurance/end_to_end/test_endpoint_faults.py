@@ -85,7 +85,7 @@ def test_a_storm_of_429_loses_nothing_and_wastes_little(bench: Bench) -> None:
 def test_an_endpoint_that_is_down_is_said_before_any_work(bench: Bench) -> None:
     bench.log(4)
     bench.server.script([{"do": "reset"}])
-    ended = bench.run(bench.scoring())
+    ended = bench.run(bench.scoring("--set", "max_wait=1"))
     assert ended.code == 1
     assert "check the address and that the server runs" in ended.err
     assert not (bench.folder / "scores.jsonl").exists()

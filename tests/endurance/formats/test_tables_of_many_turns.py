@@ -16,7 +16,7 @@ print(len(logs.conversations), resource.getrusage(resource.RUSAGE_SELF).ru_maxrs
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_a_million_turns_are_read_in_less_than_a_gigabyte(tmp_path: Path) -> None:
     path = tmp_path / "turns.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,7 @@ from planted.world import World
 from pollex import learn
 from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import step
 from pollex.store.store import Store
-
-UPDATED = 60
-"""Calls after which SPUR has both its sets, and judges."""
 
 DEBUGGING = Path(__file__).parents[3] / "examples" / "debugging.toml"
 
@@ -93,23 +88,6 @@ def test_spur_taken_up_again_asks_nothing_twice(
     assert whole.code == 0, whole.err
     texts = [{r.text for r in RubricSet.load(tmp_path / f).rubrics} for f in ("rubrics.json", "other.json")]
     assert texts[0] == texts[1]
-
-
-def test_spur_goes_on_with_steps_that_a_version_before_kept_under_another_name(
-    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
-) -> None:
-    arguments = ["learn", log, "--method", "spur", "--budget", 3, *asking(server)]
-    stopped = pollex(*arguments, "--max-calls", UPDATED)
-    assert stopped.code != 0
-    with Store.open(tmp_path / ".pollex") as store:
-        (run,) = [row["id"] for row in store.rows("SELECT id FROM runs")]
-        steps = {name: step(store, run, name) for name in ("update_sat", "update_dsat")}
-        texts = {rubric["text"] for kept in steps.values() for rubric in kept["pool"]}
-        for name, kept in steps.items():
-            asyncio.run(store.write_step(run, name, {"set": kept["pool"], "refused": kept["refused"]}))
-    ended = pollex(*arguments, "--resume")
-    assert ended.code == 0, ended.err
-    assert {rubric.text for rubric in RubricSet.load(tmp_path / "rubrics.json").rubrics} == texts
 
 
 def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from small_runs import Learnt
 
 from pollex.cli.main import pollex
 from pollex.errors import WrongUse
@@ -28,19 +28,17 @@ def test_inspect_tells_formats_conversations_and_scores_with_their_sources() -> 
     assert {"name": "helpfulness", "source": "EVAL", "scores": 1, "taken": False} in told["scores"]
 
 
-def test_a_learned_set_is_exported_and_scores_are_written_as_requests(tmp_path: Path) -> None:
-    sample = Path(__file__).parents[3] / "examples" / "debugging.jsonl"
-    shutil.copy(sample, tmp_path / "log.jsonl")
-    rubrics, store = tmp_path / "rubrics.json", tmp_path / "store"
-    run("learn", tmp_path / "log.jsonl", "--rubrics-from", "generic", "--out", rubrics, "--store", store)
-    assert rubrics.exists()
-    told = run("export", rubrics, "--to", "promptfoo", "--out", tmp_path / "evals")
+def test_a_learned_set_is_exported_and_scores_are_written_as_requests(
+    learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    told = run("export", learnt.rubrics, "--to", "promptfoo", "--out", tmp_path / "evals")
     assert "exact for each test" in told
     assert "fitted to the built-in judge" in told
     assert (tmp_path / "evals" / "promptfooconfig.yaml").exists()
     requests = tmp_path / "scores.json"
-    run("score", tmp_path / "log.jsonl", "--rubrics", rubrics, "--as", "langfuse", "--out", requests, "--store", store)
+    given = (learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", requests)
+    run("score", *given, "--as", "langfuse")
     first = json.loads(requests.read_text(encoding="utf-8"))[0]
     assert (first["name"], first["dataType"]) == ("pollex_netsat", "NUMERIC")
     with pytest.raises(WrongUse, match="no form of scores is called 'excel'"):
-        run("score", tmp_path / "log.jsonl", "--rubrics", rubrics, "--as", "excel", "--out", requests, "--store", store)
+        run("score", *given, "--as", "excel")

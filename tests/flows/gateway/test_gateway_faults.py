@@ -31,7 +31,7 @@ from pollex.gateway.outcomes import (
 )
 from pollex.gateway.responses import retry_after
 
-QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.5}
+QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.1}
 
 
 def kinds(results: list[Outcome | BaseException]) -> set[str]:
@@ -39,7 +39,7 @@ def kinds(results: list[Outcome | BaseException]) -> set[str]:
 
 
 async def test_a_storm_of_429_loses_nothing_and_costs_half_as_many_calls_again() -> None:
-    script = [{"do": "rate", "per_second": 20, "headers": {"Retry-After": "1"}}]
+    script = [{"do": "rate", "per_second": 60, "headers": {"Retry-After": "0.5"}}]
     with ProtocolServer(script=script) as server:
         async with gateway(server.url, concurrency=200) as door:
             results = await ask_all(door, [question(number) for number in range(200)])
@@ -68,7 +68,7 @@ async def test_a_wait_that_makes_no_sense_is_replaced_by_a_backoff(asked: str) -
         outcome = await ask_once(server.url, **QUICK)
     assert isinstance(outcome, Completed)
     assert outcome.attempts == 3
-    assert 0.6 < time.monotonic() - began < 15
+    assert 0.14 < time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize(("name", "value", "seconds"), [("Retry-After", "0.5", 0.5), ("retry-after-ms", "700", 0.7)])
@@ -91,7 +91,7 @@ async def test_a_wait_beyond_the_limit_pauses_the_run_at_once(wait: str) -> None
 async def test_endless_429_without_a_wait_pauses_the_run_and_never_spins() -> None:
     with ProtocolServer(script=[{"do": "status", "code": 429}]) as server:
         with pytest.raises(ModelUnavailable, match="nothing but HTTP 429"):
-            await ask_once(server.url, max_wait=2, backoff=0.5)
+            await ask_once(server.url, max_wait=1, backoff=0.25)
         assert server.counts()["received"] <= 6
 
 
@@ -150,8 +150,8 @@ async def test_a_burst_of_server_errors_is_outlived(code: int) -> None:
 async def test_attempts_are_spaced_wider_each_time() -> None:
     with ProtocolServer(script=[{"do": "status", "code": 503, "count": 3}]) as server:
         began = time.monotonic()
-        await ask_once(server.url, backoff=0.2)
-    assert 0.5 * (0.2 + 0.4 + 0.8) <= time.monotonic() - began < 1.5 * (0.2 + 0.4 + 0.8) + 5
+        await ask_once(server.url, backoff=0.1)
+    assert 0.5 * (0.1 + 0.2 + 0.4) <= time.monotonic() - began < 1.5 * (0.1 + 0.2 + 0.4) + 5
 
 
 async def test_a_persistent_500_is_sent_four_times_and_then_is_an_error_of_its_item() -> None:
@@ -171,11 +171,11 @@ async def test_a_dropped_connection_is_tried_again() -> None:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://nowhere.invalid/v1"])
 async def test_an_endpoint_that_is_not_there_ends_the_run_after_the_longest_wait(url: str) -> None:
     began = time.monotonic()
-    async with gateway(url, concurrency=8, max_wait=2.0) as door:
+    async with gateway(url, concurrency=8, max_wait=1.0) as door:
         results = await ask_all(door, [question(number) for number in range(40)])
-    assert 2.0 < time.monotonic() - began < 30.0
+    assert 1.0 < time.monotonic() - began < 30.0
     assert kinds(results) == {"ModelUnavailable"}
-    assert "no answer for 2 s" in str(results[0])
+    assert "no answer for 1 s" in str(results[0])
     assert "resume" in str(results[0])
 
 
@@ -187,7 +187,7 @@ async def test_a_server_that_fails_for_seconds_is_waited_for_with_one_line_and_f
     with ProtocolServer(script=[{"do": "status", "code": code}]) as server:
 
         async def loaded() -> None:
-            await asyncio.sleep(5)
+            await asyncio.sleep(1.5)
             server.script([])
 
         async with gateway(server.url, concurrency=64) as door:
@@ -264,8 +264,8 @@ async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[s
         {"do": "body", "text": ""},
         {"do": "body", "text": "[" * 5000},
         {"do": "body", "text": "\x00\ud83d".encode("utf-8", "replace").decode()},
-        {"do": "huge", "megabytes": 100},
-        {"do": "huge", "megabytes": 200, "encoding": "gzip"},
+        {"do": "huge", "megabytes": 20},
+        {"do": "huge", "megabytes": 40, "encoding": "gzip"},
         {"do": "message", "finish_reason": "error"},
     ],
     ids=lambda rule: json.dumps(rule)[:60],

@@ -30,7 +30,7 @@ ALL = {"json_schema", "tools", "json_object", "logprobs", "n", "seed", "temperat
 
 async def probed(*script: dict[str, Any]) -> tuple[Capabilities, int]:
     with ProtocolServer(script=script) as server:
-        capabilities = await probe(Endpoint("any-model", server.url, KEY))
+        capabilities = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
         return capabilities, server.counts()["received"]
 
 
@@ -116,12 +116,12 @@ async def test_what_is_missing_is_said_in_sentences() -> None:
 async def test_a_probe_of_a_wrong_key_or_a_dead_endpoint_says_so() -> None:
     with ProtocolServer(script=[{"do": "echo_key"}]) as server:
         with pytest.raises(ModelRefused, match="check the API key") as refused:
-            await probe(Endpoint("any-model", server.url, KEY))
+            await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
         assert KEY not in str(refused.value)
     with pytest.raises(ModelUnavailable, match="connection"):
-        await probe(Endpoint("any-model", "http://127.0.0.1:9/v1"))
+        await probe(Endpoint("any-model", "http://127.0.0.1:9/v1"), backoff=0.01)
     with ProtocolServer(script=[{"do": "status", "code": 422}]) as server, pytest.raises(ModelRefused, match="422"):
-        await probe(Endpoint("any-model", server.url))
+        await probe(Endpoint("any-model", server.url), backoff=0.01)
 
 
 class Told(BaseChatModel):
