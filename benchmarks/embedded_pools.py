@@ -91,7 +91,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
     sides = split(logs.learnable, settings.test_fraction, seed)
     rubrics = await _pool(roles, sides.train, settings.batch)
     work, rule = Work(), embedded_record(embedder).value
-    await roles.judge.study(sides.train, rubrics)
+    await roles.judge.fit(sides.train, rubrics)
     for side in (sides.train, sides.test):
         await roles.judge.prepare(side)
         for conversation in side:
@@ -111,7 +111,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
 async def _pool(roles: Roles, training: Sequence[Conversation], batch: int) -> Sequence[Rubric]:
     """Extraction, summaries and deduplication, in the order of the graph and without its records."""
     work = Work()
-    await roles.extractor.study(training)
+    await roles.extractor.fit(training)
     for conversation in training:
         work.extractions[conversation.id] = await roles.extractor.extract(conversation)
     kinds: tuple[Polarity, Polarity] = ("sat", "dsat")

@@ -43,7 +43,7 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Outcome
 from pollex.graphs.ask import ask_sides
-from pollex.graphs.run import Setting
+from pollex.graphs.run import RunSettings
 from pollex.graphs.score.run import score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
@@ -195,7 +195,7 @@ async def score_graph(work: Work) -> None:
                 work.rubrics,
                 judge=judge_at(gateway, work.rubrics),
                 data_fingerprint="benchmark",
-                setting=Setting.of(store, traced=ledger.trace, at_once=2 * work.limits.concurrency),
+                setting=RunSettings.of(store, traced=ledger.trace, at_once=2 * work.limits.concurrency),
             )
     if scored.counts != {"scored": len(work.conversations)}:
         raise RuntimeError(f"not all was scored: {scored.counts}")

@@ -141,7 +141,7 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))
-    await rater.study(logs.conversations, [])
+    await rater.fit(logs.conversations, [])
     ensemble, question = Ensemble(rater, n=n), asked("Did the conversation go well?", ["yes", "no"])
     clear = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
     rows, plain = [], []

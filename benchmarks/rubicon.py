@@ -153,7 +153,7 @@ def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddi
                 judge_record=embedded_record(embedder),
                 profile=profile,
                 settings=settings,
-                setting=running.Setting.of(store),
+                setting=running.RunSettings.of(store),
             )
         )
     return found, Timing(time.perf_counter() - start, embedder.encoded)

@@ -28,7 +28,7 @@ OPENING = """\
 # Graphs
 
 `make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses, and to a
-node that works on one conversation it sends as many tasks as the wave has conversations.
+node that works on one conversation it sends as many tasks as the batch has conversations.
 
 Graphs are run by the functions of the `run.py` beside each, which begin the run and give the nodes what they work with
 (`context=`: store, roles, progress). State holds ids; all else is in the store, which resumes a run: only waiting for

@@ -27,7 +27,10 @@ async def ask(
 ) -> list[Answer | Unanswered]:
     """Ask the judge, store the answers, and record a span called `name`."""
     references = [question.id for question in questions]
-    async with context.gate, context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span:
+    async with (
+        context.semaphore,
+        context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span,
+    ):
         answers = await answered(judge, conversation, questions, context.secrets)
         failed = [answer for answer in answers if isinstance(answer, Unanswered)]
         span.outputs([f"{len(answers) - len(failed)} answered"])
@@ -48,7 +51,7 @@ async def ask_sides(
 
 async def extract_from(context: Context, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
     """Extract from one conversation, store the result, and record a span."""
-    async with context.gate, context.tracer.span("extract", kind="role", item=conversation.id) as span:
+    async with context.semaphore, context.tracer.span("extract", kind="role", item=conversation.id) as span:
         try:
             found = await extractor.extract(conversation)
         except PollexError:
@@ -75,24 +78,24 @@ async def answered(
         raise
     except Exception as error:
         return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
-    if wrong := strangers(answers):
+    if wrong := foreign_types(answers):
         return [unanswered(judge, question, f"Malformed: {wrong} in place of answers") for question in questions]
     if len(answers) != len(questions) or any(
         answer.question_id not in ("", question.id) for answer, question in zip(answers, questions, strict=True)
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
-    return [settled(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
+    return [checked(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
 
 
-def strangers(answers: object) -> str:
+def foreign_types(answers: object) -> str:
     """Return the names of wrong types in a custom judge's answers; empty if none."""
     if not isinstance(answers, Sequence):
         return type(answers).__name__
     return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
 
 
-def settled(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
+def checked(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
     """Return the answer under its question's id, or a failure if its distribution is invalid."""
     if isinstance(answer, Answer) and not is_distribution(answer, question):
         return unanswered(judge, question, "Malformed: not a distribution over the question's options")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
-WAVE = 1024
+BATCH = 1024
 """Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
 
 
@@ -75,8 +75,8 @@ class Context:
 
     Attributes:
         secrets: Keys that must not be written anywhere.
-        wave: Conversations in flight at once.
-        gate: Limits how many questions are asked at once; others wait before their prompts are written.
+        batch: Conversations in flight at once.
+        semaphore: Limits how many questions are asked at once; others wait before their prompts are written.
     """
 
     store: Store
@@ -84,8 +84,8 @@ class Context:
     tracer: Tracer
     secrets: Collection[str] = ()
     progress: Progress = field(default_factory=NullProgress)
-    wave: int = WAVE
-    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WAVE))
+    batch: int = BATCH
+    semaphore: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
@@ -111,32 +111,32 @@ def context_of(runtime: Runtime[C]) -> C:
     return runtime.context
 
 
-def waves_needed(items: int, wave: int) -> int:
-    """Return the recursion limit for items in waves: two steps a wave, and a margin."""
-    return 2 * (items // wave + 1) + 20
+def steps_needed(items: int, batch: int) -> int:
+    """Return the recursion limit for items in batches: two steps a batch, and a margin."""
+    return 2 * (items // batch + 1) + 20
 
 
-class WaveState(TypedDict, total=False):
+class BatchState(TypedDict, total=False):
     """Ids only.
 
     Attributes:
         begun: How many of the run's items were begun.
-        wave: Those that are being worked on.
+        batch: Those that are being worked on.
     """
 
     begun: int
-    wave: list[str]
+    batch: list[str]
 
 
 class Item(TypedDict):
-    """One item of a wave: the id of a conversation, a question or a case."""
+    """One item of a batch: the id of a conversation, a question or a case."""
 
     id: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaveContext(Context):
-    """The runtime context of graphs that work in waves of items.
+class BatchContext(Context):
+    """The runtime context of graphs that work in batches of items.
 
     Attributes:
         pending: Ids of the items that are to be worked on, in order.
@@ -144,13 +144,13 @@ class WaveContext(Context):
 
     pending: Sequence[str]
 
-    def next_wave(self, state: WaveState) -> WaveState:
-        """Return the next wave of pending items; an empty one when none is left."""
+    def next_batch(self, state: BatchState) -> BatchState:
+        """Return the next batch of pending items; an empty one when none is left."""
         begun = state.get("begun", 0)
-        wave = list(self.pending[begun : begun + self.wave])
-        return {"begun": begun + len(wave), "wave": wave}
+        batch = list(self.pending[begun : begun + self.batch])
+        return {"begun": begun + len(batch), "batch": batch}
 
-    async def close(self, wave: Sequence[str], stage: str) -> None:
-        """Report a wave as done and commit it, which bounds the cost of a kill."""
-        self.progress.advance(stage, len(wave))
+    async def close(self, batch: Sequence[str], stage: str) -> None:
+        """Report a batch as done and commit it, which bounds the cost of a kill."""
+        self.progress.advance(stage, len(batch))
         await self.store.settle()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
-from pollex.graphs.context import WAVE, NullProgress, Progress, waves_needed
+from pollex.graphs.context import BATCH, NullProgress, Progress, steps_needed
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.store.resume import resumable, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import FINISHED, Run
@@ -47,15 +47,15 @@ def kept_ids(store: Store, run: str) -> set[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class RunSettings:
     """Place and settings of a run; the same for all graphs.
 
     Attributes:
         arguments: As given by the user, for `pollex runs`.
         resume: Go on with the last unfinished run of the same fingerprint.
-        again: Outcomes that a resume asks about again.
+        retry_outcomes: Outcomes that a resume asks about again.
         secrets: Keys that must not be written anywhere.
-        wave: Conversations in flight at once.
+        batch: Conversations in flight at once.
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
         traced: Receives the run's tracer when the run begins.
         used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
@@ -65,10 +65,10 @@ class Setting:
     progress: Progress
     arguments: Mapping[str, Any]
     resume: bool = False
-    again: frozenset[Outcome] = MENDABLE
+    retry_outcomes: frozenset[Outcome] = RETRYABLE
     secrets: Collection[str] = ()
-    wave: int = WAVE
-    at_once: int = WAVE
+    batch: int = BATCH
+    at_once: int = BATCH
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], Mapping[str, Any]] = dict
 
@@ -93,12 +93,12 @@ class Setting:
             "tracer": self.tracer(run),
             "secrets": self.secrets,
             "progress": self.progress,
-            "wave": self.wave,
-            "gate": asyncio.Semaphore(self.at_once),
+            "batch": self.batch,
+            "semaphore": asyncio.Semaphore(self.at_once),
         }
 
     @classmethod
-    def of(cls, store: Store, **changes: Any) -> Setting:
+    def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
         progress, arguments = changes.pop("progress", NullProgress()), changes.pop("arguments", {})
         return cls(store=store, progress=progress, arguments=arguments, **changes)
@@ -106,7 +106,7 @@ class Setting:
 
 @asynccontextmanager
 async def running(
-    command: str, fingerprint: Mapping[str, str], setting: Setting, roles: Sequence[str], named: Run | None = None
+    command: str, fingerprint: Mapping[str, str], setting: RunSettings, roles: Sequence[str], named: Run | None = None
 ) -> AsyncIterator[Run]:
     """Begin or resume a run, and record its end in every case but a kill.
 
@@ -117,7 +117,7 @@ async def running(
     if named is not None:
         run = named
     elif setting.resume:
-        run = taken_up(store, command, fingerprint)
+        run = resumable_run(store, command, fingerprint)
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
     store.take_up(run.id, roles=roles)
@@ -137,7 +137,7 @@ async def running(
         raise
 
 
-def taken_up(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
     """Return the run that `--resume` goes on with.
 
     The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
@@ -174,9 +174,9 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("pollex", "langgraph", "numpy", "scikit-learn", "openvino", "duckdb")}
 
 
-def config(items: int, wave: int) -> RunnableConfig:
+def config(items: int, batch: int) -> RunnableConfig:
     """Return LangGraph's settings: a recursion limit that fits.
 
     LangGraph's default of 10,007 would let an endless loop run on.
     """
-    return {"recursion_limit": waves_needed(2 * items, wave)}
+    return {"recursion_limit": steps_needed(2 * items, batch)}

@@ -48,7 +48,7 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Slots:
+class JudgeSlots:
     """AnswerMatrix by judge.
 
     Attributes:
@@ -62,7 +62,7 @@ class Slots:
     judge: Tensor
 
 
-def slots_of(judge: Ints, judges: int) -> Slots:
+def slots_of(judge: Ints, judges: int) -> JudgeSlots:
     """Lays sheets of the judges given `[sheet]` into slots."""
     codes = np.where(judge == NOBODY, judges, judge)
     order = np.argsort(codes, kind="stable")
@@ -75,7 +75,7 @@ def slots_of(judge: Ints, judges: int) -> Slots:
     filled = np.zeros((len(unique), size), dtype=bool)
     sheet[slot.reshape(-1), place % size] = order
     filled[slot.reshape(-1), place % size] = True
-    return Slots(torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy()))
+    return JudgeSlots(torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,14 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.references import Case
 from pollex.errors import PollexError
 from pollex.graphs.ask import detail_of
-from pollex.graphs.context import Item, WaveContext, WaveState, context_of
+from pollex.graphs.context import BatchContext, BatchState, Item, context_of
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerContext(WaveContext):
+class AnswerContext(BatchContext):
     """The runtime context of the nodes of `answer`.
 
     Attributes:
@@ -33,26 +33,26 @@ class AnswerContext(WaveContext):
     respondent: Respondent
 
 
-async def plan_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
-    """Plan the next wave of questions."""
+async def plan_batch(state: BatchState, runtime: Runtime[AnswerContext]) -> BatchState:
+    """Plan the next batch of questions."""
     context = context_of(runtime)
-    with context.tracer.span("plan_wave", kind="node") as span:
-        planned = context.next_wave(state)
-        span.outputs(planned["wave"])
+    with context.tracer.span("plan_batch", kind="node") as span:
+        planned = context.next_batch(state)
+        span.outputs(planned["batch"])
     return planned
 
 
-def fan_out(state: WaveState) -> list[Send] | str:
-    """Make one task for each question of the wave; end when none is left."""
-    return [Send("respond", Item(id=id_)) for id_ in state["wave"]] or END
+def fan_out(state: BatchState) -> list[Send] | str:
+    """Make one task for each question of the batch; end when none is left."""
+    return [Send("respond", Item(id=id_)) for id_ in state["batch"]] or END
 
 
-async def respond(state: Item, runtime: Runtime[AnswerContext]) -> WaveState:
+async def respond(state: Item, runtime: Runtime[AnswerContext]) -> BatchState:
     """Ask one question and store the system's answer, or why there is none."""
     context = runtime.context
     case = context.cases[state["id"]]
     temperature = context.profile.temperature_of(case.category, case.subcategory)
-    async with context.gate, context.tracer.span("respond", kind="role", item=case.id) as span:
+    async with context.semaphore, context.tracer.span("respond", kind="role", item=case.id) as span:
         found = await _response(context, case, temperature)
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
@@ -73,10 +73,10 @@ async def _response(context: AnswerContext, case: Case, temperature: float) -> s
         return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=context.respondent.name)
 
 
-async def close_wave(state: WaveState, runtime: Runtime[AnswerContext]) -> WaveState:
-    """Commit the wave's answers."""
-    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
-        await runtime.context.close(state["wave"], "answer")
+async def commit_batch(state: BatchState, runtime: Runtime[AnswerContext]) -> BatchState:
+    """Commit the batch's answers."""
+    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
+        await runtime.context.close(state["batch"], "answer")
     return {}
 
 
@@ -90,17 +90,17 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
     return Conversation(id=case.id, turns=tuple(turns), metadata={**about, "model": model, "temperature": temperature})
 
 
-def build() -> StateGraph[WaveState, AnswerContext, WaveState, WaveState]:
+def build() -> StateGraph[BatchState, AnswerContext, BatchState, BatchState]:
     """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(WaveState, context_schema=AnswerContext)
-    graph.add_node("plan_wave", plan_wave)
+    graph = StateGraph(BatchState, context_schema=AnswerContext)
+    graph.add_node("plan_batch", plan_batch)
     graph.add_node("respond", respond)
-    graph.add_node("close_wave", close_wave)
+    graph.add_node("commit_batch", commit_batch)
 
-    graph.add_edge(START, "plan_wave")
-    graph.add_conditional_edges("plan_wave", fan_out, ["respond", END])
-    graph.add_edge("respond", "close_wave")
-    graph.add_edge("close_wave", "plan_wave")
+    graph.add_edge(START, "plan_batch")
+    graph.add_conditional_edges("plan_batch", fan_out, ["respond", END])
+    graph.add_edge("respond", "commit_batch")
+    graph.add_edge("commit_batch", "plan_batch")
     return graph
 
 

@@ -13,13 +13,13 @@ from pollex.agents.llm.reference_judge import plain_question, questions_for, typ
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
 from pollex.graphs.ask import ask
-from pollex.graphs.context import Item, WaveContext, WaveState, context_of
+from pollex.graphs.context import BatchContext, BatchState, Item, context_of
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradeContext(WaveContext):
+class GradeContext(BatchContext):
     """The runtime context of the nodes of `grade`.
 
     Attributes:
@@ -46,27 +46,27 @@ class GradeContext(WaveContext):
         return questions_for(self.profile, case, self.types.get(case.id))
 
 
-async def plan_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """Plan the next wave of cases."""
+async def plan_batch(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
+    """Plan the next batch of cases."""
     context = context_of(runtime)
-    with context.tracer.span("plan_wave", kind="node") as span:
-        planned = context.next_wave(state)
-        span.outputs(planned["wave"])
+    with context.tracer.span("plan_batch", kind="node") as span:
+        planned = context.next_batch(state)
+        span.outputs(planned["batch"])
     return planned
 
 
-def fan_out_unknown(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send] | str:
+def fan_out_unknown(state: BatchState, runtime: Runtime[GradeContext]) -> list[Send] | str:
     """Make a task for each case without a type from its category.
 
     When no case is left, the graph ends.
     """
     context = runtime.context
-    unknown = [id_ for id_ in state["wave"] if not context.has_type(context.cases[id_])]
+    unknown = [id_ for id_ in state["batch"] if not context.has_type(context.cases[id_])]
     tasks = [Send("classify", Item(id=id_)) for id_ in unknown]
-    return tasks or ("choose_dimensions" if state["wave"] else END)
+    return tasks or ("choose_dimensions" if state["batch"] else END)
 
 
-async def classify(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
+async def classify(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
     """Ask the model for the type of one case's task; it may be unsure."""
     context = runtime.context
     case, question = context.cases[state["id"]], type_question(context.profile)
@@ -76,19 +76,19 @@ async def classify(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
     return {}
 
 
-async def choose_dimensions(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """Record that the types of the wave are known, and so the dimensions to grade."""
-    with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["wave"]):
+async def choose_dimensions(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
+    """Record that the types of the batch are known, and so the dimensions to grade."""
+    with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["batch"]):
         return {}
 
 
-def fan_out(state: WaveState, runtime: Runtime[GradeContext]) -> list[Send]:
-    """Make one task for each case of the wave and each judge."""
+def fan_out(state: BatchState, runtime: Runtime[GradeContext]) -> list[Send]:
+    """Make one task for each case of the batch and each judge."""
     judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
-    return [Send(judge, Item(id=id_)) for id_ in state["wave"] for judge in judges]
+    return [Send(judge, Item(id=id_)) for id_ in state["batch"] for judge in judges]
 
 
-async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
+async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
     """Grade one answer against its reference, on each dimension and overall."""
     context = runtime.context
     case = context.cases[state["id"]]
@@ -96,7 +96,7 @@ async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> WaveSta
     return {}
 
 
-async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> WaveState:
+async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
     """Grade one answer without reference and rules."""
     context = runtime.context
     assert context.plain is not None, "it is sent to only where there is one"
@@ -105,30 +105,30 @@ async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> WaveStat
     return {}
 
 
-async def close_wave(state: WaveState, runtime: Runtime[GradeContext]) -> WaveState:
-    """Commit the wave's grades."""
-    with runtime.context.tracer.span("close_wave", kind="node", inputs=state["wave"]):
-        await runtime.context.close(state["wave"], "grade")
+async def commit_batch(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
+    """Commit the batch's grades."""
+    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
+        await runtime.context.close(state["batch"], "grade")
     return {}
 
 
-def build() -> StateGraph[WaveState, GradeContext, WaveState, WaveState]:
+def build() -> StateGraph[BatchState, GradeContext, BatchState, BatchState]:
     """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(WaveState, context_schema=GradeContext)
-    graph.add_node("plan_wave", plan_wave)
+    graph = StateGraph(BatchState, context_schema=GradeContext)
+    graph.add_node("plan_batch", plan_batch)
     graph.add_node("classify", classify)
     graph.add_node("choose_dimensions", choose_dimensions)
     graph.add_node("grade_by_rules", grade_by_rules)
     graph.add_node("grade_plainly", grade_plainly)
-    graph.add_node("close_wave", close_wave)
+    graph.add_node("commit_batch", commit_batch)
 
-    graph.add_edge(START, "plan_wave")
-    graph.add_conditional_edges("plan_wave", fan_out_unknown, ["classify", "choose_dimensions", END])
+    graph.add_edge(START, "plan_batch")
+    graph.add_conditional_edges("plan_batch", fan_out_unknown, ["classify", "choose_dimensions", END])
     graph.add_edge("classify", "choose_dimensions")
     graph.add_conditional_edges("choose_dimensions", fan_out, ["grade_by_rules", "grade_plainly"])
-    graph.add_edge("grade_by_rules", "close_wave")
-    graph.add_edge("grade_plainly", "close_wave")
-    graph.add_edge("close_wave", "plan_wave")
+    graph.add_edge("grade_by_rules", "commit_batch")
+    graph.add_edge("grade_plainly", "commit_batch")
+    graph.add_edge("commit_batch", "plan_batch")
     return graph
 
 

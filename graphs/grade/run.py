@@ -21,11 +21,11 @@ from pollex.agents.llm.respondent import Respondent
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case, Cases
-from pollex.graphs.context import WaveState
-from pollex.graphs.run import Setting, config, kept_ids, running
+from pollex.graphs.context import BatchState
+from pollex.graphs.run import RunSettings, config, kept_ids, running
 from pollex.graphs.score.run import PORTION
 from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, mendable
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -34,7 +34,7 @@ MISSING = "not_asked"
 PROFILE = "profile"
 """Name of the step that keeps by what a run grades."""
 ROUNDS = 2
-"""Times the steps of other graphs, for `config`: a wave of `grade` has six."""
+"""Times the steps of other graphs, for `config`: a batch of `grade` has six."""
 
 TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
 """Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
@@ -111,7 +111,7 @@ class Grading:
         return tuple(found)
 
 
-async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: Setting) -> Ended:
+async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: RunSettings) -> Ended:
     """Ask the system under test the questions; `responses_of` reads its answers.
 
     Raises:
@@ -126,7 +126,9 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     }
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
-        done = {r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in setting.again | {MISSING}}
+        done = {
+            r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in setting.retry_outcomes | {MISSING}
+        }
         context = AnswerContext(
             **setting.of_run(run.id),
             profile=profile,
@@ -136,8 +138,8 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
         )
         context.progress.start("answer", len(cases), len(done))
         with context.tracer.span("answer", kind="graph"):
-            limits = config(ROUNDS * len(cases), setting.wave)
-            await graph.ainvoke(WaveState(), context=context, config=limits)
+            limits = config(ROUNDS * len(cases), setting.batch)
+            await graph.ainvoke(BatchState(), context=context, config=limits)
         counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
         store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
@@ -166,7 +168,7 @@ async def grade(
     classifier: Judge,
     judge: Judge,
     plain: Judge | None,
-    setting: Setting,
+    setting: RunSettings,
 ) -> Ended:
     """Grade answers against references; `gradings_of` reads the grades.
 
@@ -192,7 +194,9 @@ async def grade(
             profile=profile,
             cases={case.id: case for case in cases},
             pending=[
-                case.id for case in cases if not _complete(profile, case, known.get(case.id, {}), plain, setting.again)
+                case.id
+                for case in cases
+                if not _complete(profile, case, known.get(case.id, {}), plain, setting.retry_outcomes)
             ],
             classifier=classifier,
             judge=judge,
@@ -200,13 +204,13 @@ async def grade(
             types={
                 id_: told_type(profile, found)
                 for id_, found in known.items()
-                if _settled(found.get(TYPE), setting.again)
+                if _settled(found.get(TYPE), setting.retry_outcomes)
             },
         )
         context.progress.start("grade", len(cases), len(cases) - len(context.pending))
         with context.tracer.span("grade", kind="graph"):
-            limits = config(ROUNDS * len(cases), setting.wave)
-            await graph.ainvoke(WaveState(), context=context, config=limits)
+            limits = config(ROUNDS * len(cases), setting.batch)
+            await graph.ainvoke(BatchState(), context=context, config=limits)
         counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
         status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
         store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})
@@ -261,17 +265,17 @@ def _complete(
     case: Case,
     found: Mapping[str, Answer | Unanswered],
     plain: Judge | None,
-    again: Collection[Outcome],
+    retry_outcomes: Collection[Outcome],
 ) -> bool:
     """Return whether nothing is left to ask about a case."""
     asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
     asked += [PLAIN] if plain else []
     asked += [TYPE] if TYPE in found else []
-    return all(_settled(found.get(id_), again) for id_ in asked)
+    return all(_settled(found.get(id_), retry_outcomes) for id_ in asked)
 
 
-def _settled(answer: Answer | Unanswered | None, again: Collection[Outcome]) -> bool:
-    return answer is not None and not mendable(answer, again)
+def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outcome]) -> bool:
+    return answer is not None and not retryable(answer, retry_outcomes)
 
 
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:

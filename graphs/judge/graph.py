@@ -16,8 +16,8 @@ from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Votes
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.graphs.context import ConversationIndex, Item, WaveContext, WaveState, context_of
-from pollex.graphs.judge.state import PERSON, Tally, Work, persons_answer, persons_question, run_question
+from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
+from pollex.graphs.judge.state import PERSON, JudgeRunState, Tally, persons_answer, persons_question, run_question
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.selection.consensus import crossfitted, entropies, fitted_tau, modes
 from pollex.store.rows import answer_rows, label_row
@@ -26,7 +26,7 @@ FOLDS, SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
-class JudgeState(WaveState, total=False):
+class JudgeState(BatchState, total=False):
     """Ids only.
 
     Attributes:
@@ -37,7 +37,7 @@ class JudgeState(WaveState, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeContext(WaveContext):
+class JudgeContext(BatchContext):
     """The runtime context of the nodes of `judge`.
 
     Attributes:
@@ -49,32 +49,32 @@ class JudgeContext(WaveContext):
     shelf: ConversationIndex
     ensemble: Ensemble
     question: Question
-    work: Work
+    work: JudgeRunState
     known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
     precision: float | None = None
     truth: Mapping[str, int] = field(default_factory=dict)
 
 
-async def plan_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> WaveState:
-    """Plan the next wave of conversations."""
+async def plan_batch(state: JudgeState, runtime: Runtime[JudgeContext]) -> BatchState:
+    """Plan the next batch of conversations."""
     context = context_of(runtime)
-    with context.tracer.span("plan_wave", kind="node") as span:
-        planned = context.next_wave(state)
-        await context.ensemble.prepare([context.shelf[id_] for id_ in planned["wave"]])
-        span.outputs(planned["wave"])
+    with context.tracer.span("plan_batch", kind="node") as span:
+        planned = context.next_batch(state)
+        await context.ensemble.prepare([context.shelf[id_] for id_ in planned["batch"]])
+        span.outputs(planned["batch"])
     return planned
 
 
 def fan_out(state: JudgeState) -> list[Send] | str:
-    """Make one task for each conversation of the wave; then fit the rule."""
-    return [Send("ask_runs", Item(id=id_)) for id_ in state["wave"]] or "fit_rule"
+    """Make one task for each conversation of the batch; then fit the rule."""
+    return [Send("ask_runs", Item(id=id_)) for id_ in state["batch"]] or "fit_rule"
 
 
 async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
     """Ask the ensemble's runs about one conversation."""
     context, id_ = runtime.context, state["id"]
     conversation, ensemble = context.shelf[id_], context.ensemble
-    async with context.gate, context.tracer.span("ask_runs", kind="role", item=id_) as span:
+    async with context.semaphore, context.tracer.span("ask_runs", kind="role", item=id_) as span:
         (votes,) = await ensemble.votes(conversation, [context.question], context.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
@@ -86,10 +86,10 @@ async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
     return {}
 
 
-async def keep_wave(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """Commit the wave's answers before the next wave begins."""
-    with runtime.context.tracer.span("keep_wave", kind="node", inputs=state["wave"]):
-        await runtime.context.close(state["wave"], "judge")
+async def keep_batch(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+    """Commit the batch's answers before the next batch begins."""
+    with runtime.context.tracer.span("keep_batch", kind="node", inputs=state["batch"]):
+        await runtime.context.close(state["batch"], "judge")
     return {}
 
 
@@ -103,7 +103,7 @@ async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeSt
     return {}
 
 
-def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
+def _fit_to_thumbs(context: JudgeContext, work: JudgeRunState, precision: float) -> None:
     # With fewer runs than the minimum nothing passes, whatever τ is.
     used = [id_ for id_ in context.truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
     votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64)
@@ -122,12 +122,12 @@ def _fit_to_thumbs(context: JudgeContext, work: Work, precision: float) -> None:
         work.unseen = crossfitted(entropy, mode, truth, precision, dealt, blocks)
 
 
-def to_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
+def needs_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
     """Return whether people have to decide conversations without agreement, as the next node."""
-    return "ask_people" if runtime.context.work.waiting() else END
+    return "human_review" if runtime.context.work.waiting() else END
 
 
-async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
     """Interrupt the graph until people answer: resumed with an option for each conversation.
 
     A resumed node is run again from its beginning, so it does nothing else.
@@ -145,13 +145,13 @@ async def ask_people(state: JudgeState, runtime: Runtime[JudgeContext]) -> Judge
     return {"given": given}
 
 
-async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
     context, work = runtime.context, runtime.context.work
     options = [option.text for option in context.question.options]
     waiting = set(work.waiting())
     taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
-    with context.tracer.span("take_answers", kind="node", inputs=taken):
+    with context.tracer.span("apply_review", kind="node", inputs=taken):
         for id_, text in taken.items():
             answer = persons_answer(context.question, options.index(text))
             about = persons_question(context.question)
@@ -166,20 +166,20 @@ async def take_answers(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     graph: StateGraph[JudgeState, JudgeContext, Any, Any] = StateGraph(JudgeState, context_schema=JudgeContext)
-    graph.add_node("plan_wave", plan_wave)
+    graph.add_node("plan_batch", plan_batch)
     graph.add_node("ask_runs", ask_runs)
-    graph.add_node("keep_wave", keep_wave)
+    graph.add_node("keep_batch", keep_batch)
     graph.add_node("fit_rule", fit_rule)
-    graph.add_node("ask_people", ask_people)
-    graph.add_node("take_answers", take_answers)
+    graph.add_node("human_review", human_review)
+    graph.add_node("apply_review", apply_review)
 
-    graph.add_edge(START, "plan_wave")
-    graph.add_conditional_edges("plan_wave", fan_out, ["ask_runs", "fit_rule"])
-    graph.add_edge("ask_runs", "keep_wave")
-    graph.add_edge("keep_wave", "plan_wave")
-    graph.add_conditional_edges("fit_rule", to_people, ["ask_people", END])
-    graph.add_edge("ask_people", "take_answers")
-    graph.add_conditional_edges("take_answers", to_people, ["ask_people", END])
+    graph.add_edge(START, "plan_batch")
+    graph.add_conditional_edges("plan_batch", fan_out, ["ask_runs", "fit_rule"])
+    graph.add_edge("ask_runs", "keep_batch")
+    graph.add_edge("keep_batch", "plan_batch")
+    graph.add_conditional_edges("fit_rule", needs_review, ["human_review", END])
+    graph.add_edge("human_review", "apply_review")
+    graph.add_conditional_edges("apply_review", needs_review, ["human_review", END])
     return graph
 
 

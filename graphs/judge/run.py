@@ -12,9 +12,9 @@ from pollex.agents.votes import Rule, Verdict, Votes, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.judge.state import Tally, Work, persons_question, run_question
-from pollex.graphs.run import Setting, config, digest, kept_ids, running
-from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered, mendable
+from pollex.graphs.judge.state import JudgeRunState, Tally, persons_question, run_question
+from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
+from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered, retryable
 from pollex.rubrics.rubric import content_id
 from pollex.selection.consensus import Filtered, FittedTau
 from pollex.store.resume import answers_of, conversations_of, find_run, step
@@ -124,7 +124,7 @@ async def judge(
     task: Task,
     *,
     data_fingerprint: str,
-    setting: Setting,
+    setting: RunSettings,
     people: People | None = None,
 ) -> Judged:
     """Ask the ensemble about every conversation, and people about those without agreement.
@@ -150,7 +150,7 @@ async def judge(
         return await _judge(run, conversations, ensemble, task, setting, people, roles)
 
 
-async def answered_by_people(store: Store, name: str, setting: Setting, people: People | None) -> Judged:
+async def answered_by_people(store: Store, name: str, setting: RunSettings, people: People | None) -> Judged:
     """Continue a run that waits for people, from the store; no judge is asked again.
 
     Raises:
@@ -163,7 +163,7 @@ async def answered_by_people(store: Store, name: str, setting: Setting, people: 
         raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
     task, conversations = Task.from_json(kept), list(conversations_of(store, run.id))
     ensemble = Ensemble(Recorded({}), rule=task.rule)
-    tallies, _ = _so_far(store, run.id, task, setting.again)
+    tallies, _ = _so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and --resume"
         raise ResumeRefused(
@@ -198,7 +198,7 @@ async def _judge(
     conversations: Sequence[Conversation],
     ensemble: Ensemble,
     task: Task,
-    setting: Setting,
+    setting: RunSettings,
     people: People | None,
     roles: Sequence[str],
     *,
@@ -207,10 +207,10 @@ async def _judge(
     from pollex.graphs.judge.graph import JudgeContext  # see `runs`
 
     store, shelf = setting.store, ConversationIndex(conversations)
-    tallies, partial = _so_far(store, run.id, task, setting.again)
+    tallies, partial = _so_far(store, run.id, task, setting.retry_outcomes)
     if not finished:
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
-    work = Work(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
+    work = JudgeRunState(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
     context = JudgeContext(
         **setting.of_run(run.id),
         shelf=shelf,
@@ -244,7 +244,7 @@ async def _until_people_are_done(context: JudgeContext, people: People | None) -
     from pollex.graphs.judge.graph import JudgeState, build
 
     graph = build().compile(name="judge", checkpointer=InMemorySaver())
-    settings = config(len(context.shelf), context.wave) | {"configurable": {"thread_id": context.run}}
+    settings = config(len(context.shelf), context.batch) | {"configurable": {"thread_id": context.run}}
     step_: Awaitable[Any] = graph.ainvoke(JudgeState(), context=context, config=settings)
     before: list[str] = []
     while waiting := (await step_).get("__interrupt__"):
@@ -264,8 +264,8 @@ def _so_far(
     partial: dict[str, dict[int, Votes]] = {}
     for id_, votes in _votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
-        if any(mendable(vote, again) for vote in votes):
-            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not mendable(vote, again)}
+        if any(retryable(vote, again) for vote in votes):
+            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not retryable(vote, again)}
     return tallies, partial
 
 
@@ -290,7 +290,7 @@ def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
     return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
 
 
-def _judged(run: str, task: Task, work: Work, shelf: ConversationIndex) -> Judged:
+def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex) -> Judged:
     counts: defaultdict[str, int] = defaultdict(int)
     for id_ in shelf:
         tally = work.tallies[id_]

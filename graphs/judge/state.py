@@ -35,7 +35,7 @@ class Tally:
 
 
 @dataclass
-class Work:
+class JudgeRunState:
     """The state of a run of `judge`.
 
     Attributes:

@@ -17,7 +17,7 @@ from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.calibrate import compared, stored, uncompared
 from pollex.graphs.learn.notes import caveats, dropped_rubrics, reasons_of, refusals
-from pollex.graphs.learn.select import candidates, wholly_judged
+from pollex.graphs.learn.select import candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess, auc_difference
@@ -48,7 +48,7 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
     work, settings = context.work, context.settings
     pool = candidates(context)
-    if any(c.text_hash[:16] in work.learnt_from for c in pool.conversations):
+    if any(c.text_hash[:16] in work.learned_from for c in pool.conversations):
         return uncompared(work.model) | {"conversations": [c.id for c in pool.conversations]}
     found = compared(
         pool.values,
@@ -68,7 +68,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     """Fit θ, window and probability on training scores, then measure both sides."""
     work, settings = context.work, context.settings
     training = candidates(context).conversations
-    held_out = wholly_judged(context, context.held_out, work.chosen)
+    held_out = fully_answered(context, context.held_out, work.chosen)
     # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
     scores, tested = (work.matrix(side, work.chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
     positive, truth = positives(training), positives(held_out)

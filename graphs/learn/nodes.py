@@ -29,35 +29,35 @@ from pollex.store.rows import RubricSetRow, packed, rubric_rows
 STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
 
-async def study_log(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def fit_extractor(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """Let the extractor learn what separates the classes of the training log."""
     context = context_of(runtime)
     if len(context.work.extractions) < len(context.training):
-        with context.tracer.span("study_log", kind="node"):
-            await context.roles.extractor.study(context.training)
+        with context.tracer.span("fit_extractor", kind="node"):
+            await context.roles.extractor.fit(context.training)
     return {}
 
 
 async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Plan the next wave of training conversations without extraction."""
+    """Plan the next batch of training conversations without extraction."""
     context = runtime.context
     with context.tracer.span("plan_extraction", kind="node") as span:
         left = [c.id for c in context.training if c.id not in context.work.extractions]
         context.progress.start("extract", len(context.training), len(context.training) - len(left))
-        await context.store.settle()  # the wave before is durable: a kill costs one wave at most
-        wave = left[: context.wave]
-        span.outputs(wave)
-    return {"wave": wave}
+        await context.store.settle()  # the batch before is durable: a kill costs one batch at most
+        batch = left[: context.batch]
+        span.outputs(batch)
+    return {"batch": batch}
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
-    """Make one task for each conversation of the wave; then go on to summaries."""
+    """Make one task for each conversation of the batch; then go on to summaries."""
     return extractions(state) or ["summarize_dsat"]
 
 
 def extractions(state: LearnState) -> list[Send]:
-    """Make one task for each conversation of the wave."""
-    return [Send("extract", Item(conversation_id=id_)) for id_ in state["wave"]]
+    """Make one task for each conversation of the batch."""
+    return [Send("extract", Item(conversation_id=id_)) for id_ in state["batch"]]
 
 
 async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
@@ -118,21 +118,21 @@ async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
     return {}
 
 
-async def study_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def fit_judge(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
     """Let the judge learn its scale for the pool, on training conversations alone."""
     context = context_of(runtime)
-    with context.tracer.span("study_pool", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
-        await context.roles.judge.study(context.training, context.work.kept)
+    with context.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
+        await context.roles.judge.fit(context.training, context.work.kept)
     return {}
 
 
 async def plan_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Plan the next wave of training conversations for judging the whole pool."""
+    """Plan the next batch of training conversations for judging the whole pool."""
     return await _plan("pool", runtime.context)
 
 
 async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Plan the next wave of held-out conversations for judging the chosen rubrics."""
+    """Plan the next batch of held-out conversations for judging the chosen rubrics."""
     return await _plan("held_out", runtime.context)
 
 
@@ -142,25 +142,25 @@ async def _plan(stage: Stage, context: LearnContext) -> LearnState:
         conversations = context.asked_of(stage)
         left = [c.id for c in conversations if not context.work.answers.get(c.id, {}).keys() >= asked]
         context.progress.start(STAGES[stage], len(conversations), len(conversations) - len(left))
-        await context.store.settle()  # the wave before is durable: a kill costs one wave at most
-        wave = left[: context.wave]
-        await context.roles.judge.prepare([context.by_id[id_] for id_ in wave])
-        span.outputs(wave)
-    return {"wave": wave}
+        await context.store.settle()  # the batch before is durable: a kill costs one batch at most
+        batch = left[: context.batch]
+        await context.roles.judge.prepare([context.by_id[id_] for id_ in batch])
+        span.outputs(batch)
+    return {"batch": batch}
 
 
 def fan_out_pool(state: LearnState) -> list[Send] | str:
-    """Make one task for each conversation of the wave; then go on to selection."""
-    return _judgings(state["wave"], "pool") or "select"
+    """Make one task for each conversation of the batch; then go on to selection."""
+    return _judgings(state["batch"], "pool") or "select"
 
 
 def fan_out_held_out(state: LearnState) -> list[Send] | str:
-    """Make one task for each conversation of the wave; then go on to assessment."""
-    return _judgings(state["wave"], "held_out") or "assess"
+    """Make one task for each conversation of the batch; then go on to assessment."""
+    return _judgings(state["batch"], "held_out") or "assess"
 
 
-def _judgings(wave: Sequence[str], stage: Stage) -> list[Send]:
-    return [Send(f"judge_{stage}", Item(conversation_id=id_)) for id_ in wave]
+def _judgings(batch: Sequence[str], stage: Stage) -> list[Send]:
+    return [Send(f"judge_{stage}", Item(conversation_id=id_)) for id_ in batch]
 
 
 async def judge_pool(state: Item, runtime: Runtime[LearnContext]) -> LearnState:

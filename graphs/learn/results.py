@@ -10,7 +10,7 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
-from pollex.graphs.learn.state import Work
+from pollex.graphs.learn.state import RunState
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 
@@ -51,7 +51,7 @@ class Learned:
 
 
 def labelled_scores(
-    work: Work, training: Sequence[Conversation], held_out: Sequence[Conversation]
+    work: RunState, training: Sequence[Conversation], held_out: Sequence[Conversation]
 ) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots."""
     sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
@@ -71,7 +71,7 @@ def labelled_scores(
                 yield LabelledScore(c.id, side, positive, None, outcome, block=block)
 
 
-def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, float]:
+def likelihoods(work: RunState, conversations: Sequence[Conversation]) -> dict[str, float]:
     """P(positive) by conversation."""
     if work.thumb_model is None or not conversations:
         return {}
@@ -79,7 +79,7 @@ def likelihoods(work: Work, conversations: Sequence[Conversation]) -> dict[str, 
     return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
 
 
-def mean_answers(work: Work, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
+def mean_answers(work: RunState, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
     """Return each rubric's mean answer among positive and among negative conversations."""
 
     def mean(rubric_id: str, label: Label) -> float | None:

@@ -16,11 +16,11 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable, split
 from pollex.errors import WrongUse
 from pollex.graphs.learn.results import Learned, labelled_scores, mean_answers
-from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, Work
-from pollex.graphs.run import Setting, config, digest, fingerprint_of, keep_conversations, running
+from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, RunState
+from pollex.graphs.run import RunSettings, config, digest, fingerprint_of, keep_conversations, running
 from pollex.graphs.score.run import keep_scores
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, mendable
+from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -40,7 +40,7 @@ async def learn(
     judge_record: JudgeRecord,
     profile: DomainProfile,
     settings: LearnSettings,
-    setting: Setting,
+    setting: RunSettings,
     prompts: Mapping[str, str] | None = None,
     rubrics: Sequence[Rubric] = (),
 ) -> Learned:
@@ -69,7 +69,7 @@ async def learn(
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    work = Work(kept=tuple(rubrics))
+    work = RunState(kept=tuple(rubrics))
     return await _learn(
         "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph
     )
@@ -88,7 +88,7 @@ async def refit(
     *,
     roles: Roles,
     settings: LearnSettings,
-    setting: Setting,
+    setting: RunSettings,
 ) -> Learned:
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
@@ -107,9 +107,9 @@ async def refit(
     learned = await _learn(
         "refit",
         logs,
-        Work(
+        RunState(
             kept=rubrics,
-            learnt_from=rubric_set.learned_from,
+            learned_from=rubric_set.learned_from,
             model=rubric_set.calibrator.chosen if rubric_set.calibrator else None,
         ),
         fingerprint,
@@ -147,9 +147,9 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
             "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
         fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
-    learnt_from = before.learned_from
-    fitted_to = set(fitted.data.fitted_hashes) - learnt_from  # of what an earlier refit was fitted to, nothing is left
-    hashes = {"training_hashes": tuple(sorted(learnt_from)), "fitted_hashes": tuple(sorted(fitted_to))}
+    learned_from = before.learned_from
+    fitted_to = set(fitted.data.fitted_hashes) - learned_from  # of what an earlier refit was fitted to, nothing is left
+    hashes = {"training_hashes": tuple(sorted(learned_from)), "fitted_hashes": tuple(sorted(fitted_to))}
     remarks = {rubric.id: rubric.note for rubric in before.rubrics}
     kept = {
         "rubrics": tuple(r.model_copy(update={"note": remarks.get(r.id, "")}) for r in fitted.rubrics),
@@ -175,13 +175,13 @@ def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
 async def _learn(
     command: Literal["learn", "refit"],
     logs: Logs,
-    work: Work,
+    work: RunState,
     fingerprint: dict[str, str],
     roles: Roles,
     judge_record: JudgeRecord,
     profile: DomainProfile,
     settings: LearnSettings,
-    setting: Setting,
+    setting: RunSettings,
     prompts: Mapping[str, str],
     graph: LearnRunnable,
 ) -> Learned:
@@ -191,8 +191,8 @@ async def _learn(
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         work.options = len(SCALES[judge_record.scale])
-        work.extractions = _extracted(setting.store, run.id, setting.again)
-        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.again):
+        work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
+        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.retry_outcomes):
             work.take(id_, answers, judge_record.value)
         context = LearnContext(
             **setting.of_run(run.id),
@@ -208,7 +208,7 @@ async def _learn(
             by_id={c.id: c for c in (*sides.train, *sides.test)},
         )
         with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.wave))
+            await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.batch))
         assert work.rubric_set is not None, "the graph ends with `assess`"
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)
@@ -226,29 +226,31 @@ async def _learn(
     return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
 
 
-def _extracted(store: Store, run: str, again: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
+def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
     """Return the stored extractions to reuse.
 
-    Failures in `again` are dropped, to be retried, until summarizing has begun.
+    Failures in `retry_outcomes` are dropped, to be retried, until summarizing has begun.
     """
     found = extractions_of(store, run)
     if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
         return found
-    return {id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and mendable(one, again))}
+    return {
+        id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and retryable(one, retry_outcomes))
+    }
 
 
 def _judged(
-    store: Store, run: str, training: Collection[str], again: Collection[Outcome]
+    store: Store, run: str, training: Collection[str], retry_outcomes: Collection[Outcome]
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield the stored answers to reuse, by conversation.
 
-    Failures in `again` are dropped, to be retried, until rubrics were chosen: folds and threshold rest on the
+    Failures in `retry_outcomes` are dropped, to be retried, until rubrics were chosen: folds and threshold rest on the
     conversations that had answers.
     """
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
-        settled = chosen and id_ in training
-        yield id_, [answer for answer in answers.values() if settled or not mendable(answer, again)]
+        checked = chosen and id_ in training
+        yield id_, [answer for answer in answers.values() if checked or not retryable(answer, retry_outcomes)]
 
 
 def auc_of(rubrics: RubricSet) -> float | None:

@@ -154,7 +154,7 @@ def judged_conversations(
     return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
 
 
-def wholly_judged(
+def fully_answered(
     context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> list[Conversation]:
     """List conversations with an answer to every rubric, as a score needs."""
@@ -171,7 +171,7 @@ def count_never(context: LearnContext) -> list[str]:
     tried: dict[str, tuple[dict[str, float], float | None]] = {}
     for name, counts in (("neutral", {}), ("its rubric's mean", _means(context, pool))):
         work.never_counts = counts
-        scores = weigh(context, candidates(context))[2]
+        scores = cross_validated_alpha(context, candidates(context))[2]
         tried[name] = counts, None if scores is None else auc(np.array(scores), pool.labels)
     best = max(tried, key=lambda name: (tried[name][1] or 0.0, name == "neutral"))
     work.never_counts = tried[best][0]
@@ -200,7 +200,7 @@ def choose(context: LearnContext) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     told = count_never(context)
     pool, settings = candidates(context), context.settings
-    alpha, table, held_out_scores, notes = weigh(context, pool)
+    alpha, table, held_out_scores, notes = cross_validated_alpha(context, pool)
     rng = np.random.default_rng(settings.seed)
     chosen = select(
         pool.values, pool.labels, pool.kinds, pool.ids, both_lists(settings.budget), alpha, rng, settings.policy
@@ -223,7 +223,9 @@ def choose(context: LearnContext) -> dict[str, Any]:
     }
 
 
-def weigh(context: LearnContext, pool: Candidates) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
+def cross_validated_alpha(
+    context: LearnContext, pool: Candidates
+) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
     """Choose α by cross-validation.
 
     Returns α, its table, out-of-fold NetSAT, and warnings.

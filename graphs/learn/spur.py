@@ -26,7 +26,7 @@ from pollex.store.rows import rubric_rows
 
 
 def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
-    """Make one task for each conversation of the wave; then go on to both sets."""
+    """Make one task for each conversation of the batch; then go on to both sets."""
     return nodes.extractions(state) or ["update_sat", "update_dsat"]
 
 
@@ -69,15 +69,15 @@ async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 def build() -> LearnGraph:
     """Build the graph, uncompiled; it has no input or output of its own."""
     graph = StateGraph(LearnState, context_schema=LearnContext)
-    graph.add_node("study_log", nodes.study_log)
+    graph.add_node("fit_extractor", nodes.fit_extractor)
     graph.add_node("plan_extraction", nodes.plan_extraction)
     graph.add_node("extract", nodes.extract)
     graph.add_node("update_sat", update_sat)
     graph.add_node("update_dsat", update_dsat)
     graph.add_node("gather_sets", gather_sets)
 
-    graph.add_edge(START, "study_log")
-    graph.add_edge("study_log", "plan_extraction")
+    graph.add_edge(START, "fit_extractor")
+    graph.add_edge("fit_extractor", "plan_extraction")
     graph.add_conditional_edges("plan_extraction", fan_out_extraction, ["extract", "update_sat", "update_dsat"])
     graph.add_edge("extract", "plan_extraction")
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")

@@ -35,14 +35,14 @@ class LearnState(TypedDict, total=False):
     """Ids only.
 
     Attributes:
-        wave: Conversations that are being worked on.
+        batch: Conversations that are being worked on.
     """
 
-    wave: list[str]
+    batch: list[str]
 
 
 class Item(TypedDict):
-    """One conversation of a wave."""
+    """One conversation of a batch."""
 
     conversation_id: str
 
@@ -95,7 +95,7 @@ class LearnSettings:
 
 
 @dataclass
-class Work:
+class RunState:
     """The state of a learning run; filled from the store on resume.
 
     Attributes:
@@ -107,7 +107,7 @@ class Work:
         never: Pairs of conversation and rubric whose occasion never came up.
         never_counts: Value of "never came up" by rubric; neutral for those not named.
         failures: First reason why a conversation has no answer to any rubric.
-        learnt_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
+        learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
         model: Name of the model to take without comparison.
     """
@@ -127,7 +127,7 @@ class Work:
     thumb_model: ThumbModel | None = None
     crossfitted: dict[str, float] = field(default_factory=dict)
     rubric_set: RubricSet | None = None
-    learnt_from: frozenset[str] = frozenset()
+    learned_from: frozenset[str] = frozenset()
     model: str | None = None
 
     @property
@@ -205,7 +205,7 @@ class LearnContext(Context):
     judge_record: JudgeRecord
     profile: DomainProfile
     settings: LearnSettings
-    work: Work
+    work: RunState
     prompts: dict[str, str] = field(default_factory=dict)
     by_id: dict[str, Conversation] = field(default_factory=dict)
 

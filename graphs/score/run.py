@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import ConversationIndex, WaveState
+from pollex.graphs.context import BatchState, ConversationIndex
 from pollex.graphs.learn.results import LabelledScore
 from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.run import Setting, config, digest, kept_ids, running
-from pollex.rubrics.answers import MENDABLE, Outcome
+from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
+from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of
@@ -31,7 +31,7 @@ async def score(
     *,
     judge: Judge,
     data_fingerprint: str,
-    setting: Setting,
+    setting: RunSettings,
     command: Literal["score", "evaluate", "label"] = "score",
 ) -> Scored:
     """Score conversations with a rubric set; `scores_of` reads the scores."""
@@ -51,7 +51,7 @@ async def score(
         for start in range(0, len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
-        shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.again)
+        shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
         context = ScoreContext(
             **setting.of_run(run.id),
             shelf=shelf,
@@ -62,8 +62,8 @@ async def score(
         )
         context.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(WaveState(), context=context, config=config(len(shelf), setting.wave))
-        counts = outcome_counts(store, run.id, [rubric.id for rubric in rubric_set.rubrics])
+            await graph.ainvoke(BatchState(), context=context, config=config(len(shelf), setting.batch))
+        counts = outcome_counts(store, run.id)
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
         )
@@ -96,44 +96,31 @@ def scores_of(
         yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
-def scored_ids(store: Store, run: str, again: Collection[Outcome] = MENDABLE) -> set[str]:
+def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RETRYABLE) -> set[str]:
     """Return the ids of scored conversations, except those to be asked about again.
 
     Args:
-        again: Outcomes of an answer that a resumed run asks about again.
+        retry_outcomes: Outcomes of an answer that a resumed run asks about again.
     """
     rows = store.ask(
         run,
         """SELECT conversation FROM scores WHERE conversation NOT IN (
             SELECT conversation FROM answers GROUP BY conversation, question
             HAVING list_contains(?, last(outcome ORDER BY seq)))""",
-        [sorted(again)],
+        [sorted(retry_outcomes)],
     )
     return {row["conversation"] for row in rows}
 
 
-def outcome_counts(store: Store, run: str, order: Sequence[str]) -> dict[str, int]:
-    """Count conversations by outcome; the counts sum to the number of conversations.
-
-    Args:
-        order: Ids of the rubrics in the order of the set: if none is answered, the first one's outcome counts.
-    """
-    return {row["outcome"]: row["n"] for row in store.ask(run, _OUTCOMES, [list(order)])}
-
-
-_OUTCOMES = """
-    SELECT outcome, count(*) AS n FROM (
-        SELECT CASE
-            WHEN count(*) = len($1) AND bool_and(outcome = '') THEN 'scored'
-            WHEN count(*) = len($1) AND bool_and(outcome <> '') THEN arg_min(outcome, list_position($1, question))
-            ELSE 'incomplete' END AS outcome
-        FROM (
-            SELECT conversation, question, last(outcome ORDER BY seq) AS outcome
-            FROM answers GROUP BY conversation, question
-        ) GROUP BY conversation
-    ) GROUP BY outcome ORDER BY outcome
-"""
-"""The same as `NetSat.score` says of each; the last answer to a question stands, as it does in `answers_of`."""
+def outcome_counts(store: Store, run: str) -> dict[str, int]:
+    """Count conversations by outcome; the counts sum to the number of conversations."""
+    rows = store.ask(
+        run,
+        """SELECT outcome, count(*) AS n FROM (
+            SELECT last(outcome ORDER BY seq) AS outcome FROM scores GROUP BY conversation
+        ) GROUP BY outcome ORDER BY outcome""",
+    )
+    return {row["outcome"]: row["n"] for row in rows}
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
@@ -148,4 +135,6 @@ def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[
 
 def score_row(run: str, score: Score) -> ScoreRow:
     """Return a score as a row of the store."""
-    return ScoreRow(run, score.conversation_id, score.netsat, score.label, score.confident, score.probability)
+    return ScoreRow(
+        run, score.conversation_id, score.netsat, score.label, score.confident, score.probability, score.outcome
+    )

@@ -69,10 +69,10 @@ class Ensemble:
         """State that each judge learned, by its place in the panel."""
         return {str(place): judge.learned for place, judge in enumerate(self.judges) if judge.learned}
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Let every judge study the training conversations."""
         for judge in self.judges:
-            await judge.study(training, rubrics)
+            await judge.fit(training, rubrics)
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
         """Return the rubric as the first judge rewords it."""
@@ -188,7 +188,7 @@ class Recorded:
         other._replicate = replicate
         return other
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: recorded answers don't change."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges

@@ -1,7 +1,7 @@
 """The four roles and the baseline's updater, as protocols that graph nodes depend on.
 
 A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for
-what stops all work (a wrong key, a missing model). `study` is where a role learns from the training log before its
+what stops all work (a wrong key, a missing model). `fit` is where a role learns from the training log before its
 first item; a role that has nothing to learn returns at once. Whatever is learnt must depend on nothing but the
 arguments.
 """
@@ -132,7 +132,7 @@ class Agent(Protocol):
 class Extractor(Agent, Protocol):
     """Finds why a labelled conversation was good or bad."""
 
-    async def study(self, training: Sequence[Conversation]) -> None:
+    async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn what distinguishes the classes of this log."""
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
@@ -187,7 +187,7 @@ class Updater(Agent, Protocol):
 class Judge(Agent, Protocol):
     """Answers questions about conversations."""
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale on which the rubrics are answered."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
@@ -198,7 +198,7 @@ class Judge(Agent, Protocol):
 
     @property
     def learned(self) -> Mapping[str, Any]:
-        """State that `study` learned, as JSON values for the rubric set; may be empty."""
+        """State that `fit` learned, as JSON values for the rubric set; may be empty."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""

@@ -30,22 +30,22 @@ def show_predicted(screen: Screen, found: Predicted) -> None:
     if found.unknown_judges:
         names = ", ".join(found.unknown_judges)
         screen.say(f"Note: judges not seen in training get the shared part: {names}", "yellow")
-    if optimistic := optimism(found.learnt_from):
+    if optimistic := optimism(found.learned_from):
         screen.say(f"Note: {optimistic}", "yellow")
     supported = "" if found.support is None else f"; {found.support}"
     screen.say(f"Wrote {found.out}: {count(found.texts, 'text')}, {found.model}{supported}")
 
 
-def optimism(learnt_from: int | None) -> str:
+def optimism(learned_from: int | None) -> str:
     """Warn of predictions for texts that the calibrator may have been fitted on."""
-    if learnt_from is None:
+    if learned_from is None:
         return (
             f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on: "
             "predictions of those look better than they are"
         )
-    if not learnt_from:
+    if not learned_from:
         return ""
-    return f"the calibrator was fitted on {learnt_from} of these texts: predictions of those look better than they are"
+    return f"the calibrator was fitted on {learned_from} of these texts: predictions of those look better than they are"
 
 
 def show_report(screen: Screen, found: CalibrationReport) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pollex.cli.output import list_some, show_outcomes, show_used
 from pollex.cli.session import Screen
-from pollex.rubrics.answers import MENDABLE
+from pollex.rubrics.answers import RETRYABLE
 from pollex.selection.consensus import Filtered
 from pollex.services.verdicts import JudgeResult
-from pollex.store.place import kept_in
+from pollex.store.place import store_option
 from pollex.text import count
 
 ENOUGH_LABELS = 50
@@ -20,7 +20,7 @@ ENOUGH_LABELS = 50
 
 def show_verdicts(screen: Screen, found: JudgeResult, store: Path) -> None:
     """Show the results of a run, the files written, and how to ask people."""
-    judged, kept = found.judged, kept_in(store)
+    judged, kept = found.judged, store_option(store)
     show_outcomes(screen, judged.counts)
     for line in summary_lines(found, kept):
         screen.say(line)
@@ -68,7 +68,7 @@ def _failures(found: JudgeResult, kept: str) -> Iterator[str]:
         f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
     )
     # An answer that came and can't be read is paid for, and would only be read again.
-    if again := sorted(failures.keys() & MENDABLE - {"unparsable"}):
+    if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
         yield f"Note: the same command with LOGS and --resume asks again what came to {', '.join(again)}"
     if "refused" in failures:
         yield "Note: what the model refused is asked again with --resume and --retry-refused"

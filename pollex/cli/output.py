@@ -14,7 +14,7 @@ from pollex.cli.session import Screen
 from pollex.formats.label_requests import Row
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
-from pollex.rubrics.guarantee import in_words, promise
+from pollex.rubrics.guarantee import guarantee_text, in_words
 from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import bounds_in_words
@@ -233,7 +233,7 @@ def show_guarantee(screen: Screen, found: Evaluation) -> None:
     if (record := found.rubrics.guaranteed) is None or (measured := found.guarantee) is None:
         return
     kept = f"yield {counted(measured.yield_rate)}; right outside it {counted(measured.accuracy)}"
-    screen.say(f"Window with a guarantee ({promise(record)}): {kept}")
+    screen.say(f"Window with a guarantee ({guarantee_text(record)}): {kept}")
     for side, label, place, precision in (
         (record.upper, "positive", "over", measured.positive),
         (record.lower, "negative", "at most", measured.negative),

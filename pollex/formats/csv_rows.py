@@ -109,17 +109,17 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 """Nothing in it can be run; an id such as -2 stays what it is."""
 
 
-def guarded(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would run as a formula.
 
-    A text that already looks escaped gets another apostrophe, so that `unguarded` restores the original.
+    A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores the original.
     """
     return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
 
 
-def unguarded(value: Any) -> Any:
-    """Undo `guarded`: remove an apostrophe that it would have added."""
-    if isinstance(value, str) and value.startswith("'") and guarded(value[1:]) == value:
+def unescape_formula(value: Any) -> Any:
+    """Undo `escape_formula`: remove an apostrophe that it would have added."""
+    if isinstance(value, str) and value.startswith("'") and escape_formula(value[1:]) == value:
         return value[1:]
     return value
 

@@ -15,7 +15,7 @@ from pollex.formats.answer_shapes import shape_of
 from pollex.formats.answer_shapes.shape import Records, Shape, Side
 from pollex.formats.answers import AnswerTable, answer_table
 from pollex.formats.columns import Fault, told
-from pollex.formats.csv_rows import unguarded
+from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
 from pollex.formats.judgments import JudgmentTable, judgment_table
@@ -125,7 +125,7 @@ def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
     is. An id that the other table has in this spelling stays, too.
     """
     texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
-    bare = {text: own for text in texts if text not in joined and (own := unguarded(text)) != text}
+    bare = {text: own for text in texts if text not in joined and (own := unescape_formula(text)) != text}
     if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)
     return [

@@ -12,7 +12,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import BadInput
-from pollex.formats.csv_rows import unguarded
+from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
@@ -133,7 +133,7 @@ def _unguarded(row: Row | BadRow) -> Row | BadRow:
     """Undo the escaping of a table's cells, so that answers and ids are the originals."""
     if isinstance(row, BadRow):
         return row
-    return replace(row, fields={name: unguarded(value) for name, value in row.fields.items()})
+    return replace(row, fields={name: unescape_formula(value) for name, value in row.fields.items()})
 
 
 def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | BadRow:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.formats.csv_rows import guarded
+from pollex.formats.csv_rows import escape_formula
 from pollex.store import database, line_files, secret
 
 STDOUT = Path("-")
@@ -144,12 +144,12 @@ def _write_csv(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
         writer = csv.writer(out)
-        writer.writerow([guarded(name) for name in columns])
+        writer.writerow([escape_formula(name) for name in columns])
         writer.writerows([_cell(row[name]) for name in columns] for row in rows)
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else guarded(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else escape_formula(value)
 
 
 def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:

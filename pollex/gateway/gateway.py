@@ -27,7 +27,7 @@ from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import Wire, connect
 from pollex.text import printable
 
-MENDABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
 DRAIN_SECONDS = 30.0
@@ -56,7 +56,7 @@ class _Session:
         finally:
             await self.wire.close()
 
-    def launch(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
+    def start(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
         """Return a new flight, to be found under `key` until it is over."""
         flight = self.flights[key] = SharedCall(work)
         flight.task.add_done_callback(lambda _: self._forget(key, flight))
@@ -66,7 +66,7 @@ class _Session:
         if self.flights.get(key) is flight:
             del self.flights[key]
 
-    async def land(self, seconds: float) -> None:
+    async def drain(self, seconds: float) -> None:
         """End what was not sent, and waits up to `seconds` for what was."""
         flights = list(self.flights.values())
         for flight in flights:
@@ -92,7 +92,7 @@ class Gateway:
     Args:
         endpoint: Where to ask, or any LangChain chat model.
         ledger: Who remembers what was paid.
-        again: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
+        retry_outcomes: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
         window: Tokens that fit the model's context; None leaves it to the endpoint to say.
         budget: What it shares with other gateways, whose calls and money count together; None: one of its own.
     """
@@ -103,7 +103,7 @@ class Gateway:
         ledger: Ledger,
         limits: Limits | None = None,
         *,
-        again: Collection[Kind] = MENDABLE,
+        retry_outcomes: Collection[Kind] = RETRYABLE,
         window: int | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -111,7 +111,7 @@ class Gateway:
         self.limits = limits or Limits()
         self.used = UsageTable()
         self._ledger = ledger
-        self._again = frozenset(again)
+        self._retry_outcomes = frozenset(retry_outcomes)
         self._window = window
         self._budget = budget or Budget(self.limits)
         self._health = CircuitBreaker(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
@@ -142,9 +142,9 @@ class Gateway:
         request = self.endpoint.request(call)
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
-            flight = session.launch(request.key, lambda flight: self._settle(session, request, flight))
+            flight = session.start(request.key, lambda flight: self._settle(session, request, flight))
         try:
-            return await flight.join()
+            return await flight.wait()
         except asyncio.CancelledError:
             if self._stopped is not None and flight.task.cancelled():
                 raise self._error() from None
@@ -161,7 +161,7 @@ class Gateway:
         """Wait for calls that are out and end the connections. Another `ask` opens new ones."""
         session, self._session = self._session, None
         if session is not None:
-            await session.land(DRAIN_SECONDS)
+            await session.drain(DRAIN_SECONDS)
             await session.open.aclose()
 
     async def _opened(self) -> _Session:
@@ -196,7 +196,7 @@ class Gateway:
             return None
         meaning = read(Reply.stored(stored), call)
         outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
-        return None if outcome.kind in self._again else outcome
+        return None if outcome.kind in self._retry_outcomes else outcome
 
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:

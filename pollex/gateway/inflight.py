@@ -26,7 +26,7 @@ class SharedCall:
         self.task = asyncio.ensure_future(work(self))
         self.task.add_done_callback(_retrieve)
 
-    async def join(self) -> Outcome:
+    async def wait(self) -> Outcome:
         """Wait for the outcome."""
         self._askers += 1
         try:

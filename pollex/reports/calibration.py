@@ -102,11 +102,11 @@ def cautions(data: CalibrationData) -> Iterator[str]:
         yield _sentence(data.unlike)
     if data.choice is not None:
         yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
-    if data.learnt_from != 0:
+    if data.learned_from != 0:
         seen = (
             "It is not known which texts the kept calibrator learned from"
-            if data.learnt_from is None
-            else f"The kept calibrator learned from {data.learnt_from:,} of these texts"
+            if data.learned_from is None
+            else f"The kept calibrator learned from {data.learned_from:,} of these texts"
         )
         yield f"{seen}; the figures are of models fitted anew, with the same settings, without the texts they predict."
 

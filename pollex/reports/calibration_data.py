@@ -68,7 +68,7 @@ class CalibrationData:
         main: Id of the main question.
         texts: How many have a judgment of the main question.
         folds: Of cross-fitting, by text.
-        learnt_from: Of these texts, how many the kept calibrator was fitted on; None where that is unknown.
+        learned_from: Of these texts, how many the kept calibrator was fitted on; None where that is unknown.
         agreement: Krippendorff's alpha between the judges.
         choice: Which model was chosen and by how much; None where the model was named.
         compared: The calibrator first.
@@ -87,7 +87,7 @@ class CalibrationData:
     judges: int
     folds: int
     seed: int
-    learnt_from: int | None
+    learned_from: int | None
     support: Support
     agreement: Figure
     choice: Choice | None

@@ -41,7 +41,7 @@ from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.place import STORE, kept_in
+from pollex.store.place import STORE, store_option
 
 CHANCE = 0.5
 TOO_FEW = 10
@@ -229,7 +229,7 @@ def window_in_words(window: WindowRecord) -> str:
 def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
     file, first, run = (shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run))
-    kept = kept_in(short(store, REASON))
+    kept = store_option(short(store, REASON))
     return {
         "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",
         "Measure the rubrics on another labeled log": f"pollex evaluate LOGS --rubrics {file}",

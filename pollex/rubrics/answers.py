@@ -148,7 +148,7 @@ Outcome = Literal[
 """`undecided`: an ensemble's runs don't agree, or too few of them answered."""
 
 
-MENDABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes that may be others the next time: a resumed run asks again."""
 
 
@@ -169,6 +169,6 @@ class Unanswered(BaseModel):
     judge: str = ""
 
 
-def mendable(answer: Answer | Unanswered, kinds: Collection[Outcome] = MENDABLE) -> bool:
+def retryable(answer: Answer | Unanswered, kinds: Collection[Outcome] = RETRYABLE) -> bool:
     """Tell whether asking again may bring an answer."""
     return isinstance(answer, Unanswered) and answer.outcome in kinds

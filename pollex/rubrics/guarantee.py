@@ -81,10 +81,10 @@ class GuaranteeRecord(BaseModel):
 
 def in_words(record: GuaranteeRecord) -> str:
     """Return what it promises and did, for people; to stand behind a colon."""
-    return f"{promise(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
+    return f"{guarantee_text(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
 
 
-def promise(record: GuaranteeRecord) -> str:
+def guarantee_text(record: GuaranteeRecord) -> str:
     """Return what holds on each side."""
     return (
         f"labels on each side are right at least {_percent(record.precision)} of the time, with probability "

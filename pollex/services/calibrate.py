@@ -115,7 +115,7 @@ class Predicted:
     """Predictions that were written to a file.
 
     Attributes:
-        learnt_from: Texts that the calibrator was fitted on; None if unknown.
+        learned_from: Texts that the calibrator was fitted on; None if unknown.
         labels: Labels that the calibrator was fitted on; None if unknown.
         unknown_judges: Judges that were asked for and not seen in training.
     """
@@ -123,7 +123,7 @@ class Predicted:
     out: Path
     model: str
     texts: int
-    learnt_from: int | None
+    learned_from: int | None
     labels: int | None
     unknown_judges: tuple[str, ...]
     faults: tuple[Fault, ...]
@@ -143,7 +143,7 @@ class Predicted:
         return {
             "out": str(self.out),
             "texts": self.texts,
-            "learnt_from": self.learnt_from,
+            "learned_from": self.learned_from,
             "strangers": list(self.unknown_judges),
             "calibrated": self.support is not None and self.support.enough,
             **faults_json(self.faults),
@@ -233,7 +233,7 @@ def predict_judgments(
         out=out,
         model=name_for_people(model),
         texts=len(table.texts),
-        learnt_from=training.seen(table),
+        learned_from=training.seen(table),
         labels=training.labels,
         unknown_judges=tuple(name for name in judges if name not in model.judges_),
         faults=tuple(table.faults),

@@ -182,7 +182,7 @@ def data_of(
         judges=len({name for name in given.names() if name is not None}),
         folds=len(bench.folds),
         seed=bench.seed,
-        learnt_from=seen,
+        learned_from=seen,
         support=support(given.labels),
         agreement=agreement_of(bench),
         choice=choice_of(model),

@@ -53,7 +53,7 @@ class CalibrationReport:
             "judges": data.judges,
             "calibrated": data.support.enough,
             "missing_labels": data.support.missing,
-            "learnt_from": data.learnt_from,
+            "learned_from": data.learned_from,
             "choice": None if data.choice is None else data.choice.facts(),
             "figures": _figures(data.own),
             "alpha": _measured(data.agreement),

@@ -284,7 +284,7 @@ async def _built_in(
     embedder = embedder_for(opened.store.folder, model.embedding_model)
     embedder.watch(opened.progress)
     rater = EmbeddedRater(embedder)
-    await rater.study(conversations, [])
+    await rater.fit(conversations, [])
     opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
     ensemble = Ensemble(rater, rule=task.rule, stop_early=options.stop_early)
     return ensemble, [embedded_workers(profile, embedder, options.seed)]

@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.formats.verdicts import AnswersFile
 from pollex.graphs.context import Progress
 from pollex.graphs.judge.run import People, answered_by_people, run_named
-from pollex.graphs.run import Setting
+from pollex.graphs.run import RunSettings
 from pollex.services.judge import require_places
 from pollex.services.options import RunOptions
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
@@ -58,7 +58,7 @@ def review(
         people: list[People] = [file] if file else []
         if interview is not None:
             people.append(interview(find))
-        setting = Setting.of(store, progress=opened.progress)
+        setting = RunSettings.of(store, progress=opened.progress)
         judged = opened.run(answered_by_people(store, named, setting, _first_of(people) if people else None))
         files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
         return write_verdicts(store, judged, list(conversations_of(store, judged.run)), files, people=file)

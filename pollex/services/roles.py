@@ -20,10 +20,10 @@ from pollex.agents.roles import Judge, Roles
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Budget
 from pollex.gateway.endpoint import LANGCHAIN, Endpoint
-from pollex.graphs.context import WAVE
-from pollex.graphs.run import Setting
+from pollex.graphs.context import BATCH
+from pollex.graphs.run import RunSettings
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import DOMAIN_SCALES, MENDABLE, Outcome
+from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -51,7 +51,7 @@ class Workers:
         record: How a rubric set remembers the judge.
         prompts: Version of each prompt by name; empty for the embedded roles.
         gateway: None for the embedded roles; `capabilities` likewise.
-        again: Outcomes that a resume asks about again.
+        retry_outcomes: Outcomes that a resume asks about again.
         traced: Told the run's tracer, for spans of model calls.
         notes: What to tell the user before the work.
     """
@@ -61,7 +61,7 @@ class Workers:
     embedder: Embedder
     prompts: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    again: frozenset[Outcome] = MENDABLE
+    retry_outcomes: frozenset[Outcome] = RETRYABLE
     gateway: Gateway | None = None
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
@@ -70,7 +70,7 @@ class Workers:
     @property
     def at_once(self) -> int:
         """Return how many conversations to ask about at once: twice the concurrent calls."""
-        return WAVE if self.gateway is None else 2 * self.gateway.limits.concurrency
+        return BATCH if self.gateway is None else 2 * self.gateway.limits.concurrency
 
     def used(self) -> dict[str, Any]:
         """Return the model's usage so far; empty for the built-in roles."""
@@ -89,11 +89,11 @@ class Workers:
             "max_cost": self.gateway.limits.max_cost,
         }
 
-    def setting(self, store: Store, **rest: Any) -> Setting:
-        """Make the setting of a run with these roles; `rest` as in `Setting.of`."""
-        return Setting.of(
+    def setting(self, store: Store, **rest: Any) -> RunSettings:
+        """Make the setting of a run with these roles; `rest` as in `RunSettings.of`."""
+        return RunSettings.of(
             store,
-            again=self.again,
+            retry_outcomes=self.retry_outcomes,
             secrets=self.secrets,
             traced=self.traced,
             at_once=self.at_once,
@@ -159,7 +159,7 @@ async def hire(
                 "the embedded roles have no prompts to leave parts out of", remedy="name a model", option="model"
             )
         return embedded_workers(profile, embedder, seed)
-    from pollex.gateway.gateway import MENDABLE as SENT_AGAIN  # the client behind it takes a second to import
+    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
     from pollex.store.ledger import StoreLedger
@@ -168,10 +168,12 @@ async def hire(
     capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger, store.prompts = StoreLedger(store), not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
-    again = SENT_AGAIN | refused
-    gateway = Gateway(endpoint, ledger, options.limits, again=again, window=capabilities.window, budget=budget)
+    retry_outcomes = SENT_AGAIN | refused
+    gateway = Gateway(
+        endpoint, ledger, options.limits, retry_outcomes=retry_outcomes, window=capabilities.window, budget=budget
+    )
     made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
-    made.again, made.traced = MENDABLE | refused, ledger.trace
+    made.retry_outcomes, made.traced = RETRYABLE | refused, ledger.trace
     return made
 
 

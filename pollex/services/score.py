@@ -49,7 +49,7 @@ from pollex.text import html_table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SEEN = {"learnt_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
+SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
 
 
@@ -307,7 +307,7 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the set was made from, by use; see `SEEN`."""
-    known = {"learnt_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
+    known = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
     return {how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in known.items()}
 
 

@@ -19,7 +19,7 @@ from pollex.services.options import RunOptions
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.graphs.run import Setting
+    from pollex.graphs.run import RunSettings
     from pollex.services.roles import Workers
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Workspace:
     options: RunOptions
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
-    def setting(self, arguments: dict[str, Any], staff: Workers) -> Setting:
+    def setting(self, arguments: dict[str, Any], staff: Workers) -> RunSettings:
         """Return the setting of a run that works here."""
         return staff.setting(self.store, progress=self.progress, arguments=arguments, resume=self.options.resume)
 

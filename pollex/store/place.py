@@ -13,7 +13,7 @@ VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
 
 
-def kept_in(folder: str | Path) -> str:
+def store_option(folder: str | Path) -> str:
     """What a command needs behind it to find this store: nothing where it would look there anyway."""
     usual = os.environ.get(VARIABLE) or STORE
     return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"

@@ -119,19 +119,21 @@ class AnswerRow(ColumnRow):
 
 @dataclass(frozen=True)
 class ScoreRow(ColumnRow):
-    """A conversation's score: none of the figures where it could not be scored."""
+    """A conversation's score; where `outcome` isn't `scored`, it says why there are no figures."""
 
     table: ClassVar = "scores"
     types: ClassVar = {
         **dict.fromkeys(("run", "conversation", "label"), "VARCHAR"),
         **dict.fromkeys(("netsat", "probability"), "DOUBLE"),
         "confident": "BOOLEAN",
+        "outcome": "VARCHAR",
     }
     conversation: str
     netsat: float | None
     label: str | None
     confident: bool | None
     probability: float | None
+    outcome: str = "scored"
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class EmbeddedExtractor:
     def fingerprint(self) -> str:
         return content_id("extractor", VERSION, self.embedder.identity, str(self.seed), *SIGNALS)
 
-    async def study(self, training: Sequence[Conversation]) -> None:
+    async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and clusters of turns separate the labeled conversations."""
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]

@@ -63,7 +63,7 @@ class EmbeddedJudge:
     def learned(self) -> Mapping[str, Any]:
         return {id_: scale.to_json() for id_, scale in sorted(self.scales.items())}
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))  # sums depend on their order, in the last digit
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]

@@ -93,7 +93,7 @@ class EmbeddedRater:
         other._replicate = replicate
         return other
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
         """Learn typical measures of this log, and weights for the first option from its labels."""
         ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
         if not ordered:
@@ -135,7 +135,7 @@ class EmbeddedRater:
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:
-            raise WrongUse("the embedded rater has studied no log", remedy="call `study` with the log first")
+            raise WrongUse("the embedded rater has studied no log", remedy="call `fit` with the log first")
         return [self._answer(conversation, question, weights) for question in questions]
 
     def _answer(self, conversation: Conversation, question: Question, weights: Weights) -> Answer:

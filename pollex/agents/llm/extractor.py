@@ -32,7 +32,7 @@ class LlmExtractor(PolarRole):
         super().__init__(asker, "extract")
         self.tally: Counter[str] = Counter()
 
-    async def study(self, training: Sequence[Conversation]) -> None:
+    async def fit(self, training: Sequence[Conversation]) -> None:
         """Do nothing: each conversation is read by itself."""
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:

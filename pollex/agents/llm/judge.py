@@ -58,7 +58,7 @@ class LlmJudge:
         """See `agents.ensemble.Repeatable`."""
         return type(self)(again(self.asker, replicate, self.replicates))
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: a model answers on the scale in its prompt."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges

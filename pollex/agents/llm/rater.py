@@ -76,7 +76,7 @@ class LlmRater:
         """See `agents.ensemble.Repeatable`."""
         return type(self)(again(self.asker, replicate), self.variant, self.instructions)
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: the instructions are in the prompt."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges

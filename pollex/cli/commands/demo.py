@@ -36,7 +36,7 @@ def command(out: Path, as_json: bool, serves: bool) -> int:
     from pollex.services.learn import learn
     from pollex.services.options import ModelOptions
     from pollex.services.score import score
-    from pollex.store.place import kept_in
+    from pollex.store.place import store_option
 
     run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
     model, reading, rubrics = ModelOptions(), ReadOptions(group_field="user_id"), out / "rubrics.json"
@@ -49,7 +49,7 @@ def command(out: Path, as_json: bool, serves: bool) -> int:
         )
         scored = cli.run(scoring, show_scores, as_json=as_json)
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
-    click.echo(f"  pollex trace last{kept_in(run.store)}", err=as_json)
+    click.echo(f"  pollex trace last{store_option(run.store)}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
     if serves and not as_json:
         from pollex.web.server import Serving, serve

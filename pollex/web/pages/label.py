@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pollex.conversations.conversation import Conversation, messages_of
-from pollex.formats.csv_rows import guarded
+from pollex.formats.csv_rows import escape_formula
 from pollex.reports.transcript import marked_turns
 from pollex.store.labelling import LeaseRow, QueueRow, SheetRow
 from pollex.store.resume import conversations_of
@@ -289,7 +289,7 @@ def _long(said: list[Opinion]) -> str:
     writer.writerow(["text_id", "question", "judge", "answer", "source", "drawn"])
     for one in said:
         writer.writerow(
-            [guarded(v) for v in (one.conversation, QUESTION, one.annotator, one.value, one.source, one.drawn)]
+            [escape_formula(v) for v in (one.conversation, QUESTION, one.annotator, one.value, one.source, one.drawn)]
         )
     return text.getvalue()
 

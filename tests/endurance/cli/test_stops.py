@@ -18,7 +18,7 @@ from small_log import Ended, command, run_apart, same_but_for_time, small_log, w
 from small_runs import Learnt, Pollex
 
 from pollex.agents.embedded.embedder import PORTION
-from pollex.graphs.context import WAVE
+from pollex.graphs.context import BATCH
 from pollex.store.resume import find_run
 from pollex.store.store import Store
 
@@ -129,7 +129,7 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
 
 
-MANY = 2 * WAVE + 1
+MANY = 2 * BATCH + 1
 
 
 @pytest.mark.timeout(300)

@@ -301,7 +301,7 @@ def test_fingerprints_know_the_profile_and_the_kind_of_judge() -> None:
 
 async def test_judges_learn_nothing_and_leave_rubrics_alone() -> None:
     judge = ReferenceJudge(asker(Scripted()), PROFILE)
-    await judge.study([], [])
+    await judge.fit([], [])
     await judge.prepare([])
     assert judge.learned == {}
     assert judge.name == "scripted"

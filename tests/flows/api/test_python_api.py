@@ -35,7 +35,7 @@ class Agreeable:
     def learned(self) -> Mapping[str, Any]:
         return {}
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing to learn."""
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:

@@ -198,7 +198,7 @@ def test_fit_tells_what_it_stands_on(tables: Path) -> None:
 def test_predictions_follow_the_answers_and_are_distributions(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     ended = predict(tables, tmp_path / "p.jsonl", "--judge", "ann", "--judge", "nobody", "--aggregate", "max", "--json")
     assert ended.code == 0, ended.err
-    assert (ended.last["texts"], ended.last["learnt_from"], ended.last["strangers"]) == (10, 0, ["nobody"])
+    assert (ended.last["texts"], ended.last["learned_from"], ended.last["strangers"]) == (10, 0, ["nobody"])
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
     assert [row["text_id"] for row in rows] == [f"t{text}" for text in range(100, 110)]
     for row in rows:
@@ -266,7 +266,7 @@ def test_an_unknown_way_to_aggregate_writes_nothing(
 
 def test_texts_that_were_learnt_from_are_known_again(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     ended = predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-    assert ended.last["learnt_from"] == TEXTS
+    assert ended.last["learned_from"] == TEXTS
 
 
 def test_long_codes_that_begin_alike_have_a_column_each(pollex: Pollex, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
     record = tmp_path / "kept" / "training.json"
     record.write_text(known.replace("SHA", json.loads(record.read_text())["arrays_sha256"]), encoding="utf-8")
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-    assert (ended.code, ended.last["learnt_from"], ended.last["calibrated"]) == (0, None, False)
+    assert (ended.code, ended.last["learned_from"], ended.last["calibrated"]) == (0, None, False)
     assert "it isn't known which texts it was fitted on" in ended.err
 
 
@@ -352,7 +352,7 @@ def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, table
     assert "not yet calibrated: 24 of 50" in predict(tmp_path, tmp_path / "p.csv", answers=tables / "new.csv").out
     shutil.copy(tables / "kept" / "training.json", tmp_path / "kept")  # as one does whose fit ended last
     ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-    assert (ended.last["learnt_from"], ended.last["calibrated"]) == (None, False)
+    assert (ended.last["learned_from"], ended.last["calibrated"]) == (None, False)
     assert "calibrated on" not in ended.err
 
 
@@ -387,7 +387,7 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     ended = pollex("calibrate", "report", *arguments, "--quick", "--json")
     assert ended.code == 0, ended.err
     told, others = ended.last, ended.last["others"]
-    assert (told["labels"], told["calibrated"], told["learnt_from"]) == (2 * TEXTS, True, TEXTS)
+    assert (told["labels"], told["calibrated"], told["learned_from"]) == (2 * TEXTS, True, TEXTS)
     assert others["constant"]["behind"]["low"] > 0  # there is something to learn
     gap = others["constant"]["figures"]["log_loss"]["value"] - told["figures"]["log_loss"]["value"]
     assert others["constant"]["behind"]["value"] == pytest.approx(gap)

@@ -74,7 +74,7 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
         "judge_pool": 48,  # SAT and DSAT rubrics are asked apart
         "judge_held_out": 48,
     }
-    once = {"study_log", "deduplicate", "study_pool", "select", "assess"}
+    once = {"fit_extractor", "deduplicate", "fit_judge", "select", "assess"}
     assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
     assert {"plan_extraction", "summarize_sat", "summarize_dsat", "plan_pool", "plan_held_out"} <= inner.keys()
     assert not any(branch["errors"] for branch in graph["branches"])

@@ -200,11 +200,11 @@ def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_t
     others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
     seen = pollex("evaluate", others, "--rubrics", "fitted.json", "--store", store, "--json")
-    assert (seen.last["learnt_from"], seen.last["fitted_to"]) == (0, 24)
+    assert (seen.last["learned_from"], seen.last["fitted_to"]) == (0, 24)
     assert "θ was fitted to 24 of these conversations: figures are too good" in seen.err
     assert "learnt from" not in seen.err
     first = pollex("evaluate", learnt.log, "--rubrics", "fitted.json", "--store", store, "--json")
-    assert first.last["learnt_from"] == 24
+    assert first.last["learned_from"] == 24
     assert "learned from 24 of these conversations" in first.err
 
 

@@ -17,7 +17,7 @@ from small_log import row, run_apart, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.errors import StoreDamaged
-from pollex.formats.csv_rows import guarded, unguarded
+from pollex.formats.csv_rows import escape_formula, unescape_formula
 from pollex.formats.scores import write_scores
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
@@ -131,8 +131,8 @@ def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
     ],
 )
 def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not(cell: object, written: object) -> None:
-    assert guarded(cell) == written
-    assert unguarded(written) == cell
+    assert escape_formula(cell) == written
+    assert unescape_formula(written) == cell
 
 
 def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, store: Path) -> None:
@@ -192,12 +192,12 @@ def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     told, rubrics = ended.last, json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     for name in ("auc", "accuracy", "precision", "recall", "f1", "delta_netsat", "yield_rate"):
         assert told[name] == rubrics["held_out"][name]["value"]
-    assert (told["n"], told["positives"], told["negatives"], told["learnt_from"]) == (24, 12, 12, 0)
+    assert (told["n"], told["positives"], told["negatives"], told["learned_from"]) == (24, 12, 12, 0)
     assert told["theta"] == rubrics["theta"]
     assert told["window"] == [rubrics["window"]["lower"], rubrics["window"]["upper"]]
     assert "too good" not in ended.err
     seen = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
-    assert seen.last["learnt_from"] == 24
+    assert seen.last["learned_from"] == 24
     assert "learned from 24 of these conversations" in seen.err
 
 

@@ -307,13 +307,13 @@ async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_
         async with gateway(server.url) as door:
             short = question(max_tokens=100)
             cut = await door.ask(short)
-            again = await door.ask(short)
+            retry_outcomes = await door.ask(short)
             longer = await door.ask(short.longer())
         assert server.counts()["received"] == 2
     assert isinstance(cut, Truncated)
     assert cut.text.startswith('{"why"')
-    assert isinstance(again, Truncated)
-    assert again.attempts == 0
+    assert isinstance(retry_outcomes, Truncated)
+    assert retry_outcomes.attempts == 0
     assert isinstance(longer, Completed)
     assert longer.key != cut.key
 
@@ -345,7 +345,7 @@ async def test_a_refusal_is_kept_and_not_paid_twice(rule: dict[str, Any]) -> Non
             assert isinstance(outcome, Refused)
             assert outcome.detail
         assert server.counts()["received"] == 1
-        retrying = Gateway(door.endpoint, ledger, again={"refused"})
+        retrying = Gateway(door.endpoint, ledger, retry_outcomes={"refused"})
         async with retrying:
             await retrying.ask(question())
         assert server.counts()["received"] == 2

@@ -75,7 +75,7 @@ class PlainJudge:
     def learned(self) -> Mapping[str, Any]:
         return {}
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Has nothing to learn."""
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:

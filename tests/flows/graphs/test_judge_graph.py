@@ -14,8 +14,8 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
 from pollex.graphs.judge.graph import JudgeState
 from pollex.graphs.judge.run import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
-from pollex.graphs.judge.state import Work
-from pollex.graphs.run import Setting
+from pollex.graphs.judge.state import JudgeRunState
+from pollex.graphs.run import RunSettings
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
@@ -46,11 +46,11 @@ def task(**changes: Any) -> Task:
 async def judged(
     store: Store, people: People | None = None, log: Sequence[Conversation] = LOG, **changes: Any
 ) -> Judged:
-    settings = {name: changes.pop(name) for name in ("resume", "wave") if name in changes}
+    settings = {name: changes.pop(name) for name in ("resume", "batch") if name in changes}
     found = changes.pop("judge", Recorded(RUNS))
     asked_for = task(**changes)
     ensemble = Ensemble(found, rule=asked_for.rule)
-    setting = Setting.of(store, **settings)
+    setting = RunSettings.of(store, **settings)
     return await judge(log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people)
 
 
@@ -75,7 +75,7 @@ async def test_a_run_that_is_none_of_judge_or_not_there_is_wrong_use(store: Stor
     run = store.begin("score", arguments={}, fingerprint={}, versions={})
     for name in (run.id, "nothing", "last"):
         with pytest.raises(WrongUse):
-            await answered_by_people(store, name, Setting.of(store), None)
+            await answered_by_people(store, name, RunSettings.of(store), None)
 
 
 async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken_up_for_people(store: Store) -> None:
@@ -86,7 +86,7 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
     with pytest.raises(Interrupted):
         await judged(store, judge=Dies(RUNS))
     with pytest.raises(ResumeRefused, match="6 conversations were not asked about yet"):
-        await answered_by_people(store, "last", Setting.of(store), None)
+        await answered_by_people(store, "last", RunSettings.of(store), None)
     assert runs(store)[-1].status == "interrupted"
 
 
@@ -148,11 +148,11 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
         first = await judged(store)
     with Store.open(tmp_path / "store") as store:
         person = Somebody({"split": "no", "mute": "no"})
-        found = await answered_by_people(store, first.run, Setting.of(store), person)
+        found = await answered_by_people(store, first.run, RunSettings.of(store), person)
         assert person.asked[0]["conversations"] == ["split", "five", "few", "mute"]
         assert (found.run, found.waiting, found.counts["by a person"]) == (first.run, 2, 2)
     with Store.open(tmp_path / "store") as store:
-        found = await answered_by_people(store, "last", Setting.of(store), Somebody({"five": "yes", "few": "no"}))
+        found = await answered_by_people(store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"}))
         assert found.waiting == 0
         assert runs(store)[-1].status == "done"
         decided = list(verdicts_of(store, found, list(conversations_of(store, found.run))))
@@ -179,9 +179,9 @@ async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of
     assert again.counts == found.counts
 
 
-@pytest.mark.parametrize("wave", [1, 2, 100])
-async def test_the_size_of_a_wave_changes_nothing(store: Store, wave: int) -> None:
-    found = await judged(store, wave=wave)
+@pytest.mark.parametrize("batch", [1, 2, 100])
+async def test_the_size_of_a_wave_changes_nothing(store: Store, batch: int) -> None:
+    found = await judged(store, batch=batch)
     assert found.counts == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
 
 
@@ -217,8 +217,8 @@ async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resum
     wrong = {"up0": runs_["up0"][::-1], "down11": ["yes"] * 5 + ["no"] * 2}
     changes = {"judge": Recorded(runs_ | wrong), "precision": 0.97, "rule": Rule(7, 4, None)}
     found = await judged(store, log=log, **changes)
-    again = await judged(store, log=log, resume=True, wave=5, **changes)
-    taken_up = await answered_by_people(store, found.run, Setting.of(store), None)
+    again = await judged(store, log=log, resume=True, batch=5, **changes)
+    taken_up = await answered_by_people(store, found.run, RunSettings.of(store), None)
     turned = await judged(store, log=log[::-1], **changes)
     assert found.fitted is not None
     assert found.unseen is not None
@@ -247,5 +247,5 @@ async def test_where_no_tau_reaches_the_precision_everything_goes_to_people(stor
 
 
 def test_state_holds_ids_only() -> None:
-    assert set(JudgeState.__annotations__) == {"begun", "wave", "given"}
-    assert Work(Rule.of(3)).waiting() == []
+    assert set(JudgeState.__annotations__) == {"begun", "batch", "given"}
+    assert JudgeRunState(Rule.of(3)).waiting() == []

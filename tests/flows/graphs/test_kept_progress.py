@@ -12,7 +12,7 @@ import pytest
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
 from pollex.graphs.kept_progress import OFTEN
-from pollex.graphs.run import Setting, running
+from pollex.graphs.run import RunSettings, running
 from pollex.store.store import Store
 
 
@@ -25,7 +25,7 @@ def seen(folder: Path, run: str) -> Any:
 async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> None:
     used = {"calls": 0}
     with Store.open(tmp_path) as store:
-        setting = Setting.of(store, used=lambda: used)
+        setting = RunSettings.of(store, used=lambda: used)
         async with running("score", {}, setting, ["judge"]) as run:
             setting.progress.start("score", 40, done=10)
             setting.progress.advance("score", 5)
@@ -54,7 +54,7 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
         assert seen(tmp_path, run.id)["stages"]["score"] == {"done": 40, "total": 40}
 
 
-async def stopped(setting: Setting) -> None:
+async def stopped(setting: RunSettings) -> None:
     """A run whose progress ends it."""
     async with running("score", {}, setting, ["judge"]):
         setting.progress.start("score", 2)
@@ -67,7 +67,7 @@ async def test_progress_that_interrupts_a_run_is_kept_up_to_there(tmp_path: Path
             raise Interrupted("stopped")
 
     with Store.open(tmp_path) as store:
-        setting = Setting.of(store, progress=Stopping())
+        setting = RunSettings.of(store, progress=Stopping())
         with pytest.raises(Interrupted):
             await stopped(setting)
         store.flush()

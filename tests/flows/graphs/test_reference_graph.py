@@ -1,4 +1,4 @@
-"""The graphs of answering and referencing with judges in this process: waves, types, failures, what a resume asks."""
+"""The graphs of answering and referencing with judges in this process: batches, types, failures, what a resume asks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import ModelUnavailable, ResumeRefused
 from pollex.graphs.grade.run import Grading, answer, grade, gradings_of, responses_of
 from pollex.graphs.grade.summary import summary
-from pollex.graphs.run import Setting
+from pollex.graphs.run import RunSettings
 from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.store import Store
@@ -53,7 +53,7 @@ class Fixed:
         self.name = self.fingerprint = "fixed"
         self.learned: dict[str, Any] = {}
 
-    async def study(self, *_: Any) -> None: ...
+    async def fit(self, *_: Any) -> None: ...
 
     async def prepare(self, *_: Any) -> None: ...
 
@@ -91,15 +91,15 @@ async def graded(
         classifier=Fixed({TYPE: "advice"}),
         judge=judge or Fixed(),
         plain=plain,
-        setting=Setting.of(store, **setting),
+        setting=RunSettings.of(store, **setting),
     )
     return list(gradings_of(store, ended.run, PROFILE, cases))
 
 
-@pytest.mark.parametrize("wave", [1, 2, 7, 100])
-async def test_every_case_is_graded_once_in_waves_of_whatever_size(store: Store, wave: int) -> None:
+@pytest.mark.parametrize("batch", [1, 2, 7, 100])
+async def test_every_case_is_graded_once_in_waves_of_whatever_size(store: Store, batch: int) -> None:
     judge, plain = Fixed({"overall": "6"}), Fixed({PLAIN: "9"})
-    found = await graded(store, judge=judge, plain=plain, wave=wave)
+    found = await graded(store, judge=judge, plain=plain, batch=batch)
     assert [one.case.id for one in found] == [one.id for one in CASES]
     assert {one.outcome for one in found} == {"graded"}
     assert set(judge.asked.values()) == set(plain.asked.values()) == {1}
@@ -110,16 +110,16 @@ async def test_no_cases_come_to_no_grades(store: Store) -> None:
 
 
 async def test_a_judge_that_raises_fails_its_case_alone(store: Store) -> None:
-    found = await graded(store, judge=Fixed(breaks={"c2": RuntimeError("boom"), "c3": "refused"}), wave=3)
+    found = await graded(store, judge=Fixed(breaks={"c2": RuntimeError("boom"), "c3": "refused"}), batch=3)
     assert [one.outcome for one in found] == ["graded", "graded", "error", "refused", "graded", "graded", "graded"]
     assert "boom" in found[2].detail
 
 
 async def test_an_endpoint_that_is_gone_stops_the_run_and_a_resume_asks_only_the_rest(store: Store) -> None:
     with pytest.raises(ModelUnavailable):
-        await graded(store, judge=Fixed(breaks={"c4": ModelUnavailable("gone")}), wave=2)
+        await graded(store, judge=Fixed(breaks={"c4": ModelUnavailable("gone")}), batch=2)
     judge = Fixed()
-    found = await graded(store, judge=judge, wave=2, resume=True)
+    found = await graded(store, judge=judge, batch=2, resume=True)
     assert {one.outcome for one in found} == {"graded"}
     assert set(judge.asked) <= {"c4", "c5", "c6"}
     assert {"c4", "c6"} <= set(judge.asked)
@@ -151,7 +151,7 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
     )
     classifier = Fixed({TYPE: "advice"})
     ended = await grade(
-        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=Setting.of(store)
+        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
     )
     found = list(gradings_of(store, ended.run, PROFILE, cases))
     assert set(classifier.asked) == {"c1"}
@@ -171,7 +171,7 @@ async def test_a_type_that_nobody_can_tell_is_flagged(store: Store, told: str) -
         {TYPE: "unsure"} if told == "unsure" else {}, breaks={} if told == "unsure" else {"c0": "refused"}
     )
     ended = await grade(
-        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=Setting.of(store)
+        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
     )
     (found,) = gradings_of(store, ended.run, PROFILE, cases)
     assert (found.type, found.flags, found.outcome) == (None, (f"task type {told}",), "graded")
@@ -240,13 +240,13 @@ class Speaker:
 async def answered(
     store: Store, speaker: Speaker, cases: Cases = CASES, **setting: Any
 ) -> list[tuple[str | None, str]]:
-    ended = await answer(cases, respondent=speaker, profile=PROFILE, setting=Setting.of(store, **setting))  # type: ignore[arg-type]
+    ended = await answer(cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting))  # type: ignore[arg-type]
     return [(found.answer, found.outcome) for found in responses_of(store, ended.run, cases)]
 
 
 async def test_every_question_is_answered_once_at_the_temperature_of_its_category(store: Store) -> None:
     speaker, cases = Speaker(), Cases((case(0), case(1, category="writing"), case(2, category="martian")))
-    assert await answered(store, speaker, cases, wave=2) == [
+    assert await answered(store, speaker, cases, batch=2) == [
         ("Why 0? At 0.1.", "answered"),
         ("Why 1? At 0.7.", "answered"),
         ("Why 2? At 0.7.", "answered"),
@@ -266,7 +266,7 @@ async def test_a_question_that_fails_fails_alone_and_a_resume_asks_what_may_be_m
 
 async def test_answers_of_waves_that_were_closed_outlive_the_run_that_was_stopped(store: Store) -> None:
     with pytest.raises(ModelUnavailable):
-        await answered(store, Speaker({"c4": ModelUnavailable("gone")}), wave=2)
+        await answered(store, Speaker({"c4": ModelUnavailable("gone")}), batch=2)
     speaker = Speaker()
-    assert {outcome for _, outcome in await answered(store, speaker, wave=2, resume=True)} == {"answered"}
+    assert {outcome for _, outcome in await answered(store, speaker, batch=2, resume=True)} == {"answered"}
     assert set(speaker.asked) <= {"c4", "c5", "c6"}

@@ -1,4 +1,4 @@
-"""Runs of `learn` and `score`: failures that stay where they are, waves, states of ids, spans."""
+"""Runs of `learn` and `score`: failures that stay where they are, batches, states of ids, spans."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import WAVE
+from pollex.graphs.context import BATCH
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.state import LearnContext, LearnSettings, Work
-from pollex.graphs.run import Setting
+from pollex.graphs.learn.state import LearnContext, LearnSettings, RunState
+from pollex.graphs.run import RunSettings
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
 from pollex.graphs.score.graph import graph as score_graph
-from pollex.graphs.score.run import outcome_counts, scores_of
+from pollex.graphs.score.run import outcome_counts, score_row, scores_of
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.records import JudgeRecord
@@ -74,8 +74,8 @@ class OddExtractor:
     def __init__(self, inner: Extractor, odd: Sequence[str], stopping: Sequence[str] = ()) -> None:
         self.inner, self.odd, self.stopping = inner, odd, stopping
 
-    async def study(self, training: Sequence[Conversation]) -> None:
-        await self.inner.study(training)
+    async def fit(self, training: Sequence[Conversation]) -> None:
+        await self.inner.fit(training)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         if conversation.id in self.stopping:
@@ -98,7 +98,7 @@ async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **se
         judge_record=record,
         profile=DomainProfile.neutral(),
         settings=setting.pop("settings", QUICK),
-        setting=Setting.of(kept, secrets=(SECRET,), **setting),
+        setting=RunSettings.of(kept, secrets=(SECRET,), **setting),
     )
 
 
@@ -108,7 +108,7 @@ async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **set
         rubrics,
         judge=judge,
         data_fingerprint=logs.fingerprint,
-        setting=Setting.of(kept, secrets=(SECRET,), **setting),
+        setting=RunSettings.of(kept, secrets=(SECRET,), **setting),
     )
 
 
@@ -171,9 +171,9 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
     first = OddExtractor(inner, [train[3]], [train[20]] if stopped_in == "extract" else [])
     roles = staff(embedder, PlainJudge(except_for(train[9], broken)), first)
     with pytest.raises(ModelRefused):
-        await learn(logs, roles, kept, embedded_record(embedder), wave=8)
+        await learn(logs, roles, kept, embedded_record(embedder), batch=8)
     second = staff(embedder, PlainJudge(), OddExtractor(inner, []))
-    learned = await learn(logs, second, kept, embedded_record(embedder), wave=8, resume=True)
+    learned = await learn(logs, second, kept, embedded_record(embedder), batch=8, resume=True)
     assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
 
@@ -198,12 +198,12 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
 ) -> None:
     first = PlainJudge(except_for("c020", raises(ModelRefused("the key is wrong"))))
     with pytest.raises(ModelRefused):
-        await score(logs, rubrics, first, kept, wave=8)
+        await score(logs, rubrics, first, kept, batch=8)
     assert find_run(kept, "last").status == "failed"
     done = results.scored_ids(kept, find_run(kept, "last").id)
     assert len(done) == 16
     second = PlainJudge()
-    scored = await score(logs, rubrics, second, kept, wave=8, resume=True)
+    scored = await score(logs, rubrics, second, kept, batch=8, resume=True)
     assert scored.counts == {"scored": 48}
     assert {id_ for id_, _ in second.asked}.isdisjoint(done)
     assert len(second.asked) == 2 * 32
@@ -211,15 +211,15 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
         await score(logs_of(list(logs)[:3]), rubrics, second, kept, resume=True)
 
 
-@pytest.mark.parametrize("wave", [1, 4, 100])
+@pytest.mark.parametrize("batch", [1, 4, 100])
 async def test_no_more_conversations_are_in_flight_than_a_wave_has(
-    logs: Logs, rubrics: RubricSet, kept: Store, wave: int
+    logs: Logs, rubrics: RubricSet, kept: Store, batch: int
 ) -> None:
     judge = PlainJudge()
-    await score(logs, rubrics, judge, kept, wave=wave)
+    await score(logs, rubrics, judge, kept, batch=batch)
     assert len(judge.asked) == 96
-    assert judge.peak == 2 * min(wave, 48)
-    assert max(judge.prepared) == min(wave, 48)
+    assert judge.peak == 2 * min(batch, 48)
+    assert max(judge.prepared) == min(batch, 48)
     assert sum(judge.prepared) == 48
 
 
@@ -228,8 +228,8 @@ async def test_learning_in_waves_of_one_stays_within_its_recursion_limit_and_lea
 ) -> None:
     same = {"created": "", "run": ""}
     single, whole = [
-        (await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), wave=wave)).rubric_set
-        for wave in (1, 512)
+        (await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), batch=batch)).rubric_set
+        for batch in (1, 512)
     ]
     assert single.model_copy(update=same) == whole.model_copy(update=same)
 
@@ -341,7 +341,7 @@ async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord)
         store=kept,
         run=run.id,
         tracer=Tracer(kept, run.id),
-        wave=7,
+        batch=7,
         logs=logs,
         training=sides.train,
         held_out=sides.test,
@@ -349,7 +349,7 @@ async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord)
         judge_record=record,
         profile=DomainProfile.neutral(),
         settings=QUICK,
-        work=Work(),
+        work=RunState(),
         by_id={c.id: c for c in (*sides.train, *sides.test)},
     )
 
@@ -362,9 +362,9 @@ async def test_state_and_tasks_hold_ids_and_nothing_else(logs: Logs, kept: Store
     )
     async for mode, part in stream:
         if mode == "values":
-            assert part.keys() <= {"wave"}
-            assert set(part.get("wave", ())) <= ids
-            assert len(part.get("wave", ())) <= 7
+            assert part.keys() <= {"batch"}
+            assert set(part.get("batch", ())) <= ids
+            assert len(part.get("batch", ())) <= 7
         elif "input" in part:
             tasks.append((part["name"], part["input"]))
     items = [(name, given) for name, given in tasks if name in ("extract", "judge_pool", "judge_held_out")]
@@ -388,7 +388,7 @@ async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder:
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
-    rng, questions = random.Random(2), rubrics.questions
+    rng, questions, netsat = random.Random(2), rubrics.questions, rubrics.scorer_of()
     run = kept.begin("score", arguments={}, fingerprint={}, versions={})
     outcomes = ("refused", "error", "truncated", "")
     for conversation in logs:
@@ -402,8 +402,9 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
             pairs = list(zip(questions, answers, strict=True))
             rng.shuffle(pairs)
             kept.put(answer_rows(run.id, conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"))
+            kept.put([score_row(run.id, netsat.score(conversation.id, answers))])
     await kept.settle()
-    counted = outcome_counts(kept, run.id, [q.id for q in questions])
+    counted = outcome_counts(kept, run.id)
     found = [score.outcome for score in scores_of(kept, run.id, rubrics, logs.conversations)]
     assert counted == {outcome: found.count(outcome) for outcome in sorted(set(found))}
     assert len(counted) >= 4
@@ -420,5 +421,5 @@ async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time
     judge = PlainJudge(held)
     scored = await score(logs, few, judge, kept)
     assert scored.counts == {"scored": 4_000}
-    assert judge.peak <= WAVE
-    assert 0 < held.most <= 2 * 4 * WAVE  # of 16,000
+    assert judge.peak <= BATCH
+    assert 0 < held.most <= 2 * 4 * BATCH  # of 16,000

@@ -45,7 +45,7 @@ QUESTIONS = [Question.about(rubric) for rubric in RUBRICS]
 
 def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedJudge:
     judge = EmbeddedJudge(embedder)
-    asyncio.run(judge.study(log, RUBRICS))
+    asyncio.run(judge.fit(log, RUBRICS))
     return judge
 
 
@@ -109,7 +109,7 @@ def test_a_hand_written_rubric_is_answered_by_likeness_before_any_study(embedder
 def test_evidence_that_tells_nothing_is_answered_neutrally(embedder: Embedder, log: list[Conversation]) -> None:
     upside_down = THANKS.model_copy(update={"polarity": "dsat"})
     judge = EmbeddedJudge(embedder)
-    asyncio.run(judge.study(log, [upside_down]))
+    asyncio.run(judge.fit(log, [upside_down]))
     (answer,) = answers(judge, good(90), [Question.about(upside_down)])
     assert answer.expected() == pytest.approx(5)
     assert "tells nothing" in answer.justification

@@ -31,7 +31,7 @@ from pollex.rubrics.answers import Unanswered
 
 def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedExtractor:
     extractor = EmbeddedExtractor(embedder)
-    asyncio.run(extractor.study(log))
+    asyncio.run(extractor.fit(log))
     return extractor
 
 

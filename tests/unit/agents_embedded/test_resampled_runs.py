@@ -30,7 +30,7 @@ MIXED = conversation(
 
 async def studied(embedder: Embedder, log: list[Conversation]) -> EmbeddedRater:
     rater = EmbeddedRater(embedder)
-    await rater.study(log, [])
+    await rater.fit(log, [])
     return rater
 
 
@@ -119,7 +119,7 @@ async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
 ) -> None:
     rubric = Rubric(id="r", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
     judge = EmbeddedJudge(embedder)
-    await judge.study(log, [rubric])
+    await judge.fit(log, [rubric])
     (plain,) = await judge.judge(MIXED, [Question.about(rubric)])
     runs = [(await judge.again(number).judge(MIXED, [Question.about(rubric)]))[0] for number in range(8)]
     assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 1

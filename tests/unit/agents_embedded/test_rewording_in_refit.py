@@ -56,13 +56,13 @@ def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
         judge_record=record,
         profile=DomainProfile.neutral(),
         settings=SETTINGS,
-        setting=running.Setting.of(store),
+        setting=running.RunSettings.of(store),
     )
     return asyncio.run(run).rubric_set
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
-    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=running.Setting.of(store))
+    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=running.RunSettings.of(store))
     return asyncio.run(run).rubric_set
 
 

@@ -64,7 +64,7 @@ class Many:
     def again(self, replicate: int) -> Many:
         return Many(self.says, self.name, self.asked, replicate)
 
-    async def study(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing."""
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:

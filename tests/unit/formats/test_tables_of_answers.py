@@ -14,7 +14,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.answer_shapes import SHAPES
 from pollex.formats.answers import AnswerTable
-from pollex.formats.csv_rows import guarded
+from pollex.formats.csv_rows import escape_formula
 from pollex.formats.read_tables import read_answers, read_judgments
 
 HEADER = "text_id,question,option,probability"
@@ -70,10 +70,10 @@ IDS = ("=1+1", "@dee", "-ann", "'quoted'", "-2", "plain")
 
 
 def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_path: Path) -> None:
-    lines = [f"{guarded(text)},Q1,{option},0.4" for text in IDS for option in (1, 2)]
+    lines = [f"{escape_formula(text)},Q1,{option},0.4" for text in IDS for option in (1, 2)]
     assert [line for line in lines if line.startswith("'=1+1")]
     assert read_answers(written(tmp_path, lines)).texts == IDS
-    given = [f"{guarded(text)},Q1,{guarded('=cy')},{1 + place % 2}" for place, text in enumerate(IDS)]
+    given = [f"{escape_formula(text)},Q1,{escape_formula('=cy')},{1 + place % 2}" for place, text in enumerate(IDS)]
     judgments = written(tmp_path, given, "judgments.csv", "text_id,question,judge,answer")
     plain = written(tmp_path, [f"{text},Q1,{option},0.4" for text in IDS for option in (1, 2)], "plain.csv")
     judged = read_judgments(judgments, read_answers(plain))
@@ -95,7 +95,7 @@ def test_names_of_texts_questions_and_judges_may_be_any_text(tmp_path: Path) -> 
 
 def test_ids_that_look_guarded_themselves_are_read_as_they_were(tmp_path: Path) -> None:
     ids = ("=1", "'=1", "''=1")
-    lines = [f"{guarded(text)},Q1,{option},0.4" for text in ids for option in (1, 2)]
+    lines = [f"{escape_formula(text)},Q1,{option},0.4" for text in ids for option in (1, 2)]
     assert read_answers(written(tmp_path, lines)).texts == ids
 
 

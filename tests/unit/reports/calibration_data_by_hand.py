@@ -73,7 +73,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         judges=2,
         folds=5,
         seed=0,
-        learnt_from=7,
+        learned_from=7,
         support=support(labels),
         agreement=measured(0.3),
         choice=Choice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),

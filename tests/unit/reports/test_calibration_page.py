@@ -117,8 +117,8 @@ def test_the_word_calibrated_needs_fifty_labels() -> None:
 
 
 def test_what_the_kept_one_learnt_from_is_said_and_that_it_is_not_known() -> None:
-    def words(learnt_from: int | None) -> str:
-        return Reader(calibration_page(replace(material(), learnt_from=learnt_from))).words
+    def words(learned_from: int | None) -> str:
+        return Reader(calibration_page(replace(material(), learned_from=learned_from))).words
 
     assert "learned from 7 of these texts; the figures are of models fitted anew" in words(7)
     assert (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord, in_words, promise
+from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord, guarantee_text, in_words
 from pollex.selection.guarantee import guaranteed_window
 
 
@@ -52,7 +52,7 @@ def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
     assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
     assert "1 of 399 (0.3 %, 95 % interval 0.01 % to 1 %) right" in words
     assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in in_words(record(none, some, held_out=400, outside=400))
-    assert "with probability 99.9 %" in promise(record(none, some).model_copy(update={"delta": 0.001}))
+    assert "with probability 99.9 %" in guarantee_text(record(none, some).model_copy(update={"delta": 0.001}))
 
 
 def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:

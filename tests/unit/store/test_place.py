@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pollex.store.place import VARIABLE, kept_in
+from pollex.store.place import VARIABLE, store_option
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_the_store_is_named_where_a_command_would_look_elsewhere(
     monkeypatch: pytest.MonkeyPatch, environment: str, folder: str, words: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, environment)
-    assert kept_in(folder) == words
+    assert store_option(folder) == words
