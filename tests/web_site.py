@@ -10,12 +10,17 @@ import httpx2
 import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
+from pollex.agents.llm.sampling import point
+from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.graphs.judge.run import TASK, Task, asked
+from pollex.graphs.judge.state import run_question
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
+from pollex.services.event_loop import complete
 from pollex.store.rows import answer_rows, conversation_rows, packed, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -108,6 +113,28 @@ def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Wor
             score = netsat.score(one.id, given)
             store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
     store.flush()
+
+
+def judged_run(store: Store, n: int = 4) -> str:
+    """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
+    question = asked("Was the task done?", ["yes", "no"])
+    task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="embedded")
+    run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
+    conversations = [conversation(number) for number in range(n)]
+    store.put(conversation_rows(run, conversations))
+    complete(store.write_step(run, TASK, task.as_json))
+    for number, one in enumerate(conversations):
+        yes = 7 if number % 2 else 4
+        questions = [run_question(question, vote) for vote in range(7)]
+        votes = [
+            Answer(
+                question_id=each.id, probabilities=point(int(vote >= yes), 2), chosen=int(vote >= yes), source="point"
+            )
+            for vote, each in enumerate(questions)
+        ]
+        store.put(answer_rows(run, one, questions, votes, "f"))
+    store.finish(run, "partial", roles=["embedded"], result={"waiting": (n + 1) // 2})
+    return run
 
 
 def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any) -> Guard:

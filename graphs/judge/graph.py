@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Votes
-from pollex.conversations.splits import block_ids, folds
-from pollex.errors import BadLabels
 from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
-from pollex.graphs.judge.state import PERSON, JudgeRunState, Tally, persons_answer, persons_question, run_question
+from pollex.graphs.judge.state import (
+    PERSON,
+    JudgeRunState,
+    Tally,
+    fit_to_thumbs,
+    persons_answer,
+    persons_question,
+    run_question,
+)
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.selection.consensus import crossfitted, entropies, fitted_tau, modes
 from pollex.store.rows import answer_rows, label_row
-
-FOLDS, SEED = 10, 0
-"""To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
 class JudgeState(BatchState, total=False):
@@ -98,28 +98,9 @@ async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeSt
     context, work = runtime.context, runtime.context.work
     with context.tracer.span("fit_rule", kind="node") as span:
         if context.precision is not None:
-            _fit_to_thumbs(context, work, context.precision)
+            fit_to_thumbs(work, context.shelf, context.truth, context.precision)
         span.outputs([work.rule.in_words()])
     return {}
-
-
-def _fit_to_thumbs(context: JudgeContext, work: JudgeRunState, precision: float) -> None:
-    # With fewer runs than the minimum nothing passes, whatever τ is.
-    used = [id_ for id_ in context.truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
-    votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64)
-    votes = votes.reshape(len(used), len(context.question.options))
-    truth = np.array([context.truth[id_] for id_ in used], dtype=np.int64)
-    entropy, mode = entropies(votes), modes(votes)
-    labelled = [context.shelf[id_] for id_ in used]
-    blocks = block_ids(labelled)
-    work.fitted = fitted_tau(entropy, mode, truth, precision, blocks)
-    work.rule = replace(work.rule, tau=work.fitted.tau)
-    k = min(FOLDS, *np.bincount(truth, minlength=2).tolist())
-    if k < 2:
-        return
-    with suppress(BadLabels):  # too few groups of conversations that belong together
-        dealt = folds(labelled, k, SEED)
-        work.unseen = crossfitted(entropy, mode, truth, precision, dealt, blocks)
 
 
 def needs_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
@@ -129,8 +110,6 @@ def needs_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # n
 
 async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
     """Interrupt the graph until people answer: resumed with an option for each conversation.
-
-    A resumed node is run again from its beginning, so it does nothing else.
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """

@@ -163,7 +163,7 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
         raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
     task, conversations = Task.from_json(kept), list(conversations_of(store, run.id))
     ensemble = Ensemble(Recorded({}), rule=task.rule)
-    tallies, _ = _so_far(store, run.id, task, setting.retry_outcomes)
+    tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and --resume"
         raise ResumeRefused(
@@ -207,10 +207,10 @@ async def _judge(
     from pollex.graphs.judge.graph import JudgeContext  # see `runs`
 
     store, shelf = setting.store, ConversationIndex(conversations)
-    tallies, partial = _so_far(store, run.id, task, setting.retry_outcomes)
+    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes)
     if not finished:
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
-    work = JudgeRunState(task.rule, tallies=tallies, people=_people_so_far(store, run.id, task))
+    work = JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task))
     context = JudgeContext(
         **setting.of_run(run.id),
         shelf=shelf,
@@ -220,7 +220,7 @@ async def _judge(
         work=work,
         known=partial,
         precision=task.precision,
-        truth={c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE},
+        truth=truth_of(conversations),
     )
     context.progress.start("judge", len(shelf), len(tallies))
     with context.tracer.span("judge", kind="graph"):
@@ -230,6 +230,11 @@ async def _judge(
     result = {"outcomes": found.counts, "waiting": found.waiting, "rule": work.rule.in_words()}
     store.finish(run.id, "partial" if partly else "done", roles=roles, result=result)
     return found
+
+
+def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
+    """By labeled conversation, the option that its thumb stands for: the first for a thumb up."""
+    return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
 
 
 async def _until_people_are_done(context: JudgeContext, people: People | None) -> None:
@@ -256,7 +261,7 @@ async def _until_people_are_done(context: JudgeContext, people: People | None) -
         step_ = graph.ainvoke(Command(resume=given), context=context, config=settings)
 
 
-def _so_far(
+def so_far(
     store: Store, run: str, task: Task, again: Collection[Outcome]
 ) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
     """Return vote counts by conversation, and known answers of those still to be asked."""
@@ -280,7 +285,7 @@ def _votes_of(
             yield id_, votes
 
 
-def _people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
+def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
     rows = store.ask(
         run,
         "SELECT conversation, last(chosen ORDER BY seq) AS chosen FROM answers WHERE question = ? "
@@ -317,7 +322,7 @@ def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex)
 
 def verdicts_of(store: Store, judged: Judged, conversations: Sequence[Conversation]) -> Iterator[Decided]:
     """Yield the verdict of each conversation, in their order, read in portions."""
-    people = _people_so_far(store, judged.run, judged.task)
+    people = people_so_far(store, judged.run, judged.task)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         votes = dict(_votes_of(store, judged.run, judged.task, ids))

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from pollex.agents.llm.sampling import point
 from pollex.agents.votes import Rule, counted, diversity_entropy
+from pollex.conversations.splits import block_ids, folds
+from pollex.errors import BadLabels
+from pollex.graphs.context import ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.selection.consensus import Filtered, FittedTau
+from pollex.selection.consensus import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
 
 PERSON = "person"
+FOLDS, SEED = 10, 0
+"""To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
 @dataclass
@@ -60,6 +68,29 @@ class JudgeRunState:
             if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
         ]
         return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+
+
+def fit_to_thumbs(work: JudgeRunState, shelf: ConversationIndex, truth: Mapping[str, int], precision: float) -> None:
+    """Fit the rule's τ to a wanted precision on thumbs.
+
+    Args:
+        truth: By labeled conversation, index of the option that its thumb stands for.
+    """
+    # With fewer runs than the minimum nothing passes, whatever τ is.
+    used = [id_ for id_ in truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
+    votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64).reshape(len(used), 2)
+    right = np.array([truth[id_] for id_ in used], dtype=np.int64)
+    entropy, mode = entropies(votes), modes(votes)
+    labelled = [shelf[id_] for id_ in used]
+    blocks = block_ids(labelled)
+    work.fitted = fitted_tau(entropy, mode, right, precision, blocks)
+    work.rule = replace(work.rule, tau=work.fitted.tau)
+    k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
+    if k < 2:
+        return
+    with suppress(BadLabels):  # too few groups of conversations that belong together
+        dealt = folds(labelled, k, SEED)
+        work.unseen = crossfitted(entropy, mode, right, precision, dealt, blocks)
 
 
 def _entropy(votes: Sequence[int]) -> float:

@@ -17,7 +17,7 @@ from pollex.errors import PollexError
 from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
-from pollex.web.pages import conversation, conversations, home, label, runs, sets
+from pollex.web.pages import children, conversation, conversations, home, label, runs, sets, waiting
 from pollex.web.site import Site
 
 log = logging.getLogger("pollex.web")
@@ -44,6 +44,8 @@ def routes() -> list[BaseRoute]:
         *runs.ROUTES,
         *sets.ROUTES,
         *label.ROUTES,
+        *waiting.ROUTES,
+        *children.ROUTES,
     ]
 
 

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pollex.text import parse_json
 from pollex.web.faults import Clash, Fault
@@ -71,3 +72,10 @@ def _read(given: Any, form: type[F]) -> F:
         name = ".".join(map(str, first["loc"])) or "the whole"
         known = ", ".join(form.model_fields) or "none"
         raise Fault(f"{name}: {first['msg']}", remedy=f"parameters here: {known}") from error
+
+
+def answered(request: Request, address: str, told: dict[str, object]) -> Response:
+    """Answer a script with facts, and a form with the page that comes next."""
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return JSONResponse({"ok": True, **told})
+    return RedirectResponse(address, 303)

@@ -27,6 +27,7 @@ PAGES = (
     ("Conversations", links.CONVERSATIONS, "c"),
     ("Rubric sets", links.SETS, "s"),
     ("Label", links.LABEL, "l"),
+    ("Waiting", links.WAITING, "w"),
 )
 """Name, address, and the key behind `g`."""
 

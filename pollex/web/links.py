@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 HOME, ENTER, HEALTH = "/", "/enter", "/api/health"
 RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
+CHILDREN = "/children"
 SETS, SET_DIFF, COMPARE = "/sets", "/sets/diff", "/compare"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
 STATIC = "/static"

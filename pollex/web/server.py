@@ -93,7 +93,10 @@ async def _run(site: Site, door: Door, listening: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, setattr, server, "should_exit", True)
-    await server.serve(sockets=[listening])
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        await site.children.close()
 
 
 def found_store(here: Path) -> Path:

@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from starlette.responses import Response
+
 from pollex.errors import PollexError
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.columns import RUNS as RUNS_FOLDER
@@ -23,6 +25,7 @@ from pollex.store.resume import find_run, runs
 from pollex.store.runs import Run, is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
+from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 
 TOKEN = "token"  # noqa: S105 - a file's name
@@ -62,6 +65,8 @@ class Site:
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
+        children: Commands that the browser started.
+        answers: What was answered to writes, by path and key; see `once`.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
     """
 
@@ -73,6 +78,8 @@ class Site:
     unreadable: dict[str, str] = field(default_factory=dict)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    children: Children = field(default_factory=Children)
+    answers: dict[tuple[str, str], asyncio.Future[Response]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pollex.conversations.conversation import Conversation, messages_of
@@ -24,8 +24,9 @@ from pollex.store.rows import packed
 from pollex.store.tables import LabelRow, now
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault
-from pollex.web.forms import Form, Nothing, body, query, site_of
+from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import lens_for, scoring_run
+from pollex.web.once import once
 from pollex.web.opinions import Opinion, agreement, between, disputed, opinions, settled
 from pollex.web.queues import KINDS, QUESTION, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
@@ -108,7 +109,7 @@ async def make_queue(request: Request) -> Response:
         **form.model_dump(exclude={"run"}),
     )
     await site.store.write([queue])
-    return _to(request, f"{links.LABEL}/{queue.id}", {"queue": queue.id})
+    return answered(request, f"{links.LABEL}/{queue.id}", {"queue": queue.id})
 
 
 def sheet(request: Request) -> Response:
@@ -163,7 +164,7 @@ async def _next(request: Request, site: Site, queue: QueueRow, who: str) -> Resp
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
             await site.store.write([lease])
     address = links.address(f"{links.LABEL}/{queue.id}", lease=lease.id if lease else None)
-    return _to(request, address, {"lease": lease and lease.id, "conversation": lease and lease.conversation})
+    return answered(request, address, {"lease": lease and lease.id, "conversation": lease and lease.conversation})
 
 
 async def keep(request: Request) -> Response:
@@ -257,7 +258,7 @@ async def decide(request: Request) -> Response:
             source="adjudicated",
         )
         await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
-    return _to(request, links.ADJUDICATE, {"label": label.id})
+    return answered(request, links.ADJUDICATE, {"label": label.id})
 
 
 def export(request: Request) -> Response:
@@ -298,21 +299,14 @@ def _file(name: str, kind: str, text: str) -> Response:
     return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _to(request: Request, address: str, told: dict[str, object]) -> Response:
-    """Answer a script with facts, and a form with the page that comes next."""
-    if request.headers.get("content-type", "").startswith("application/json"):
-        return JSONResponse({"ok": True, **told})
-    return RedirectResponse(address, 303)
-
-
 ROUTES = [
     Route(links.LABEL, queues),
     Route(links.AGREEMENT, agree),
     Route(links.ADJUDICATE, adjudicate),
     Route(f"{links.LABEL}/{{queue}}", sheet),
-    Route("/api/queues", make_queue, methods=["POST"]),
-    Route("/api/queues/{queue}/next", give_next, methods=["POST"]),
-    Route("/api/labels", keep, methods=["POST"]),
-    Route("/api/adjudications", decide, methods=["POST"]),
+    Route("/api/queues", once(make_queue), methods=["POST"]),
+    Route("/api/queues/{queue}/next", once(give_next), methods=["POST"]),
+    Route("/api/labels", once(keep), methods=["POST"]),
+    Route("/api/adjudications", once(decide), methods=["POST"]),
     Route("/api/export", export),
 ]

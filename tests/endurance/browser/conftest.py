@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from visitors import Served, Visitor
-from web_site import made_store
+from web_site import judged_run, made_store
 
 CHROMIUM, REQUIRED = os.environ.get("POLLEX_CHROMIUM"), os.environ.get("POLLEX_BROWSER") == "required"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -71,7 +71,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 @pytest.fixture(scope="session")
 def served(serve: Callable[..., Served], tmp_path_factory: pytest.TempPathFactory) -> Served:
     folder = tmp_path_factory.mktemp("browser") / ".pollex"
-    made_store(folder, n=250).close()
+    with made_store(folder, n=250) as store:
+        judged_run(store)
     return serve(folder)
 
 

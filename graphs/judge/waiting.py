@@ -1,0 +1,43 @@
+"""What a run of `judge` waits for people for, read from the store: nothing is run, and LangGraph is not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pollex.graphs.context import ConversationIndex
+from pollex.graphs.judge.run import TASK, Task, people_so_far, so_far, truth_of
+from pollex.graphs.judge.state import JudgeRunState, fit_to_thumbs
+from pollex.store.resume import conversations_of, step
+from pollex.store.runs import Run
+from pollex.store.store import Store
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a run waits for people for.
+
+    Attributes:
+        conversations: Ids, the most contested first.
+        votes: By conversation, runs that chose each option.
+        taken: By conversation, what people said that the run took up.
+    """
+
+    task: Task
+    conversations: tuple[str, ...]
+    votes: dict[str, tuple[int, ...]]
+    taken: dict[str, str]
+
+
+def waiting_of(store: Store, run: Run) -> Waiting | None:
+    """What a run that has ended waits for, read only; None where it is no run of `judge`."""
+    kept = step(store, run.id, TASK) if run.command == "judge" else None
+    if kept is None:
+        return None
+    task = Task.from_json(kept)
+    tallies, _ = so_far(store, run.id, task, ())
+    work = JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task))
+    if task.precision is not None:
+        conversations = [one for one in conversations_of(store, run.id) if one.id in tallies]
+        fit_to_thumbs(work, ConversationIndex(conversations), truth_of(conversations), task.precision)
+    ids = work.waiting()
+    return Waiting(task, tuple(ids), {id_: tallies[id_].votes for id_ in ids}, work.people)

@@ -1,0 +1,197 @@
+"""What runs of `judge` leave in doubt: answered here, one case at a time, and taken up by the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.graphs.judge.state import persons_question
+from pollex.graphs.judge.waiting import Waiting, waiting_of
+from pollex.reports.transcript import marked_turns
+from pollex.store.labelling import SheetRow
+from pollex.store.resume import conversations_of
+from pollex.store.rows import packed
+from pollex.store.runs import Run
+from pollex.store.tables import LabelRow
+from pollex.web import frame, links
+from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.once import once
+from pollex.web.opinions import Opinion, disputed, opinions, settled
+from pollex.web.site import Site
+
+
+class CaseForm(Form):
+    """Who answers; which case, else the first that they haven't answered; the one that they answered last."""
+
+    who: str = Field("", max_length=80)
+    case: str = ""
+    after: str = ""
+
+
+class GivenForm(Form):
+    """An answer; with a reason it decides where people differ."""
+
+    run: str
+    conversation: str
+    who: str = Field(min_length=1, max_length=80)
+    option: str
+    reason: str = Field("", max_length=2000)
+
+
+def waits(request: Request) -> Response:
+    """List the runs that wait for people."""
+    site = site_of(request)
+    query(request, Nothing)
+    found = [(run, waiting, said_of(site, run, waiting)) for run in site.runs() if (waiting := waiting_in(site, run))]
+    shown = [(run, waiting, given(waiting, said), differ(said)) for run, waiting, said in found]
+    return frame.page("waiting.html", site=site.id, here="Waiting", runs=[row for row in shown if row[1].conversations])
+
+
+def waiting_in(site: Site, run: Run) -> Waiting | None:
+    """Return what a run waits for; None where it waits for nobody, or goes on."""
+    if run.command != "judge" or run.finished is None:
+        return None
+    return site.kept(("waiting", run.id, run.finished), lambda: waiting_of(site.store, run))
+
+
+def said_of(site: Site, run: Run, waiting: Waiting) -> list[Opinion]:
+    """Return what people said here of a run's cases; an answer without a name is one that the run took up."""
+    about = persons_question(waiting.task.question).id
+    return [one for one in opinions(site.store, about) if one.run == run.id and one.annotator]
+
+
+def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+    """Return, by conversation, answers that differ: these go to somebody who decides, not to the run."""
+    return {every[0].conversation: every for every in disputed(said).values()}
+
+
+def given(waiting: Waiting, said: Sequence[Opinion]) -> dict[str, str]:
+    """Return the answers that a run can take up, by conversation."""
+    open_, left = set(waiting.conversations), differ(said)
+    found = {one.conversation: one.value for one in settled(said).values()}
+    return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
+
+
+def case(request: Request) -> Response:
+    """Show a case: its question and turns; what the runs voted is shown once it was answered."""
+    site, form = site_of(request), query(request, CaseForm)
+    run, waiting = _require(site, request.path_params["run"])
+    said = said_of(site, run, waiting)
+    mine = {one.conversation: one.value for one in said if one.annotator == form.who and one.source == "person"}
+    left = [id_ for id_ in waiting.conversations if id_ not in mine]
+    at = form.case or (left[0] if form.who and left else "")
+    if form.case and form.case not in waiting.conversations:
+        raise NotThere("the run does not wait for this conversation", remedy="its page has those that it waits for")
+    found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
+    return frame.page(
+        "case.html",
+        site=site.id,
+        here="Waiting",
+        run=run,
+        waiting=waiting,
+        options=[option.text for option in waiting.task.question.options],
+        form=form,
+        case=found,
+        turns=marked_turns(found.turns, {}) if found else [],
+        left=len(left),
+        given=given(waiting, said),
+        differ=differ(said),
+        answers=[(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
+        before=_votes(waiting, form.after) if form.after in mine else None,
+        mine=mine,
+        read_only=site.read_only,
+    )
+
+
+def _votes(waiting: Waiting, id_: str) -> Mapping[str, int] | None:
+    if (votes := waiting.votes.get(id_)) is None:
+        return None
+    return dict(zip((option.text for option in waiting.task.question.options), votes, strict=True))
+
+
+def _require(site: Site, name: str) -> tuple[Run, Waiting]:
+    run = site.run(name)
+    waiting = waiting_in(site, run)
+    if waiting is None:
+        raise NotThere(f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait")
+    return run, waiting
+
+
+async def give(request: Request) -> Response:
+    """Keep an answer; the run takes it up later."""
+    site, form = site_of(request), await body(request, GivenForm)
+    site.require_writing()
+    run, waiting = await run_in_threadpool(_require, site, form.run)
+    if form.option not in [option.text for option in waiting.task.question.options]:
+        raise Fault(f"{form.option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
+    if form.conversation not in waiting.conversations:
+        raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
+    about = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.conversation])))
+    label = LabelRow(
+        annotator=form.who,
+        text_hash=about.text_hash,
+        conversation=about.id,
+        run=run.id,
+        question=persons_question(waiting.task.question).id,
+        value=packed(form.option),
+        source="adjudicated" if form.reason else "person",
+        drawn="doubtful",
+    )
+    await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
+    next_ = links.address(f"{links.WAITING}/{run.id}", who=form.who, after=about.id)
+    return answered(request, next_, {"label": label.id, "kept": True})
+
+
+async def resume(request: Request) -> Response:
+    """Have a run take up what people answered: a command of its own, once the store is free."""
+    site = site_of(request)
+    await body(request, Nothing)
+    site.require_writing()
+    run, waiting = await run_in_threadpool(_require, site, request.path_params["run"])
+    found = await run_in_threadpool(lambda: given(waiting, said_of(site, run, waiting)))
+    if not found:
+        raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
+    path = _written(site.store.folder, found)
+    arguments = ["review", run.id, "--answers", str(path), "--store", str(site.store.folder), "--json"]
+    words = f"{run.id} takes up {len(found)} of {len(waiting.conversations)} answers"
+    child = site.children.start(words, arguments, back=f"{links.WAITING}/{run.id}", remove=[path])
+    return answered(request, f"{links.CHILDREN}/{child.id}", {"child": child.id})
+
+
+def _written(folder: Path, found: Mapping[str, str]) -> Path:
+    path = folder / f"answers-{secrets.token_hex(4)}.jsonl"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        for id_, option in found.items():
+            file.write(json.dumps({"id": id_, "answer": option}) + "\n")
+    return path
+
+
+def as_json(request: Request) -> Response:
+    """List the runs that wait, as JSON."""
+    site = site_of(request)
+    query(request, Nothing)
+    rows = [
+        {"run": run.id, "question": waiting.task.question.text, "waiting": len(waiting.conversations)}
+        for run in site.runs()
+        if (waiting := waiting_in(site, run))
+    ]
+    return JSONResponse({"ok": True, "runs": rows})
+
+
+ROUTES = [
+    Route(links.WAITING, waits),
+    Route(f"{links.WAITING}/{{run}}", case),
+    Route("/api/waiting", as_json),
+    Route("/api/given", once(give), methods=["POST"]),
+    Route("/api/waiting/{run}/resume", once(resume), methods=["POST"]),
+]
