@@ -58,6 +58,7 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
     candidates = [found for trace in _in_time(traces) if (found := _candidates([_filled(c, words) for c in trace]))]
     if not candidates:
         raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
+    candidates = _without_examples(candidates)
     thread = _Thread()
     for index, choice in enumerate(candidates):
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
@@ -127,6 +128,25 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     return [_said(call, spans) for call in calls if depths[call.span] == least]
 
 
+FEW = 3
+"""Traces from which on prompts that begin alike are told from one turn that was edited."""
+
+
+def _without_examples(candidates: list[list[Said]]) -> list[list[Said]]:
+    """Remove examples that are repeated before every prompt after the first.
+
+    A history grows from trace to trace; examples don't.
+    """
+    heads = [core(choice[-1].before) for choice in candidates]
+    alike = next((i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1), min(map(len, heads)))
+    shown = max((i + 1 for i in range(alike) if heads[0][i][0] == "assistant"), default=0)
+    answers = {line for choice in candidates for line in core(choice[-1].after)}
+    if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
+        return candidates
+    cut = [[said._replace(before=_after(said.before, shown)) for said in choice] for choice in candidates[1:]]
+    return [candidates[0], *cut]
+
+
 def _is_whole(call: Call) -> bool:
     """Return whether both sides can be read, one of which may be the whole conversation."""
     if call.before:
@@ -169,16 +189,20 @@ def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:
 
 def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
     """Add tool calls to a root's turn, from a model call with its answer."""
-    if said.history or not said.after:
+    if not said.after or not core(said.before):
         return said
     for call in reversed(calls):
-        asked = max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=None)
-        if asked is None or core(call.after) != core(said.after) or not core(said.before):
-            continue
-        repeated = core(call.before[asked : asked + 1])
-        if repeated and repeated[0][1].startswith(core(said.before)[-1][1]):
-            return said._replace(before=call.before[asked:])
+        begin = 0 if said.history else max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=0)
+        told = core(call.before[begin:])
+        same = told == core(said.before) if said.history else _begins(told, core(said.before))
+        if same and core(call.after) == core(said.after) and len(call.before) - begin >= len(said.before):
+            return said._replace(before=call.before[begin:])
     return said
+
+
+def _begins(told: Core, asked: Core) -> bool:
+    """Return whether a question is repeated, perhaps with words after it."""
+    return bool(told) and told[0][1].startswith(asked[-1][1])
 
 
 def core(turns: Iterable[Turn]) -> Core:
@@ -252,11 +276,14 @@ class _Thread:
             raise BadInput("its traces contradict each other", remedy="give each conversation a session id of its own")
 
     def _follow(self, said: Said, shared: int, *, edited: bool) -> None:
+        """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
-        failed = bool(self.turns) and self.turns[-1] == FAILED
-        if failed and not edited and FAILED not in said.before:
-            said = said._replace(before=(*self.turns, *_after(said.before, shared)))
+        known = self.turns[: (_index(self.turns, shared) or 0) + 1] if edited else self.turns
+        new = _after(said.before, shared)
+        failed = bool(known) and known[-1] == FAILED and FAILED not in said.before
+        if failed or len(known) > len(said.before) - len(new):
+            said = said._replace(before=(*known, *new))
         moved: dict[str, int | None] = {}
         for span, place in self.places.items():
             count = None if place is None else self._core_count(place)

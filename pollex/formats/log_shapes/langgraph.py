@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Piece, Score, Talk, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, objects, required, text
 from pollex.formats.log_shapes.payloads import Side, answered
 
 
@@ -21,7 +21,8 @@ def _thread(fields: Fields) -> Iterator[Piece]:
         else ()
     )
     when = moment(fields.get("state_updated_at") or fields.get("updated_at") or fields.get("created_at"))
-    error = str(fields.get("error") or "")
+    errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
+    error = str(fields.get("error") or next(iter(errors), ""))
     said = facts(metadata=metadata, status=fields.get("status"), user=text(at(fields, "metadata.user_id")))
     yield Talk(id_, side.turns, keys, when, error, said)
     yield from scores_in(metadata, id_)

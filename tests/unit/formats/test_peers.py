@@ -185,9 +185,24 @@ def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_pa
     assert [(one.text, one.polarity) for one in found] == [(one.text, one.polarity) for one in rubrics.rubrics]
 
 
+def test_criteria_in_sections_and_assertions_in_sets_are_read(tmp_path: Path) -> None:
+    criterion = {"name": "tone", "weight": -2, "requirement": "The assistant is rude."}
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump({"rubric": {"sections": [{"criteria": [criterion]}]}}))
+    assert [(one.text, one.polarity) for one in rubrics_of(tmp_path / "a.yaml")] == [("The assistant is rude.", "dsat")]
+    both = {"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "Is polite"}, {"type": "contains"}]}
+    negated = {"type": "not-llm-rubric", "value": ["Is curt", "Is long"]}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump({"scenarios": [{"tests": [{"assert": [both, negated]}]}]}))
+    found = [(one.text, one.polarity) for one in rubrics_of(tmp_path / "p.yaml")]
+    assert found == [("Is polite", "sat"), ("Is curt", "dsat"), ("Is long", "dsat")]
+
+
 def test_questions_are_read_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text(json.dumps({"Q1": "Is it natural?", "Q2": {"question": "Is it right?"}, "n": 3}))
     assert [one.text for one in rubrics_of(tmp_path / "q.json")] == ["Is it natural?", "Is it right?"]
+    natural = {"PromptDesc": "How natural is the tone?", "Options": ["Unnatural.", "Stiff.", "Mostly natural.", "Natural."]}
+    (tmp_path / "q.yaml").write_text(yaml.safe_dump({"rubric": {"Q0": natural, "Q1": {**natural, "Options": []}}}))
+    asked = [(one.text, one.polarity) for one in rubrics_of(tmp_path / "q.yaml")]
+    assert asked == [("How natural is the tone? Answer: Natural.", "sat"), ("How natural is the tone?", "sat")]
     for text in ("[]", "{a: [", "just words"):
         (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(BadRubrics):
