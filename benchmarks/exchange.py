@@ -2,9 +2,11 @@
 
     python benchmarks/exchange.py --data FOLDER [--top]
 
-FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line: `right`; `lost by the tool`,
-where the export itself lacks what its README says; `clear error`, for exports from which nothing can be learned; or
-`wrong`, which must not be: the exit code is 1 then. `--top` reads the eight tools alone that most people have logs in.
+FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line, with what the file lacks:
+`right`, where words and thumbs are as expected, and tool calls, images, failures, users and comments as far as the
+file has them; `lost by the tool`, where the export lacks words or thumbs; `clear error`, for exports from which nothing
+can be learned; or `wrong`, which must not be: the exit code is 1 then. `--top` reads the eight tools alone that most
+people have logs in.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import uuid
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -27,6 +31,11 @@ TOP = (
     *("open-webui", "langfuse", "langsmith", "langgraph", "dify", "otel", "openinference", "phoenix", "mlflow"),
     *("librechat", "chainlit"),
 )
+Line = tuple[str, tuple[str, ...]]
+Found = TypeVar("Found")
+KINDS = {"tools": "[tool call", "image": "[image]", "error": "[error]", "order": ""}
+"""What may be missing beside the words, and what stands for it."""
+MARKS = ("[tool call", "[image]", "[file]", "[error]")
 RATINGS = {"positive": ">=4", "negative": "<=2"}
 """Companions and options by the end of a file's path; what the tools' READMEs say is lost, as talk:what."""
 OPIK = (
@@ -103,46 +112,101 @@ ONLY: dict[str, tuple[str, ...]] = {
 }
 """Files that hold some of the conversations alone, as their READMEs say."""
 PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
-NO_THUMBS = ", ".join(f"shop-00{n}:none for {'positive' if n < 3 else 'negative'}" for n in range(1, 6))
-UNLABELED = (
-    *("hf/lmsys-chat-1m.jsonl", "hf/lmsys-chat-1m.parquet", "hf/wildchat.jsonl", "fine-tuning/supervised.jsonl"),
-    "responses/conversation-items.jsonl",
-)
-RATED_TURN = ", ".join(f"shop-00{n}:words" for n in range(1, 6))
+ALL = tuple(f"shop-00{n}" for n in range(1, 7))
+PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
+OWN = "the user and the comment: the label is a field of one's own"
 LOST: dict[str, tuple[str, str]] = {
-    "otel/openai-v2-2.4b0/span-and-event.otlp.jsonl": ("shop-003:words", "the words of a message with an image"),
-    "otel/traceloop-openai-0.40.14/attributes.otlp.jsonl": (
-        "shop-003:unknown, shop-003:absent",
-        "the prompts of a call with an image",
+    "anthropic/messages.jsonl": (
+        "user comment error shop-002:words",
+        f"{OWN}; words before a tool call are there, too",
     ),
-    "otel/traceloop-openai-0.62.4/attributes.otlp.jsonl": ("shop-003:absent", "the messages of a call with an image"),
+    "get_thread.jsonl": ("image", "images: elements need a storage client"),
+    "steps-joined.csv": ("image", "images: elements need a storage client"),
+    "chainlit/2.12.0/steps.csv": ("image", "images: elements need a storage client"),
+    "chatgpt-export/conversations.json": ("user tools error", "tool calls, failures; all users are one"),
+    "conversation-history.json": ("user tools image", "users, tool calls, images"),
+    "dify/api-messages.jsonl": ("user comment tools image", "users, comments; no tools or files were used"),
+    "dify/feedback-export.csv": ("words", "all but the rated exchange"),
+    "dify/feedback-export.json": ("words", "all but the rated exchange"),
+    "flowise/chatmessage.json": (
+        "user tools image shop-005:words",
+        "users, tool calls, images; failed answers look as any",
+    ),
+    "gemini/contents.jsonl": ("user comment error", f"{OWN}; failures"),
+    "helicone/export.jsonl": ("comment", "comments"),
+    "hf/oasst2.jsonl": ("user comment tools image error", "users, comments, tool calls, images, failures"),
+    "hf/oasst2-trees.jsonl": (
+        "thumb user comment tools image error",
+        "as in the messages; trees have no emojis for down",
+    ),
+    "inspect-ai/0.3.285/shop.eval": (
+        "user thumb shop-005:comment",
+        "the score of a sample that failed; users have no field",
+    ),
+    "inspect-ai/0.3.285/shop.json": ("user", "users: they have no field"),
+    "8ab5cb28.parquet": ("user thumb shop-005:comment", "the score of a sample that failed; users have no field"),
+    "3555dec0.parquet": ("tools", "shop-002 has no tool call there"),
+    "intercom/conversations.json": ("tools image error", "tool calls, images, failures"),
+    "langflow/monitor-messages.json": ("user comment tools image", "users, comments, tool calls, images"),
+    "ui-traces.jsonl": ("tools", "a trace's own words: tool calls stand in observations"),
+    "ui-traces.json": ("tools", "a trace's own words: tool calls stand in observations"),
+    "ui-traces.csv": ("tools", "a trace's own words: tool calls stand in observations"),
+    "c01d3c377f57e67bbbba68845ae0dc0d.json": ("words thumb", "one trace of two; the thumb is the other's"),
+    "threads.get_history-shop-002.json": ("thumb", "states lack the thread's metadata, in which the thumb is"),
+    "threads.get_state.json": ("thumb comment", "states lack the thread's metadata, in which the thumb is"),
+    "threads.search.json": ("comment", "comments: the thumb is the application's own"),
+    "list_runs-roots.jsonl": ("tools", "root runs alone: tool calls stand in the others"),
+    **dict.fromkeys(
+        [f"librechat/export-shop-00{n}.json" for n in range(1, 7)]
+        + ["export-recursive-shop-001.json", "mongoexport-messages.jsonl"],
+        ("user", "users: a message doesn't name them"),
+    ),
+    "mlflow/3.17.2/cli-get.json": ("tools", "one trace of two: the tool was called in the other"),
+    "evals/output_items.jsonl": ("words thumb comment", "all but one turn; graders are no users"),
+    "responses/conversation-items.jsonl": ("thumb comment error", "thumbs, comments, failures: items are words alone"),
+    "responses/responses.jsonl": ("comment", "comments: the thumb is metadata of one's own"),
+    "messages-of-one.json": ("words thumb", "the answer and the metadata stand in the completion"),
+    "with-messages.jsonl": ("comment shop-005:words", "comments; a failure comes as a refusal"),
+    **dict.fromkeys(
+        ["rest-traces.json", "search_traces.jsonl", *(f"trace_{name}.json" for name in OPIK)],
+        ("tools", "a trace's own words: tool calls are in no span"),
+    ),
+    "openai-v2-2.4b0/span-and-event.otlp.jsonl": ("shop-003:words", "the words of a message with an image"),
+    "openai-0.40.14/attributes.otlp.jsonl": ("shop-003:absent shop-003:unknown", "the prompts of a call with an image"),
+    "openai-0.62.4/attributes.otlp.jsonl": ("shop-003:absent", "all messages of a call with an image"),
+    "client-session_turns.json": ("tools", "root spans alone: tool calls stand in the others"),
+    "spans_dataframe-roots.csv": ("tools", "root spans alone: tool calls stand in the others"),
     "rest-spans-otlpv1.json": ("shop-003:words", "cut to 14 spans"),
-    "dify/feedback-export.csv": (RATED_TURN, "the rated exchange alone"),
-    "dify/feedback-export.json": (RATED_TURN, "the rated exchange alone"),
-    "threads.get_history-shop-002.json": ("shop-002:none for positive", "states have no metadata of the thread's"),
-    "threads.get_state.json": (
-        NO_THUMBS,
-        "states have no metadata of the thread's",
-    ),
-    "ui-trace-c01d3c377f57e67bbbba68845ae0dc0d.json": (
-        *("shop-002:words, shop-002:none for positive", "one trace of two; its thumb is the other's"),
-    ),
-    "anthropic/messages.jsonl": ("shop-002:words", "nothing: the file has the words before the tool call, too"),
-    "flowise/chatmessage.json": ("shop-005:words", "the mark of an error"),
-    "rasa/event-broker.jsonl": ("shop-005:words", "the mark of an error"),
-    "rasa/trackers.jsonl": ("shop-005:words", "the mark of an error"),
-    "inspect-ai/0.3.285/shop.eval": ("shop-005:none for negative", "the score of a sample that failed"),
-    "8ab5cb28.parquet": ("shop-005:none for negative", "the score of a sample that failed"),
-    "stored-completions/with-messages.jsonl": ("shop-005:words", "the mark of an error: it is a refusal"),
+    "phoenix/20.26.1/dataset.csv": ("*", "the session: every example stands alone"),
+    "dataset-examples.json": ("*", "the session: every example stands alone"),
+    "rasa/event-broker.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
+    "rasa/trackers.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
+    "chats-with-votes.jsonl": ("comment", "comments: votes have none"),
+    "chats.jsonl": ("comment", "comments: votes have none"),
+    "message-table.jsonl": ("user comment", "comments and users: neither table has them"),
+    "ticket-comments.csv": ("user tools image error", "tool calls, images, failures; users are numbers"),
+    "tickets.jsonl": ("user tools image error", "tool calls, images, failures; users are numbers"),
     **dict.fromkeys(PAIRS, ("*", "thumbs: pairs are of one turn, and both sides of each come out")),
-    **dict.fromkeys(UNLABELED, (NO_THUMBS, "thumbs: the data set has none")),
-    "hf/oasst2-trees.jsonl": (NO_THUMBS, "thumbs down: trees have no emojis for them"),
-    "messages-of-one.json": ("shop-002:words, shop-002:none for positive", "the answer and the metadata"),
-    "openai/evals/output_items.jsonl": ("*", "all but one turn; graders are no users"),
-    "phoenix/20.26.1/dataset.csv": ("*", "the sessions: every example stands alone"),
-    "phoenix/20.26.1/dataset-examples.json": ("*", "the sessions: every example stands alone"),
+    **dict.fromkeys(
+        ["lmsys-chat-1m.jsonl", "lmsys-chat-1m.parquet", "wildchat.jsonl", "fine-tuning/supervised.jsonl"],
+        ("thumb comment tools image error", "thumbs and all but words: the data set has none"),
+    ),
 }
-"""What the tools' READMEs say is lost, and its reason; a star where nothing can be compared."""
+"""What the files lack, of all talks or of one, and why; a star where nothing can be compared."""
+REFUSED: dict[str, str] = {
+    "chainlit.sqlite": "a database, not an export: the tables are exported as CSV",
+    "checkpoints.sqlite": "msgpack with LangChain's classes, not to be read",
+    "librechat/export-shop-001.csv": "the CSV has no feedback column",
+    "mlflow/3.17.2/cli-search-fields.json": "chosen fields alone, without the spans",
+    "mlflow/3.17.2/search_traces.csv": "cells hold Python's repr, not JSON",
+    "dataset-openai_evals.jsonl": "the session and the thumbs are lost in that download",
+    "dataset-openai_ft.jsonl": "the session and the thumbs are lost in that download",
+    "rest-sessions.json": "a list of sessions without words",
+    "span_annotations_dataframe.jsonl": "the index with the spans' ids isn't written",
+    "stored-completions/list.json": "what was asked stands in other answers of the interface",
+    "trace_d29d3886-88d8-5972-9aab-38bed4467125.csv": "cells hold Python's repr, not JSON",
+}
+"""Files from which nothing can be learned, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,67 +217,122 @@ class Verdict:
     why: str = ""
 
 
-def lines(turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What users and assistants said, without what stands for images, calls and failures."""
-    said = []
-    for role, content in turns:
-        kept = [
-            line for line in content.splitlines() if not line.startswith(("[tool call", "[image]", "[file]", "[error]"))
-        ]
-        if role in ("user", "assistant") and (text := "\n".join(kept).strip()):
-            said.append((role, text))
-    return said
+def turns_of(conversation: Conversation) -> list[Line]:
+    """What was said, without the system's turns; a turn's lines in any order, a tool's answer as its value."""
+    return [_line(turn.role, turn.content) for turn in conversation.turns if turn.role != "system"]
 
 
-def expected_lines(talk: dict[str, Any]) -> list[tuple[str, str]]:
+def _line(role: str, content: str) -> Line:
+    if role == "tool":
+        try:
+            return role, (json.dumps(json.loads(content), sort_keys=True),)
+        except ValueError:
+            pass
+    return role, tuple(sorted(content.strip().splitlines()))
+
+
+def expected_of(talk: dict[str, Any]) -> list[Line]:
     """A talk of EXPECTED.json likewise."""
-    return lines([(turn["role"], turn["content"]) for turn in talk["turns"] if isinstance(turn.get("content"), str)])
+    return [_line(*_spelled(turn)) for turn in talk["turns"]]
 
 
-def differences(logs: Logs, talks: list[dict[str, Any]]) -> list[str]:
+def _spelled(turn: dict[str, Any]) -> tuple[str, str]:
+    if "error" in turn:
+        return "assistant", "[error]"
+    if "tool_call" in turn:
+        return "assistant", f"[tool call: {turn['tool_call']['name']}]"
+    content = turn["content"] if isinstance(turn["content"], str) else json.dumps(turn["content"])
+    return turn["role"], content + ("\n[image]" if "image" in turn.get("parts", ()) else "")
+
+
+def words_in(lines: list[Line]) -> list[Line]:
+    """What users and assistants said, without what stands for images, calls and failures."""
+    said = [
+        (role, tuple(line for line in content if not line.startswith(MARKS)))
+        for role, content in lines
+        if role in ("user", "assistant")
+    ]
+    return [(role, content) for role, content in said if "".join(content)]
+
+
+def differences(logs: Logs, talks: list[dict[str, Any]]) -> set[str]:
     """What is other than expected, as `talk:what`."""
-    by_line = {words: talk for talk in talks for role, words in expected_lines(talk) if role == "user"}
-    found, seen = [], set()
+    by_line = {line: talk for talk in talks for line in words_in(expected_of(talk)) if line[0] == "user"}
+    found, seen = set(), set()
     for conversation in logs:
-        said = lines([(turn.role, turn.content) for turn in conversation.turns])
-        talk = next((by_line[words] for _, words in said if words in by_line), None)
+        talk = next((by_line[line] for line in words_in(turns_of(conversation)) if line in by_line), None)
         if talk is None:
-            found.append(f"{conversation.id}:unknown")
+            found.add(f"{conversation.id}:unknown")
             continue
         seen.add(talk["id"])
-        found += [f"{talk['id']}:{what}" for what in _compared(conversation, said, talk)]
-    return found + [f"{talk['id']}:absent" for talk in talks if talk["id"] not in seen]
+        found |= {f"{talk['id']}:{what}" for what in _compared(conversation, talk)}
+    return found | {f"{talk['id']}:absent" for talk in talks if talk["id"] not in seen}
 
 
-def _compared(conversation: Conversation, said: list[tuple[str, str]], talk: dict[str, Any]) -> list[str]:
-    found = []
-    if said != expected_lines(talk):
-        found.append("words")
+def _compared(conversation: Conversation, talk: dict[str, Any]) -> Iterator[str]:
+    said, expected = turns_of(conversation), expected_of(talk)
+    if words_in(said) != words_in(expected):
+        yield "words"
+    elif said != expected:
+        yield next(what for what, mark in KINDS.items() if _marked(expected, mark) or mark == "")
     if conversation.label.value != talk["label"]:
-        found.append(f"{conversation.label.value} for {talk['label']}")
-    return found
+        yield "thumb"
+    if (conversation.metadata.get("comment") or None) != talk["comment"]:
+        yield "comment"
+    known = (talk["user"], str(uuid.uuid5(uuid.NAMESPACE_DNS, talk["user"])))
+    if conversation.label.value != "none" and conversation.judge not in known:
+        yield "user"
+
+
+def _marked(lines: list[Line], mark: str) -> bool:
+    return bool(mark) and any(line.startswith(mark) for _, content in lines for line in content)
 
 
 def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
-    """Reads a file with its companions, and compares."""
+    """Reads a file with those beside it, and compares; scores alone are read with the words that they belong to."""
     name = str(path.relative_to(data))
-    beside = next((names for end, names in WITH.items() if name.endswith(end)), ())
-    options = next((found for end, found in OPTIONS.items() if name.endswith(end)), {})
+    if why := _of(REFUSED, name):
+        return _refused(path, why)
+    if main := next((end for end, names in WITH.items() if _is_beside(path, end, names, data)), None):
+        path = next(found for found in sorted(path.parent.iterdir()) if str(found).endswith(main))
+        verdict = judge(path, talks, data)
+        return Verdict(verdict.kind, "; ".join(filter(None, [f"read with {path.name}", verdict.why])))
+    beside = _of(WITH, name) or ()
+    files = [path, *(found for one in beside for found in sorted(path.parent.glob(one)))]
     try:
-        logs = read_logs(
-            [path, *(found for one in beside for found in sorted(path.parent.glob(one)))],
-            options=ReadOptions(**options),
-        )
+        logs = read_logs(files, options=ReadOptions(**(_of(OPTIONS, name) or {})))
     except (BadInput, WrongUse) as error:
-        return Verdict("clear error", str(error).replace("\n", " ")[:200])
-    there = next((ids for end, ids in ONLY.items() if name.endswith(end)), tuple(talk["id"] for talk in talks))
+        return Verdict("wrong", str(error).replace("\n", " ")[:200])
+    there = _of(ONLY, name) or ALL
     found = differences(logs, [talk for talk in talks if talk["id"] in there])
     if not found:
         return Verdict("right")
-    what, why = next((lost for end, lost in LOST.items() if name.endswith(end)), ("", ""))
-    if what == "*" or set(found) <= set(what.split(", ")):
-        return Verdict("lost by the tool", why)
-    return Verdict("wrong", "; ".join(found))
+    what, why = _of(LOST, name) or ("", "")
+    lacking = what.split()
+    kinds = {one: one.partition(":")[2] for one in found}
+    if more := sorted(one for one in found if what != "*" and not {one, kinds[one]} & set(lacking)):
+        return Verdict("wrong", ", ".join(more))
+    beside_words = what != "*" and set(kinds.values()) <= {"tools", "image", "error", "user", "comment"}
+    return Verdict("right" if beside_words else "lost by the tool", why)
+
+
+def _of(table: Mapping[str, Found], name: str) -> Found | None:
+    return next((found for end, found in table.items() if name.endswith(end)), None)
+
+
+def _is_beside(path: Path, main: str, names: tuple[str, ...], data: Path) -> bool:
+    """Whether a file holds scores or facts of the words in another one."""
+    name = str(path.relative_to(data))
+    there = any(str(found).endswith(main) for found in path.parent.iterdir())
+    return there and _of(WITH, name) is None and any(path.match(one) for one in names)
+
+
+def _refused(path: Path, why: str) -> Verdict:
+    try:
+        read_logs(path)
+    except (BadInput, WrongUse):
+        return Verdict("clear error", why)
+    return Verdict("wrong", f"read, though it is {why}")
 
 
 def main() -> int:

@@ -109,7 +109,7 @@ class Labeller:
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
         self._counts["alone"] += bool(facts.get("session_lost"))
         told = [_record(thumb) for thumb in thumbs]
-        comments = [str(thumb.score.comment) for thumb in thumbs if thumb.score.comment]
+        comments = dict.fromkeys(str(thumb.score.comment) for thumb in thumbs if thumb.score.comment)
         beside = {"comment": "\n".join(comments), "thumbs": told, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
         one = Labelled(id_, turns, label, metadata)

@@ -36,7 +36,9 @@ def _step(fields: Fields) -> Iterator[Piece]:
         turns = (called, Turn(role="tool", content="[error]" if failed else words))
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
-    yield Message(thread, key, turns, moment(fields.get("createdAt")), error=words if failed else "")
+    said = facts(user=text(fields.get("name")) if role == "user" else None)
+    error = words if failed else ""
+    yield Message(thread, key, turns, moment(fields.get("createdAt")), error=error, facts=said)
     yield from _feedback_of(fields, key)
 
 

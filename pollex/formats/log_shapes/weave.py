@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 
-REACTION, USER_FEEDBACK = "wandb.reaction.1", "wandb.agent_user_feedback"
+REACTION, NOTE, USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
 
 
 def _call(fields: Fields) -> Iterator[Piece]:
@@ -32,6 +32,8 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     call = required(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
+    if kind == NOTE and payload.get("note"):
+        yield Facts(call, facts(comment=str(payload["note"])))
     value = payload.get("emoji") if kind == REACTION else None
     if kind == USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")

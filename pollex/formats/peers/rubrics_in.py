@@ -49,37 +49,15 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 
 def _criteria(stored: Any) -> Found:
-<<<<<<< HEAD
     """Yield autorubric's criteria; the sign of the weight gives the polarity."""
-    listed = stored.get("criteria") if isinstance(stored, Mapping) else stored
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, Mapping) and isinstance(one.get("requirement"), str):
-=======
-    """autorubric's, in sections or not: the sign of the weight says which way a criterion speaks."""
     for one in _objects(stored):
         if isinstance(one.get("requirement"), str):
->>>>>>> 9449ca1 (Tool calls that later histories leave out are kept, examples before every prompt are no edits, and LLM-Rubric's files, sections and sets of assertions are read)
             weight = one.get("weight", 1)
             yield one["requirement"], "dsat" if isinstance(weight, int | float) and weight < 0 else "sat"
 
 
 def _assertions(stored: Any) -> Found:
-<<<<<<< HEAD
     """Yield promptfoo's model-graded assertions; `not-` and `dsat_` mean dissatisfaction."""
-    if not isinstance(stored, Mapping):
-        return
-    tests = stored.get("tests")
-    holders = [stored.get("defaultTest"), *(tests if isinstance(tests, list) else [])]
-    for holder in holders:
-        listed = holder.get("assert") if isinstance(holder, Mapping) else None
-        for one in listed if isinstance(listed, list) else []:
-            if isinstance(one, Mapping) and isinstance(value := one.get("value"), str):
-                kind = str(one.get("type"))
-                down = kind.startswith("not-") or str(one.get("metric")).startswith("dsat_")
-                if kind.removeprefix("not-") in JUDGED:
-                    yield RAW.sub(r"\1", value), "dsat" if down else "sat"
-=======
-    """promptfoo's: those that a model judges; negated ones and those named `dsat_` speak of dissatisfaction."""
     for one in _objects(stored):
         kind, value = str(one.get("type")), one.get("value")
         if kind.removeprefix("not-") in JUDGED:
@@ -90,17 +68,18 @@ def _assertions(stored: Any) -> Found:
 
 
 def _objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
-    """All objects in a document, in its order."""
+    """Yield all objects of a document, in order."""
     if isinstance(stored, Mapping):
         yield stored
     for inner in stored.values() if isinstance(stored, Mapping) else stored if isinstance(stored, list) else ():
         yield from _objects(inner)
->>>>>>> 9449ca1 (Tool calls that later histories leave out are kept, examples before every prompt are no edits, and LLM-Rubric's files, sections and sets of assertions are read)
 
 
 def _questions(stored: Any) -> Found:
-    """LLM-Rubric's: by their names, Q0 and so on; of the options the last one is the best."""
-    inner = next((stored[name] for name in WRAPPED if name in stored), stored) if isinstance(stored, Mapping) else stored
+    """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
+    inner = (
+        next((stored[name] for name in WRAPPED if name in stored), stored) if isinstance(stored, Mapping) else stored
+    )
     if isinstance(inner, Mapping):
         pairs = [(str(name), value) for name, value in inner.items()]
     else:
@@ -112,11 +91,11 @@ def _questions(stored: Any) -> Found:
 
 
 def _question(value: Any) -> str:
-    """A question with its best answer, where answers are given: only both together can be agreed with."""
+    """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""
     found = {str(name).casefold(): inner for name, inner in value.items()}
     text = next((found[name] for name in ASKED if isinstance(found.get(name), str)), "")
     options = found.get("options")
-    best = [one for one in (options.values() if isinstance(options, Mapping) else options or ())][-1:]
+    best = list(options.values() if isinstance(options, Mapping) else options or ())[-1:]
     return f"{text} Answer: {best[0]}" if text and best and isinstance(best[0], str) else text

@@ -199,7 +199,7 @@ def test_criteria_in_sections_and_assertions_in_sets_are_read(tmp_path: Path) ->
 def test_questions_are_read_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text(json.dumps({"Q1": "Is it natural?", "Q2": {"question": "Is it right?"}, "n": 3}))
     assert [one.text for one in rubrics_of(tmp_path / "q.json")] == ["Is it natural?", "Is it right?"]
-    natural = {"PromptDesc": "How natural is the tone?", "Options": ["Unnatural.", "Stiff.", "Mostly natural.", "Natural."]}
+    natural = {"PromptDesc": "How natural is the tone?", "Options": ["Unnatural.", "Stiff.", "Fairly.", "Natural."]}
     (tmp_path / "q.yaml").write_text(yaml.safe_dump({"rubric": {"Q0": natural, "Q1": {**natural, "Options": []}}}))
     asked = [(one.text, one.polarity) for one in rubrics_of(tmp_path / "q.yaml")]
     assert asked == [("How natural is the tone? Answer: Natural.", "sat"), ("How natural is the tone?", "sat")]
