@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where
+from pollex.formats.assembly.pieces import moment
+from pollex.formats.peers.interface import Ask, Interface, Row, Stream, Where
+from pollex.formats.peers.interfaces import INTERFACES, PAGE
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 
@@ -100,9 +102,10 @@ def pull(
     state = _state(out, tool, project, since)
     counts: dict[str, int] = {}
     with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
+        scope = _scope(client, interface, project)
         for stream in interface.streams:
             progress.start(f"fetch {stream.name}", 0)
-            for rows in _pages(client, stream, state, interface):
+            for rows in _pages(client, stream, state, interface, scope):
                 for row in rows if stream.kept else ():
                     file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                 file.flush()
@@ -114,20 +117,34 @@ def pull(
     return Transferred(tool=tool, file=out, rows=counts)
 
 
-def _pages(client: httpx2.Client, stream: Stream, state: State, interface: Interface) -> Iterator[list[Row]]:
+def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
+    """The project's id, which is asked for where a name is given."""
+    if not project or (named := interface.named(project)) is None:
+        return project
+    ask, id_of = named
+    try:
+        return id_of(_answer(client, ask))
+    except (LookupError, TypeError):
+        raise WrongUse(f"no project is called {project!r:.60}", remedy="check its name: --project") from None
+
+
+def _pages(
+    client: httpx2.Client, stream: Stream, state: State, interface: Interface, scope: str
+) -> Iterator[list[Row]]:
     """Yield a stream's rows page by page; update the state before each page."""
     if stream.about:
-        yield from _about(client, stream, state)
+        yield from _about(client, stream, state, scope)
         return
     while (cursor := state.cursors.get(stream.name, "")) != "end":
-        where = Where(state.project, cursor, state.since.get(stream.name, ""))
+        where = Where(scope, cursor, state.since.get(stream.name, ""))
         page = stream.page(_answer(client, stream.ask(where)))
         state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
-        rows = (
-            [row for row in page.rows if str(row.get(stream.time) or "~") >= where.since] if where.since else page.rows
-        )
+        begin = moment(where.since) or 0.0
+        rows = [row for row in page.rows if (moment(row.get(stream.time)) or begin) >= begin]
         times = [str(row[stream.time]) for row in rows if row.get(stream.time) is not None]
-        state.newest[stream.name] = max([*times, state.newest.get(stream.name, "")])
+        state.newest[stream.name] = max(
+            [*times, state.newest.get(stream.name, "")], key=lambda time_: moment(time_) or 0.0
+        )
         for other in interface.streams:
             if other.about == stream.name and other.id_of is not None:
                 known = state.ids.setdefault(other.name, [])
@@ -135,16 +152,17 @@ def _pages(client: httpx2.Client, stream: Stream, state: State, interface: Inter
         yield rows
 
 
-def _about(client: httpx2.Client, stream: Stream, state: State) -> Iterator[list[Row]]:
+def _about(client: httpx2.Client, stream: Stream, state: State, scope: str) -> Iterator[list[Row]]:
     """Yield rows that are queried by ids, some at a time."""
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows, cursor = [], ""
         while True:
-            page = stream.page(_answer(client, stream.ask(Where(state.project, cursor, ids=ids))))
+            page = stream.page(_answer(client, stream.ask(Where(scope, cursor, ids=ids))))
             rows += page.rows
-            if not page.cursor or page.cursor == cursor:
+            following = str(len(rows)) if stream.counted and len(page.rows) == PAGE else page.cursor
+            if not following or following == cursor:
                 break
-            cursor = page.cursor
+            cursor = following
         state.ids[stream.name] = state.ids[stream.name][len(ids) :]
         yield rows
 

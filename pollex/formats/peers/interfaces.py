@@ -3,103 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
 
 from pollex.formats.assembly.pieces import moment
+from pollex.formats.peers.interface import Ask, Environment, Interface, Page, Row, Stream, Where, inside, pairs, rows_in
 
-Row = dict[str, Any]
-Environment = Mapping[str, str]
 PAGE = 100
 """Rows that are asked for at once."""
-
-
-class Ask(NamedTuple):
-    """One request.
-
-    Attributes:
-        query: Pairs, since a name may stand several times.
-        body: What is sent as JSON; None for GET.
-    """
-
-    path: str
-    query: Sequence[tuple[str, str]] = ()
-    body: Any = None
-    method: str = ""
-
-
-class Where(NamedTuple):
-    """The position from which pages are wanted.
-
-    Attributes:
-        cursor: Cursor of the next page; empty for the first.
-        since: Only rows of this time and later, as ISO text; empty for all.
-        ids: Ids from other rows, for streams that are queried by them.
-    """
-
-    project: str
-    cursor: str = ""
-    since: str = ""
-    ids: tuple[str, ...] = ()
-
-
-class Page(NamedTuple):
-    """An answer's rows, and the cursor of the next page; empty at the end."""
-
-    rows: list[Row]
-    cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """One kind of rows.
-
-    Attributes:
-        about: The stream whose rows' ids this one is asked by, and how they are found in a row.
-        time: The field that says when a row was made.
-        kept: Whether its rows are written, and not only asked about.
-    """
-
-    name: str
-    ask: Callable[[Where], Ask]
-    page: Callable[[Any], Page]
-    time: str = ""
-    about: str = ""
-    id_of: Callable[[Row], str] | None = None
-    kept: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """A tool's interface.
-
-    Attributes:
-        url: Names of the variables with its address, and the usual one.
-        headers: Made from the variables with keys.
-        keys: Variables that have to be there.
-        wants_project: Whether a project has to be named.
-        stale: Of a request, what to ask about it first, and what then to send to take an older one away.
-    """
-
-    name: str
-    url: tuple[tuple[str, ...], str]
-    keys: tuple[str, ...]
-    headers: Callable[[Environment], dict[str, str]]
-    streams: tuple[Stream, ...] = ()
-    push: Callable[[Any], Iterator[Ask]] | None = None
-    wants_project: bool = False
-    stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
-
-
-def _pairs(**given: object) -> list[tuple[str, str]]:
-    """Return names and values, without the empty ones."""
-    return [(name.rstrip("_"), str(value)) for name, value in given.items() if value not in (None, "")]
-
-
-def _rows(answer: Any, name: str = "data") -> list[Row]:
-    listed = answer.get(name) if isinstance(answer, Mapping) else answer
-    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
 def _data(answer: Any) -> Page:
@@ -107,7 +19,7 @@ def _data(answer: Any) -> Page:
     beside = answer if isinstance(answer, Mapping) else {}
     meta = beside.get("meta")
     cursor = (meta.get("cursor") if isinstance(meta, Mapping) else None) or beside.get("next_cursor")
-    return Page(_rows(answer), str(cursor or ""))
+    return Page(rows_in(answer), str(cursor or ""))
 
 
 def _basic(environment: Environment) -> dict[str, str]:
@@ -128,12 +40,12 @@ def _observations(where: Where) -> Ask:
     fields = "core,basic,time,io,metadata,model,trace_context"
     return Ask(
         "/api/public/v2/observations",
-        _pairs(limit=PAGE, cursor=where.cursor, fromStartTime=where.since, fields=fields),
+        pairs(limit=PAGE, cursor=where.cursor, fromStartTime=where.since, fields=fields),
     )
 
 
 def _scores(where: Where) -> Ask:
-    query = _pairs(limit=PAGE, cursor=where.cursor, fromTimestamp=where.since, fields="details,subject")
+    query = pairs(limit=PAGE, cursor=where.cursor, fromTimestamp=where.since, fields="details,subject")
     return Ask("/api/public/v3/scores", query)
 
 
@@ -150,8 +62,23 @@ LANGFUSE = Interface(
 )
 
 
+RUN_FIELDS = (
+    *("id", "trace_id", "parent_run_id", "name", "run_type", "start_time", "end_time", "status", "error"),
+    *("inputs", "outputs", "extra", "tags", "feedback_stats", "session_id", "dotted_order"),
+)
+
+
+def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
+    try:
+        UUID(name)
+    except ValueError:
+        return Ask("/api/v1/sessions", pairs(name=name, limit=1)), lambda answer: str(rows_in(answer)[0]["id"])
+    return None
+
+
 def _runs(where: Where) -> Ask:
     body = {
+        "select": RUN_FIELDS,
         "session": [where.project],
         "limit": PAGE,
         "cursor": where.cursor or None,
@@ -162,16 +89,16 @@ def _runs(where: Where) -> Ask:
 
 def _runs_page(answer: Any) -> Page:
     cursors = answer.get("cursors") if isinstance(answer, Mapping) else None
-    return Page(_rows(answer, "runs"), str((cursors or {}).get("next") or ""))
+    return Page(rows_in(answer, "runs"), str((cursors or {}).get("next") or ""))
 
 
 def _feedback(where: Where) -> Ask:
     runs = [("run", id_) for id_ in where.ids]
-    return Ask("/api/v1/feedback", [*runs, *_pairs(limit=PAGE, offset=where.cursor)])
+    return Ask("/api/v1/feedback", [*runs, *pairs(limit=PAGE, offset=where.cursor)])
 
 
 def _feedback_page(answer: Any) -> Page:
-    return Page(_rows(answer))
+    return Page(rows_in(answer))
 
 
 def _each(path: str) -> Callable[[Any], Iterator[Ask]]:
@@ -185,36 +112,32 @@ LANGSMITH = Interface(
     headers=lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
     streams=(
         Stream("runs", _runs, _runs_page, "start_time"),
-        Stream("feedback", _feedback, _feedback_page, about="runs", id_of=lambda row: str(row.get("id") or "")),
+        Stream(
+            *("feedback", _feedback, _feedback_page),
+            about="runs",
+            id_of=lambda row: str(row.get("id") or ""),
+            counted=True,
+        ),
     ),
     push=_each("/api/v1/feedback"),
     wants_project=True,
+    named=_langsmith_project,
 )
 
 
 def _spans(where: Where) -> Ask:
     return Ask(
         f"/v1/projects/{where.project}/spans",
-        _pairs(limit=PAGE, cursor=where.cursor, start_time=where.since),
+        pairs(limit=PAGE, cursor=where.cursor, start_time=where.since),
     )
 
 
 def _annotations(kind: str) -> Callable[[Where], Ask]:
     def ask(where: Where) -> Ask:
         ids = [(f"{kind}_ids", id_) for id_ in where.ids]
-        return Ask(f"/v1/projects/{where.project}/{kind}_annotations", [*ids, *_pairs(limit=PAGE, cursor=where.cursor)])
+        return Ask(f"/v1/projects/{where.project}/{kind}_annotations", [*ids, *pairs(limit=PAGE, cursor=where.cursor)])
 
     return ask
-
-
-def _inside(*names: str) -> Callable[[Row], str]:
-    def found(row: Row) -> str:
-        value: Any = row
-        for name in names:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return str(value or "")
-
-    return found
 
 
 def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
@@ -234,7 +157,7 @@ PHOENIX = Interface(
     streams=(
         Stream("spans", _spans, _data, "start_time"),
         *(
-            Stream(f"{kind}_annotations", _annotations(kind), _data, about="spans", id_of=_inside(*path))
+            Stream(f"{kind}_annotations", _annotations(kind), _data, about="spans", id_of=inside(*path))
             for kind, path in (
                 ("span", ("context", "span_id")),
                 ("trace", ("context", "trace_id")),
@@ -255,7 +178,7 @@ OPEN_WEBUI = Interface(
         Stream(
             "feedback",
             lambda _: Ask("/api/v1/evaluations/feedbacks/all/export"),
-            lambda answer: Page(_rows(answer)),
+            lambda answer: Page(rows_in(answer)),
             "updated_at",
         ),
     ),
@@ -288,6 +211,13 @@ OTEL = Interface(
 TRACES = "/api/3.0/mlflow/traces"
 
 
+def _experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
+    if name.isdigit():
+        return None
+    query = pairs(experiment_name=name)
+    return Ask("/api/2.0/mlflow/experiments/get-by-name", query), inside("experiment", "experiment_id")
+
+
 def _trace_infos(where: Where) -> Ask:
     place = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": where.project}}
     body: Row = {"locations": [place], "max_results": PAGE, "order_by": ["timestamp_ms ASC"]}
@@ -297,7 +227,7 @@ def _trace_infos(where: Where) -> Ask:
 
 
 def _trace_infos_page(answer: Any) -> Page:
-    return Page(_rows(answer, "traces"), str(answer.get("next_page_token") or ""))
+    return Page(rows_in(answer, "traces"), str(answer.get("next_page_token") or ""))
 
 
 def _traces(where: Where) -> Ask:
@@ -306,7 +236,7 @@ def _traces(where: Where) -> Ask:
 
 def _traces_page(answer: Any) -> Page:
     """Read traces as `Trace.to_json` writes them."""
-    rows = _rows(answer, "traces")
+    rows = rows_in(answer, "traces")
     return Page([{"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}} for row in rows])
 
 
@@ -318,7 +248,9 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
     trace, id_ = str(request.get("trace_id")), (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
-        found = [one for row in _rows(answer, "traces") for one in _rows((row.get("trace_info") or {}), "assessments")]
+        found = [
+            one for row in rows_in(answer, "traces") for one in rows_in((row.get("trace_info") or {}), "assessments")
+        ]
         same = [one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_]
         return [Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE") for one in same]
 
@@ -332,12 +264,13 @@ MLFLOW = Interface(
     headers=_bearer("MLFLOW_TRACKING_TOKEN"),
     streams=(
         Stream("trace infos", _trace_infos, _trace_infos_page, "request_time", kept=False),
-        Stream("traces", _traces, _traces_page, about="trace infos", id_of=_inside("trace_id")),
+        Stream("traces", _traces, _traces_page, about="trace infos", id_of=inside("trace_id")),
     ),
     push=lambda requests: (
         Ask(f"{TRACES}/{request['trace_id']}/assessments", body={"assessment": request}) for request in requests
     ),
     wants_project=True,
+    named=_experiment,
     stale=_stale_assessments,
 )
 INTERFACES = {one.name: one for one in (LANGFUSE, LANGSMITH, PHOENIX, MLFLOW, OPEN_WEBUI, OPIK, OTEL)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.services.transfer import pull, push
 
+EXPORTS = Path(__file__).parents[2] / "unit" / "formats" / "exchange"
+PROJECT = "1e0a6012-8763-57cc-996d-f7578ec627c8"
 SPAN = {"parentObservationId": None, "type": "SPAN", "input": "Hello", "output": "Good day"}
 
 
@@ -143,6 +146,98 @@ def test_spans_are_fetched_with_the_annotations_of_their_sessions(tool: tuple[To
     made = pull("phoenix", out=out, project="p", progress=NullProgress(), environment=keys(url))
     assert made.rows["session_annotations"] == 1
     assert len(read_logs(out).positives) == 1
+
+
+def langsmith_run(number: int) -> dict[str, Any]:
+    """A run as LangSmith answers it."""
+    words = {"inputs": {"question": f"Question {number}"}, "outputs": {"answer": "Good day"}}
+    name = f"00000000-0000-0000-0000-{number:012}"
+    thread = {"metadata": {"thread_id": f"thread {number}"}}
+    when = f"2026-01-{number // 10 + 1:02}T00:00:00.{number:06}"
+    return {"id": name, "trace_id": name, "run_type": "chain", "start_time": when, "extra": thread, **words}
+
+
+def answer_as_langsmith(known: Tool, runs: list[dict[str, Any]]) -> None:
+    """Projects by name, runs by cursor, and feedback by offset, 100 at a time."""
+
+    def answer(method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
+        known.asked.append((method, path, query, body))
+        if path == "/api/v1/sessions":
+            return [{"id": PROJECT}] if query["name"] == ["shop"] else []
+        if path == "/api/v1/runs/query":
+            assert body["session"] == [PROJECT]
+            assert {"inputs", "outputs", "extra"} <= set(body["select"])
+            since, begin = body.get("start_time", ""), int(body.get("cursor") or 0)
+            rows = [run for run in runs if run["start_time"] >= since]
+            following = str(begin + 60) if begin + 60 < len(rows) else None
+            return {"runs": rows[begin : begin + 60], "cursors": {"next": following}}
+        assert path == "/api/v1/feedback"
+        begin = int(query.get("offset", ["0"])[0])
+        asked = [{"run_id": id_, "key": key, "score": 1, "feedback_source": {"type": kind}} for id_ in query["run"]
+                 for key, kind in (("user_score", "api"), ("judged", "model"))]  # fmt: skip
+        return asked[begin : begin + 100]
+
+    known.answer = answer  # type: ignore[method-assign]
+
+
+def test_langsmiths_runs_are_fetched_by_the_projects_name_with_all_pages_of_their_feedback(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    known, url = tool
+    runs = [langsmith_run(number) for number in range(150)]
+    answer_as_langsmith(known, runs)
+    environment = {"LANGSMITH_API_KEY": "very secret", "LANGSMITH_ENDPOINT": url}
+    out = tmp_path / "runs.jsonl"
+    known.broken["/api/v1/feedback"] = [403]
+    with pytest.raises(BadInput, match="HTTP 403"):
+        pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
+    made = pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
+    assert made.rows == {"feedback": 300}
+    assert len([one for one in known.asked if one[1] == "/api/v1/runs/query"]) == 3
+    logs = read_logs(out)
+    assert (len(logs), len(logs.positives)) == (150, 150)
+    assert known.headers[0]["x-api-key"] == "very secret"
+    assert not [file for file in tmp_path.iterdir() if "secret" in file.read_text()]
+    runs.append(langsmith_run(300))
+    made = pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
+    assert (made.rows["runs"], len(read_logs(out))) == (2, 151)  # the newest of the last time comes again
+    with pytest.raises(WrongUse, match="no project is called 'other'"):
+        pull("langsmith", out=tmp_path / "o.jsonl", project="other", progress=NullProgress(), environment=environment)
+
+
+def test_open_webuis_thumbs_come_with_their_chats_and_later_only_those_that_are_new(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    known, url = tool
+    rows = json.loads(gzip.decompress((EXPORTS / "open-webui/0.12.4/feedback-history-export.json.gz").read_bytes()))
+    for number, row in enumerate(rows):
+        row["updated_at"] = 1795345000 + number
+    known.fixed = {"/api/v1/evaluations/feedbacks/all/export": rows[:3]}
+    environment = {"OPEN_WEBUI_API_KEY": "sk", "OPEN_WEBUI_URL": url}
+    out = tmp_path / "feedback.jsonl"
+    made = pull("open-webui", out=out, progress=NullProgress(), environment=environment)
+    assert (made.rows["feedback"], len(read_logs(out))) == (3, 3)
+    assert known.headers[0]["Authorization"] == "Bearer sk"
+    known.fixed = {"/api/v1/evaluations/feedbacks/all/export": rows}
+    made = pull("open-webui", out=out, progress=NullProgress(), environment=environment)
+    assert made.rows["feedback"] == 3  # the newest of the last time comes again
+    logs = read_logs(out)
+    assert (len(logs), len(logs.positives), len(logs.negatives)) == (5, 2, 3)
+    when = {"since": "2026-11-22T10:56:43Z", "out": tmp_path / "late.jsonl"}
+    made = pull("open-webui", **when, progress=NullProgress(), environment=environment)
+    assert made.rows["feedback"] == 2
+
+
+def test_a_fetch_tells_how_far_it_is(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Counting(NullProgress):
+        def advance(self, stage: str, by: int = 1) -> None:
+            told.append((stage, by))
+
+    _, url = tool
+    pull("langfuse", out=tmp_path / "log.jsonl", progress=Counting(), environment=keys(url))
+    assert told == [("fetch observations", n) for n in (2, 2, 1)] + [("fetch scores", 1)]
 
 
 def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anything_is_asked(
