@@ -279,7 +279,7 @@ class _Thread:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
-        known = self.turns[: (_index(self.turns, shared) or 0) + 1] if edited else self.turns
+        known = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
         new = _after(said.before, shared)
         failed = bool(known) and known[-1] == FAILED and FAILED not in said.before
         if failed or len(known) > len(said.before) - len(new):

@@ -1,4 +1,4 @@
-"""What an interface of a tool is: requests, pages, streams of rows."""
+"""Interfaces of tools: requests, pages, streams of rows."""
 
 from __future__ import annotations
 
