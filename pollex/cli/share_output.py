@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from pollex.cli.output import cell, show_rows, table
+from pollex.cli.output import LISTED, cell, show_rows, table
+from pollex.measures.intervals import Figure
 from pollex.measures.share import FEWEST, Share
 from pollex.services.share import WAYS
 
 if TYPE_CHECKING:
     from pollex.cli.session import Screen
+    from pollex.services.compare import CompareResult
     from pollex.services.label import DrawnConversations
     from pollex.services.share import Estimates, ShareResult
 
@@ -89,3 +91,41 @@ def show_drawn(screen: Screen, found: DrawnConversations) -> None:
         show_rows(screen.console, found.rows, ("id", "begins"))
     else:
         screen.say(f"Wrote {found.out}. Fill in the thumbs, then: pollex share LOGS --labels {found.out}")
+
+
+def show_comparison(screen: Screen, found: CompareResult) -> None:
+    """Print the difference to the first sample, and the rubrics that moved."""
+    for one in found.comparisons:
+        a, b = one.sizes
+        screen.say(f"{one.second} compared with {one.first}", "bold")
+        made = table("", "difference", "95 % interval", "n")
+        made.add_row(
+            f"mean P(thumb up), {one.means[0]:.3f} → {one.means[1]:.3f}", *_figure(one.probability), f"{a} and {b}"
+        )
+        made.add_row("mean NetSAT", *_figure(one.netsat), f"{a} and {b}")
+        if one.share is not None:
+            n = f"{one.labels[0]} and {one.labels[1]} labels"
+            made.add_row("share of good ones", f"{one.share.value:+.3f}", ends_of(one.share), n)
+        screen.console.print(made)
+        moved = [each for each in one.rubrics if each.moved]
+        screen.say(f"{len(moved)} of {len(one.rubrics)} rubrics moved by more than chance{':' if moved else '.'}")
+        for each in moved[:LISTED]:
+            screen.say(f"  {each.polarity.upper():<4} {each.before:.2f} → {each.after:.2f}  {each.text}")
+        plan = one.plan
+        screen.say(
+            f"To see a difference of {plan.difference:g}: {plan.conversations:,} conversations a side by mean scores, "
+            f"or {plan.labels:,} labels a side with scores ({plan.labels_alone:,} without)."
+        )
+        for note in one.notes:
+            screen.say(f"Note: {note}", "yellow")
+    if found.unscored:
+        screen.say(f"{found.unscored} conversations without a score were left out.")
+    if found.page:
+        screen.say(f"Wrote {found.page}")
+
+
+def _figure(figure: Figure) -> tuple[str, str]:
+    if figure.value is None:
+        return "", figure.undefined
+    ends = "too few" if figure.low is None or figure.high is None else f"[{figure.low:.3f}, {figure.high:.3f}]"
+    return f"{figure.value:+.3f}", ends

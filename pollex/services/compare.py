@@ -1,0 +1,348 @@
+"""Compare two samples of conversations: files, runs, or the values of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
+from pollex.formats.write import require_writable
+from pollex.graphs.context import Progress
+from pollex.graphs.score.run import scores_of
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.drift import Stability, stability
+from pollex.measures.intervals import Figure
+from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, labels_for_difference
+from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
+from pollex.reports.compare import compare_page
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.labeled_sample import grouped, sampled
+from pollex.services.logs import files_of, logs_from
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.score import score, unedited
+from pollex.services.share import labeled_at_random
+from pollex.store.resume import conversations_of, find_run
+from pollex.store.store import Store
+from pollex.text import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+UNDERSTATED = (
+    "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
+    "Labels at random on both sides measure the difference itself."
+)
+Sample = tuple[list[Conversation], list[Score]]
+
+DRIFTED = 0.25
+"""Stability index from which on samples are unlike each other, by custom."""
+
+
+@dataclass(frozen=True)
+class RubricDifference:
+    """How often, or how strongly, a rubric holds in each sample.
+
+    Attributes:
+        difference: Mean answer of the second sample minus that of the first, on the rubric's 0 … 10.
+        moved: Whether that is more than chance, with the false discovery rate over all rubrics bounded at .05.
+    """
+
+    id: str
+    polarity: str
+    text: str
+    before: float
+    after: float
+    difference: Figure
+    moved: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How much it takes to see a difference, with power .8.
+
+    Attributes:
+        difference: In mean probability, or in the share of good conversations.
+        conversations: A side, for mean probabilities.
+        labels: A side, at random, with scores; and without.
+    """
+
+    difference: float
+    conversations: int
+    labels: int
+    labels_alone: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The second sample beside the first.
+
+    Attributes:
+        sizes: Conversations of each.
+        paired: Conversations with the same id in both.
+        share: Difference of the share of good conversations, from labels at random; None where a side has too few.
+        labels: Labels at random of each.
+        drift: How unlike NetSAT is spread.
+    """
+
+    first: str
+    second: str
+    sizes: tuple[int, int]
+    paired: int
+    means: tuple[float, float]
+    probability: Figure
+    netsat: Figure
+    rubrics: tuple[RubricDifference, ...]
+    share: Share | None
+    labels: tuple[int, int]
+    plan: Plan
+    drift: Stability
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CompareResult:
+    """Comparisons of each sample with the first.
+
+    Attributes:
+        unscored: Conversations without a score, which are left out.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    unscored: int
+    page: Path | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every conversation was scored."""
+        return not self.unscored
+
+    def __repr__(self) -> str:
+        """Return the differences in a line each."""
+        lines = [f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons]
+        return f"<Comparison of mean P(thumb up): {'; '.join(lines)}>"
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a rubric and comparison."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        rows = [(one.first, one.second, asdict(each)) for one in self.comparisons for each in one.rubrics]
+        return DataFrame([{"first": first, "second": second, **row} for first, second, row in rows])
+
+    def _repr_html_(self) -> str:
+        columns = ("first", "second", "probability", "low", "high", "NetSAT")
+        rows = [
+            (one.first, one.second, one.probability.value, one.probability.low, one.probability.high, one.netsat.value)
+            for one in self.comparisons
+        ]
+        return html_table(repr(self), columns, rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"unscored": self.unscored, "page": self.page and str(self.page)}
+        return {"comparisons": [asdict(one) for one in self.comparisons]} | about
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One sample, scored.
+
+    Attributes:
+        values: Mean answers `[conversation, rubric]`.
+    """
+
+    name: str
+    conversations: list[Conversation]
+    probability: Floats
+    netsat: Floats
+    values: Floats
+
+
+def compare(
+    samples: Sequence[str | Path] | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    by: str | None = None,
+    baseline: str | None = None,
+    labels: Path | None = None,
+    drawn: str | None = None,
+    see: float = 0.05,
+    page: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CompareResult:
+    """Compare samples of conversations by their scores, and by labels at random where both have them.
+
+    Args:
+        samples: Two or more files, globs, or runs of the store; with `by`, logs that a field cuts into samples.
+        baseline: The value of `by` that the others are compared with; None: the first.
+        labels: A file of labels; None: those of the logs.
+        drawn: How labels were drawn whose rows don't say it.
+        see: The difference to plan for.
+
+    Raises:
+        WrongUse: There are fewer than two samples, or no such value.
+    """
+    if page is not None:
+        require_writable(page, *files_of(samples, rubrics, labels))
+    rubric_set = unedited(rubrics)
+
+    def scored(logs: Logs) -> Sample:
+        result = score(logs, rubric_set, reading=reading, run=run, model=model, progress=progress)
+        return list(logs), list(result.scores or ())
+
+    if by is None:
+        named = _named(samples, lambda one: _of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)))
+    else:
+        named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
+    arms = [_arm(name, sample, rubric_set) for name, sample in named]
+    given = None if labels is None else read_labels(labels, reading)[0]
+    compared = [_compared(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
+    lost = sum(len(scores) for _, (_, scores) in named) - sum(len(arm.conversations) for arm in arms)
+    found = CompareResult(comparisons=tuple(compared), unscored=lost, page=page)
+    if page is not None:
+        page.write_text(compare_page(compared), encoding="utf-8")
+    return found
+
+
+def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
+    if isinstance(samples, Logs | str) or len(samples) < 2:
+        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field: --by FIELD")
+    return [(str(one), sample(str(one))) for one in samples]
+
+
+def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
+    """The conversations and scores of a run; None where the name is a file's."""
+    if Path(name).exists() or any(sign in name for sign in "*?[./"):
+        return None
+    with Store.open(run.store, read_only=True) as store:
+        found = find_run(store, name)
+        conversations = list(conversations_of(store, found.id))
+        return conversations, list(scores_of(store, found.id, rubric_set, conversations))
+
+
+def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
+    """The samples that a field makes of one, the baseline in front."""
+    conversations, scores = sample
+    masks = grouped(conversations, by)
+    if baseline is not None and baseline not in masks:
+        raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
+    if len(masks) < 2:
+        raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
+    names = sorted(masks, key=lambda name: name != baseline)
+    rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
+    return [(name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]])) for name in names]
+
+
+def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
+    """A sample as arrays, without the conversations that have no score."""
+    both = [(c, s) for c, s in zip(*sample, strict=True) if s.netsat is not None and s.probability is not None]
+    values = [[a.expected() if isinstance(a, Answer) else np.nan for a in s.answers] for _, s in both]
+    return Arm(
+        name,
+        [c for c, _ in both],
+        np.array([s.probability for _, s in both], dtype=np.float64),
+        np.array([s.netsat for _, s in both], dtype=np.float64),
+        np.array(values, dtype=np.float64).reshape(len(both), len(rubric_set.rubrics)),
+    )
+
+
+def _compared(
+    a: Arm, b: Arm, rubric_set: RubricSet, labels: list[GivenLabel] | None, drawn: str | None, see: float
+) -> Comparison:
+    for arm in (a, b):
+        if not arm.conversations:
+            raise WrongUse(f"{arm.name}: no conversation has a score", remedy="look at `pollex score` on it")
+    rng, second = np.random.default_rng(0), np.repeat([False, True], [len(a.conversations), len(b.conversations)])
+    columns = {"p": np.append(a.probability, b.probability), "netsat": np.append(a.netsat, b.netsat)}
+    answers = np.concatenate([a.values, b.values])
+    columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
+    found = mean_differences(columns, second, _units([*a.conversations, *b.conversations]), rng)
+    (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
+    share = difference_at_random(left, right) if left and right else None
+    drift = stability(a.netsat, b.netsat, rng)
+    of_rubrics = {rubric.id: found[rubric.id] for rubric in rubric_set.rubrics}
+    changed = moved(of_rubrics)
+    rubrics = [
+        RubricDifference(
+            rubric.id,
+            rubric.polarity,
+            rubric.text,
+            float(np.nanmean(a.values[:, place])),
+            float(np.nanmean(b.values[:, place])),
+            found[rubric.id],
+            rubric.id in changed,
+        )
+        for place, rubric in enumerate(rubric_set.rubrics)
+    ]
+    return Comparison(
+        first=a.name,
+        second=b.name,
+        sizes=(len(a.conversations), len(b.conversations)),
+        paired=len({c.id for c in a.conversations} & {c.id for c in b.conversations}),
+        means=(float(a.probability.mean()), float(b.probability.mean())),
+        probability=found["p"],
+        netsat=found["netsat"],
+        rubrics=tuple(sorted(rubrics, key=lambda one: (not one.moved, -abs(one.difference.value or 0.0)))),
+        share=share,
+        labels=(n, m),
+        plan=_plan(see, a, share),
+        drift=drift,
+        notes=tuple(_notes(n, m, share, drift, b)),
+    )
+
+
+def _units(conversations: Sequence[Conversation]) -> Ints:
+    """Number users; where a conversation names none, ids: those in both samples are pairs."""
+    names = [("user", c.group) if c.group is not None else ("id", c.id) for c in conversations]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([places[name] for name in names], dtype=np.int64)
+
+
+def _labeled(
+    arm: Arm, labels: list[GivenLabel] | None, drawn: str | None, rubric_set: RubricSet
+) -> tuple[Labeled | None, int]:
+    """The labels at random of a sample, with probabilities by a model that hasn't seen them; None where too few."""
+    mine = {c.id for c in arm.conversations}
+    given = labels_in(arm.conversations, drawn or "") if labels is None else [
+        one._replace(drawn=one.drawn or drawn or "") for one in labels if one.id in mine
+    ]  # fmt: skip
+    if (n := len({one.id for one in given if one.drawn == RANDOM})) < FEWEST:
+        return None, n
+    sample, _ = sampled(arm.conversations, given, rubric_set, arm.probability)
+    return labeled_at_random(sample), n
+
+
+def _plan(see: float, a: Arm, share: Share | None) -> Plan:
+    """How much it takes to see a difference; without labels to measure it, by how far apart probabilities are."""
+    mean, spread = float(a.probability.mean()), float(a.probability.std())
+    known = None if share is None else share.correlation
+    expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)  # of a calibrated probability and its label
+    correlation = expected if known is None else known
+    with_scores, alone = (labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0))
+    return Plan(
+        difference=see,
+        conversations=conversations_for_difference(see, spread),
+        labels=with_scores,
+        labels_alone=alone,
+    )
+
+
+def _notes(n: int, m: int, share: Share | None, drift: Stability, b: Arm) -> list[str]:
+    notes = [] if share else [UNDERSTATED]
+    if share is None and n + m:
+        notes.append(f"{n} and {m} labels at random: a difference of shares takes {FEWEST} on each side")
+    if drift.marked and drift.value >= DRIFTED:
+        notes.append(f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there")
+    return notes

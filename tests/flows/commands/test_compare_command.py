@@ -1,0 +1,83 @@
+"""`pollex compare`: which of two samples is better, and how sure that is."""
+
+from pathlib import Path
+
+import pytest
+from small_log import small_log, write_log
+from small_runs import Learnt, Pollex
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two releases of 60 conversations, the second with twice as many good ones; 40 labels at random each."""
+    rows = small_log(60, seed=5)
+    for place, row in enumerate(rows):
+        row["messages"][0]["content"] += f" My number is {place}."
+    good, bad = (iter([row for row in rows if row["thumbs"] == way]) for way in ("up", "down"))
+    releases = {"1.0": [next(good) for _ in range(20)] + [next(bad) for _ in range(40)]}
+    releases["2.0"] = [*good, *bad]
+    made = [row | {"release": name, "user": row["id"]} for name, mine in releases.items() for row in mine]
+    for place, row in enumerate(made):
+        row["drawn"] = "random" if place % 3 else ""
+    return write_log(tmp_path / "logs.jsonl", made)
+
+
+def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "compare.html"
+    arguments = ("compare", logs, "--by", "release", "--rubrics", learnt.rubrics, "--store", store, "--page", page)
+    ended = pollex(*arguments, "--json")
+    assert ended.code == 0, ended.err
+    (found,) = ended.last["comparisons"]
+    assert (found["first"], found["second"], found["sizes"]) == ("1.0", "2.0", [60, 60])
+    assert found["probability"]["low"] > 0
+    assert found["labels"] == [40, 40]
+    assert found["share"]["low"] < 1 / 3 < found["share"]["high"]
+    assert found["plan"]["labels"] < found["plan"]["labels_alone"]
+    signs = {"sat": 1, "dsat": -1}
+    assert sum(signs[one["polarity"]] * one["difference"]["value"] for one in found["rubrics"]) > 0
+    assert "better" in page.read_text(encoding="utf-8")
+    turned = pollex(*arguments[:-2], "--baseline", "2.0", "--json").last["comparisons"][0]
+    assert turned["probability"]["value"] == pytest.approx(-found["probability"]["value"])
+    assert turned["probability"]["high"] < 0
+
+
+def test_a_file_compared_with_itself_is_paired_and_shows_nothing(
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(logs.read_text())
+    ended = pollex("compare", logs, copy, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    (found,) = ended.last["comparisons"]
+    assert found["paired"] == 120
+    assert found["probability"]["value"] == found["probability"]["low"] == 0
+    assert not any(one["moved"] for one in found["rubrics"])
+
+
+def test_runs_are_compared_without_scoring_again(pollex: Pollex, learnt: Learnt, store: Path, logs: Path) -> None:
+    scored = ("--rubrics", learnt.rubrics, "--out", logs.with_name("s.jsonl"), "--store", store, "--json")
+    runs = [pollex("score", log, *scored).last["run"] for log in (learnt.log, logs)]
+    ended = pollex("compare", *runs, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert ended.code == 0, ended.err
+    (found,) = ended.last["comparisons"]
+    assert found["sizes"] == [48, 120]
+    assert "understate" in " ".join(found["notes"])
+    assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(runs)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "one sample can't be compared"),
+        (("--by", "moon"), "no conversation has the field 'moon'"),
+        (("--by", "release", "--baseline", "3.0"), "no conversation has release '3.0'"),
+        (("score-99",), "there is no run 'score-99'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_with_words(
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, more: tuple[str, ...], words: str
+) -> None:
+    ended = pollex("compare", logs, *more, "--rubrics", learnt.rubrics, "--store", store)
+    assert ended.code in (1, 2)
+    assert words in ended.err
