@@ -181,6 +181,7 @@ def score(
     *,
     out: str | Path | None = None,
     judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
     model: BaseChatModel | None = None,
     store: str | Path = STORE,
     resume: bool = False,
@@ -191,6 +192,7 @@ def score(
 
     Args:
         judges: Annotators whose own probabilities are wanted; `["all"]` for all.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
     """
     with _shown(progress) as shown:
         return scoring.score(
@@ -198,6 +200,7 @@ def score(
             _set(rubrics),
             out=_path(out),
             judges=judges,
+            costs=costs,
             reading=ReadOptions(),
             run=RunOptions(Path(store), resume=resume),
             model=_model(model, options),

@@ -87,9 +87,10 @@ def scores_of(
     rubric_set: RubricSet,
     conversations: Sequence[Conversation],
     judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
 ) -> Iterator[Score]:
     """Yield the scores of a run, in order, read in portions; see `NetSat.score`."""
-    netsat = rubric_set.scorer_of()
+    netsat = rubric_set.scorer_of(costs)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         answers = answers_of(store, run, ids=ids)

@@ -269,11 +269,22 @@ def _model_options(**given: Any) -> ModelOptions:
 
 def prices_of(text: str) -> tuple[float, float]:
     """Return the prices of a million prompt and completion tokens, written as `0.15:0.60`."""
+    return two_numbers(text, "two prices such as 0.15:0.60", "--price")
+
+
+def two_numbers(text: str, what: str, hint: str) -> tuple[float, float]:
+    """Return two numbers with a colon between them."""
     try:
-        read, written = (float(part) for part in text.split(":"))
+        first, second = (float(part) for part in text.split(":"))
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not two prices such as 0.15:0.60", param_hint="--price") from None
-    return read, written
+        raise click.BadParameter(f"{text!r} is not {what}", param_hint=hint) from None
+    return first, second
+
+
+def scoring_settings() -> dict[str, Any]:
+    """Return the settings of scoring: `costs`, where they were given."""
+    given = settings_of("scoring").get("costs")
+    return {} if given is None else {"costs": two_numbers(given, "two costs such as 5:1", "--set costs")}
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:

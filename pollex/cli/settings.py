@@ -22,6 +22,7 @@ SETTINGS: dict[str, tuple[Kind, str]] = {
     "thumbs": (("last", "worst", "each"), "Which of several thumbs on a conversation counts."),
     "pairs": (bool, "Chosen and rejected answers of preference data are thumbs up and down."),
     "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
+    "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
     "scale": (
         ("occasion", "likert-domain", "likert", "numeric"),
@@ -106,11 +107,12 @@ def parsed(name: str, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {kind.__name__}, and {value!r} is none") from None
 
 
-Family = Literal["reading", "model", "learning"]
+Family = Literal["reading", "model", "learning", "scoring"]
 FAMILIES: dict[Family, frozenset[str]] = {
     "reading": frozenset(list(SETTINGS)[:8]),
     "learning": frozenset({"policy", "alpha"}),
-    "model": frozenset(list(SETTINGS)[10:]),
+    "scoring": frozenset({"costs"}),
+    "model": frozenset(list(SETTINGS)[11:]),
 }
 
 

@@ -24,6 +24,8 @@ COLUMNS = {
     "answers": """STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
         source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]""",
     "guaranteed": "BOOLEAN",
+    "decision": "VARCHAR",
+    "differs": "VARCHAR",
 }
 """Fields with DuckDB's types. New ones come last, so that no column moves."""
 
@@ -57,6 +59,8 @@ def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()
             "judge": rubrics.judge.name,
             "answers": [answer_row(answer, polarities[answer.question_id], rubrics) for answer in score.answers],
             "guaranteed": score.guaranteed,
+            "decision": score.decision,
+            "differs": score.differs or None,
             **{column_of(judge): score.judges.get(judge) for judge in judges},
         }
 

@@ -5,12 +5,14 @@ Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from pollex.errors import WrongUse
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.thumb_model import ThumbModel
@@ -26,12 +28,14 @@ class Score(BaseModel):
     """What a conversation came to.
 
     Attributes:
-        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the five below.
-        label: `positive` where NetSAT is over θ.
+        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the six below.
+        label: `positive` where NetSAT is over θ, as the paper has it; `decision` is the one to filter by.
         confident: Whether NetSAT lies outside the uncertainty window.
         guaranteed: Whether it lies outside the window with a guarantee; None where the set has no such window, too.
         probability: P(positive), of somebody unknown.
         entropy: Of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
+        decision: `positive` where the probability is at least that at which both mistakes cost the same.
+        differs: Why the decision is not the label, in a sentence; empty where it is.
         judges: P(positive) of each judge that was asked for.
         outcome: `scored`, or why there is no score.
         answers: One a rubric, in the set's order.
@@ -46,6 +50,8 @@ class Score(BaseModel):
     guaranteed: bool | None = None
     probability: float | None = None
     entropy: float | None = None
+    decision: Literal["positive", "negative"] | None = None
+    differs: str = ""
     judges: dict[str, float] = {}
     outcome: str = "scored"
     answers: tuple[Answer | Unanswered, ...] = ()
@@ -55,7 +61,7 @@ class Score(BaseModel):
         if self.netsat is None or self.probability is None:
             return f"<Score of {self.conversation_id}: {self.outcome}>"
         sure = "confident" if self.confident else "in the uncertainty window"
-        found = f"NetSAT {self.netsat:.2f}, {self.label}, {sure}, P(positive) = {self.probability:.2f}"
+        found = f"{self.decision}, P(positive) = {self.probability:.2f}, NetSAT {self.netsat:.2f}, {self.label}, {sure}"
         return f"<Score of {self.conversation_id}: {found}>"
 
     def _repr_html_(self) -> str:
@@ -86,6 +92,7 @@ class NetSat(BaseModel):
         never: What "Never came up" counts as, by rubric id; neutral for those not named.
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
+        decide_at: Probability from which on a conversation is decided to be positive; see `decide_at`.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -98,6 +105,7 @@ class NetSat(BaseModel):
     guaranteed: Window | None = None
     value: Literal["auto", "expected", "mode"] = "auto"
     never: Mapping[str, float] = {}
+    decide_at: float = 0.5
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
         """Return one conversation's score; see `score_all`."""
@@ -116,11 +124,29 @@ class NetSat(BaseModel):
         scores = [self._added_up(id_, given) for id_, given in answers.items()]
         scored = [score for score in scores if score.netsat is not None]
         if self.thumb_model is None or not scored:
-            return scores
+            return [self.decided(score) for score in scores]
         likelihoods = dict(
             zip((score.conversation_id for score in scored), self._likelihoods(scored, judges), strict=True)
         )
-        return [score.model_copy(update=likelihoods.get(score.conversation_id, {})) for score in scores]
+        return [self.decided(score.model_copy(update=likelihoods.get(score.conversation_id, {}))) for score in scores]
+
+    def decided(self, score: Score) -> Score:
+        """Return the score with its decision, and why that is not the label; as it is where there is no probability."""
+        if score.netsat is None or score.probability is None:
+            return score
+        up = score.probability >= self.decide_at
+        changes = {"decision": "positive" if up else "negative", "differs": self._differs(score, up)}
+        return score.model_copy(update=changes)
+
+    def _differs(self, score: Score, up: bool) -> str:
+        if up == (score.label == "positive"):
+            return ""
+        over, reaches = ("not over", "reaches") if up else ("over", "is under")
+        p = f"{score.probability:.2f}, {reaches} {self.decide_at:.2f}"
+        return (
+            f"NetSAT {score.netsat:.1f} is {over} θ, {self.theta:.1f}, midway between the means of good and bad "
+            f"conversations, but the probability of a thumb up, {p}."
+        )
 
     def _added_up(self, conversation_id: str, answers: Sequence[Answer | Unanswered]) -> Score:
         by_rubric = {answer.question_id: answer for answer in answers}
@@ -159,6 +185,20 @@ class NetSat(BaseModel):
             probability=probability,
             entropy=entropy_of(probability),
         )
+
+
+def decide_at(costs: tuple[float, float]) -> float:
+    """Return the probability at which both mistakes cost the same: c_up / (c_up + c_down).
+
+    Args:
+        costs: Of a bad conversation taken for good (c_up), and of a good one taken for bad (c_down).
+
+    Raises:
+        WrongUse: One is not positive.
+    """
+    if not all(math.isfinite(cost) and cost > 0 for cost in costs):
+        raise WrongUse(f"costs of {costs[0]:g} and {costs[1]:g}", remedy="give two numbers over 0")
+    return costs[0] / (costs[0] + costs[1])
 
 
 def entropy_of(p: float) -> float:

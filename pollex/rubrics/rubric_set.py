@@ -19,7 +19,7 @@ from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, remove_others, require_arrays
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.guarantee import GuaranteeRecord
-from pollex.rubrics.netsat import NetSat
+from pollex.rubrics.netsat import NetSat, decide_at
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
@@ -278,8 +278,12 @@ class RubricSet(Record):
                     what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
                     raise BadRubrics(what, where=where, remedy=AGAIN)
 
-    def scorer_of(self) -> NetSat:
-        """Return what turns a conversation's answers into a score."""
+    def scorer_of(self, costs: tuple[float, float] = (1.0, 1.0)) -> NetSat:
+        """Return what turns a conversation's answers into a score.
+
+        Args:
+            costs: Of both mistakes; see `decide_at`.
+        """
         return NetSat(
             signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
             theta=self.theta,
@@ -289,6 +293,7 @@ class RubricSet(Record):
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.value,
             never=self.never,
+            decide_at=decide_at(costs),
         )
 
 

@@ -87,7 +87,7 @@ class ScoreResult:
         return DataFrame(list(score_rows(self.scores or (), self.rubrics)))
 
     def _repr_html_(self) -> str:
-        columns = ("id", "netsat", "label", "confident", "probability", "outcome")
+        columns = ("id", "decision", "probability", "netsat", "label", "confident", "outcome")
         rows = [[row[name] for name in columns] for row in score_rows((self.scores or ())[:10], self.rubrics)]
         return html_table(repr(self), columns, rows)
 
@@ -174,6 +174,7 @@ def score(
     out: Path | None = None,
     form: str | None = None,
     judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -185,6 +186,7 @@ def score(
         out: Where a row a conversation is written; its ending says how. None: the result holds the scores.
         form: The tool whose requests are written to `out`, in place of rows.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all` for all.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
 
     Raises:
         BadInput: A file or row can't be read.
@@ -202,7 +204,7 @@ def score(
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(_score(opened, read, rubric_set, model, arguments, "score"))
-        scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked)
+        scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
         if form is not None and out is not None:
             written = write_requests(out, form, scores, rubric_set, read.conversations)
             for id_, why in written.left_out:

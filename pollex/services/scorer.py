@@ -49,6 +49,7 @@ class Scorer:
         base_url: Where the set's model is served, if not at OpenAI.
         embedding_model: What the set's embedded judge embeds with, where it isn't the bundled model.
         store: Folder of a model's answers.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
 
     Raises:
         BadRubrics: The rubrics were edited after θ was fitted.
@@ -65,6 +66,7 @@ class Scorer:
         base_url: str | None = None,
         embedding_model: str = DEFAULT_MODEL,
         store: str | Path = DEFAULT,
+        costs: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         if not isinstance(rubrics, RubricSet):
             raise WrongUse(
@@ -84,7 +86,7 @@ class Scorer:
         if self._background is not None:  # a scorer that nobody closed and nobody holds any more ends, too
             self._end = weakref.finalize(self, _end, self._background, self._opened)
         self._questions = rubrics.questions
-        self._netsat = rubrics.scorer_of()
+        self._netsat = rubrics.scorer_of(costs)
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:

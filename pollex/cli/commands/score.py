@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import logs_argument, out_option, rubrics_option, with_logs, with_run, with_set_judge
+from pollex.cli.options import (
+    logs_argument,
+    out_option,
+    rubrics_option,
+    scoring_settings,
+    with_logs,
+    with_run,
+    with_set_judge,
+)
 from pollex.cli.settings import set_option
 from pollex.services.options import RunOptions
 
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
 @with_run
 @set_option(
     *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
-    *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+    *("costs", "embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
 )
 def command(
     logs: tuple[str, ...],
@@ -55,9 +63,13 @@ def command(
 ) -> int:
     """Score conversations with a rubric set, one row a conversation.
 
-    A row has id, netsat, label, confident (outside the uncertainty window), probability of a thumb up with its entropy,
-    the answers, and guaranteed: whether it is outside the window with a guarantee as well; empty where the set has no
-    such window. A conversation that could not be scored has its outcome in place of figures, and the exit code is 3.
+    Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set costs=5:1` has it
+    where a bad conversation taken for good costs five times as much as a good one taken for bad.
+
+    A row has id, netsat, label (by NetSAT alone, as in the paper; `differs` says why it is not the decision), confident
+    (outside the uncertainty window), probability of a thumb up with its entropy, the answers, and guaranteed: whether
+    it is outside the window with a guarantee as well; empty where the set has no such window. A conversation that could
+    not be scored has its outcome in place of figures, and the exit code is 3.
 
     \b
     Examples
@@ -73,5 +85,6 @@ def command(
     if run.dry_run:
         plan = partial(plan_score, logs, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
-    use_case = partial(score, logs, rubrics, out=out, form=form, judges=judges, reading=reading, run=run, model=model)
+    bound: dict[str, Any] = {"reading": reading, "run": run, "model": model} | scoring_settings()
+    use_case = partial(score, logs, rubrics, out=out, form=form, judges=judges, **bound)
     return cli.run(use_case, show_scores, as_json=run.as_json, data=str(out) == "-")

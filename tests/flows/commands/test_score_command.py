@@ -52,7 +52,7 @@ def read_back(path: Path) -> list[dict[str, Any]]:
         one |= {name: float(one[name]) if one[name] else None for name in ("netsat", "probability")}
         for name in ("confident", "guaranteed"):
             one[name] = {"True": True, "False": False, "": None}[one[name]]
-        one["label"] = one["label"] or None
+        one |= {name: one[name] or None for name in ("label", "decision", "differs")}
         one["answers"] = json.loads(one["answers"])
     return rows
 
@@ -310,3 +310,15 @@ def test_scores_go_to_standard_output_and_what_is_for_people_does_not(
     assert len([json.loads(line)["netsat"] for line in ended.out.splitlines()]) == 48
     assert "48 scored" in ended.err
     assert [path.name for path in tmp_path.iterdir()] == [store.name]
+
+
+def test_people_filter_by_the_decision_which_costs_move(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
+    scoring = ("score", learnt.log, "--rubrics", learnt.rubrics, "--store", "s", "--out")
+    assert pollex(*scoring, "even.jsonl").code == 0
+    assert pollex(*scoring, "careful.jsonl", "--set", "costs=1000000:1").code == 0
+    even, careful = (read_back(tmp_path / f"{name}.jsonl") for name in ("even", "careful"))
+    assert all(one["decision"] == ("positive" if one["probability"] >= 0.5 else "negative") for one in even)
+    assert {one["decision"] for one in careful} == {"negative"}
+    assert all((one["decision"] == one["label"]) == (one["differs"] is None) for one in (*even, *careful))
+    refused = pollex(*scoring, "x.jsonl", "--set", "costs=much")
+    assert (refused.code, "two costs such as 5:1" in refused.err) == (2, True)

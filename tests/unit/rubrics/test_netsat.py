@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
+from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.netsat import NetSat, value_of
+from pollex.rubrics.netsat import NetSat, decide_at, value_of
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 
@@ -87,3 +88,26 @@ def test_what_never_came_up_counts_as_neutral_or_as_its_rubrics_mean() -> None:
     assert NETSAT.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(5.0 + 1.25 - 5.5)
     counted = NETSAT.model_copy(update={"never": {"s1": 7.0}})
     assert counted.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(7.0 + 1.25 - 5.5)
+
+
+UNSURE, STEEP = Window(None, None, 0.9), Calibration(1.0, 0.0)
+
+
+def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label() -> None:
+    plain = NetSat(signs={}, theta=2.0, window=UNSURE, calibration=STEEP)
+    low, mid, high = (plain.decided(plain.read("c", netsat)) for netsat in (-1.0, 1.0, 3.0))
+    assert [(s.label, s.decision) for s in (low, high)] == [("negative", "negative"), ("positive", "positive")]
+    assert (low.differs, high.differs) == ("", "")
+    assert (mid.label, mid.decision) == ("negative", "positive")
+    assert "NetSAT 1.0 is not over θ, 2.0" in mid.differs
+    assert "0.73, reaches 0.50" in mid.differs
+
+
+def test_costs_of_mistakes_move_the_decision() -> None:
+    assert decide_at((1, 1)) == 0.5
+    careful = NetSat(signs={}, theta=0.0, window=UNSURE, calibration=STEEP, decide_at=decide_at((9, 1)))
+    found = careful.decided(careful.read("c", 1.0))
+    assert (found.label, found.decision) == ("positive", "negative")
+    assert "is under 0.90" in found.differs
+    with pytest.raises(WrongUse, match="costs of 0 and 1"):
+        decide_at((0, 1))
