@@ -11,19 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.events.segments import segments_of
-from pollex.agents.embedded.evidence import unexpected
+from pollex.agents.embedded.evidence import judged_by, unexpected
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.calibrate import compared, stored, uncompared
-from pollex.graphs.learn.notes import caveats, dropped_rubrics, reasons_of, refusals
+from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals
 from pollex.graphs.learn.select import candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess, auc_difference
+from pollex.rubrics.alone import alone_of
+from pollex.rubrics.answers import SCALES
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.records import (
+    LLM,
+    Alone,
     AlphaRow,
     Baseline,
     CalibrationRecord,
@@ -77,9 +81,9 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
     calibration = fit_calibration(honest, positive)
     rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
-    notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth)]
+    worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
+    notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth), *all_but_constant(work, alone)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
-    worths = worths_of(context, held_out, truth)
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -94,6 +98,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
                 choice=Choice(**selection["choices"][r.id]),
                 worth=worths.get(r.id),
                 unexpected=unexpected(r),
+                alone=alone[r.id],
             )
             for r in work.chosen
         ),
@@ -130,6 +135,24 @@ def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools
     middle = EVAL_RANGE / 2
     held = np.abs(values) > middle
     return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(context.work.chosen)}
+
+
+def alone_by_id(context: LearnContext, training: Sequence[Conversation]) -> dict[str, Alone]:
+    """By rubric, how it does by itself on training conversations."""
+    work, options = context.work, SCALES[context.judge_record.scale]
+    values, _ = work.matrix(training, work.chosen)
+    rng, blocks, up = np.random.default_rng([context.settings.seed, 5]), block_ids(training), positives(training)
+    return {
+        rubric.id: alone_of(
+            values[:, i],
+            [work.picked(c.id, rubric.id, options) for c in training],
+            up,
+            judged_by(rubric, model=context.judge_record.kind == LLM),
+            rng,
+            blocks,
+        )
+        for i, rubric in enumerate(work.chosen)
+    }
 
 
 def guarantee(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pollex.agents.embedded.events.language import not_english
 from pollex.conversations.splits import blocks
-from pollex.graphs.learn.state import LearnContext
+from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import FEWEST
-from pollex.rubrics.records import DroppedRubric
+from pollex.rubrics.alone import BY, REMEDIES, nearly_constant
+from pollex.rubrics.records import Alone, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.text import count
 
@@ -111,6 +113,16 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     if silent := len(context.work.unextracted):
         notes.append(f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why.")
     return notes
+
+
+def all_but_constant(work: RunState, alone: Mapping[str, Alone]) -> list[str]:
+    """One line for each rubric that a person wrote and that is nearly always answered alike."""
+    return [
+        f"“{rubric.text}” is answered “{found.commonest}” in {found.share.value:.0%} of {found.share.n} training "
+        f"conversations (judged by {BY[found.by]}): {REMEDIES[found.by]}."
+        for rubric in work.chosen
+        if not rubric.reason_ids and nearly_constant(found := alone[rubric.id])
+    ]
 
 
 def refusals(refused: dict[str, int]) -> list[str]:

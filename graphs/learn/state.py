@@ -17,7 +17,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.graphs.context import Context
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Question, Unanswered
+from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Question, Unanswered
 from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
@@ -149,6 +149,13 @@ class RunState:
                 if answer.never_came_up:
                     self.never.add((conversation_id, answer.question_id))
                 distributions[answer.question_id] = answer.probabilities
+
+    def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
+        """The likeliest answer, in words."""
+        if (conversation_id, rubric_id) in self.never:
+            return NEVER_CAME_UP
+        found = self.distributions.get(conversation_id, {}).get(rubric_id)
+        return options[int(np.argmax(found))].text if found else "unanswered"
 
     def reasons(self, order: Sequence[Conversation], polarity: Polarity) -> list[Reason]:
         """List all reasons of one polarity, in the order of the conversations."""

@@ -7,6 +7,7 @@ from rich.text import Text
 from pollex.cli.output import cell, table, told
 from pollex.cli.session import Screen
 from pollex.services.edit import EditedSet, is_edited
+from pollex.services.lint import LintResult
 from pollex.services.set_differences import Change, SetDifference
 from pollex.text import count, printable
 
@@ -29,6 +30,19 @@ def show_set(screen: Screen, found: EditedSet) -> None:
 def show_edit(screen: Screen, found: EditedSet) -> None:
     """Show where a change was written."""
     screen.say(f"{found.changed}: wrote {found.edits}")
+
+
+def show_marks(screen: Screen, found: LintResult) -> None:
+    """Show each mark under its rubric."""
+    marked = dict.fromkeys(mark.id for mark in found.marks)
+    screen.say(f"{len(marked)} of {count(found.n, 'rubric')} marked")
+    for id_ in marked:
+        screen.say(f"{id_}  {found.texts[id_]}")
+        for mark in found.marks:
+            if mark.id == id_:
+                screen.say(f"  {mark.why}", "yellow")
+                for better in mark.better:
+                    screen.say(f"  better: {better}", "green")
 
 
 def show_difference(screen: Screen, found: SetDifference) -> None:

@@ -183,6 +183,22 @@ def auc(scores: Floats, positive: Bools) -> float:
     return float(auc_statistic(ordered, int(positive.sum()))(np.ones((1, len(ordered))))[0])
 
 
+def auc_of_scores(
+    scores: Floats, positive: Bools, rng: np.random.Generator, resamples: int = RESAMPLES, together: Ints | None = None
+) -> Figure:
+    """Compute the AUC with its interval; undefined with one class.
+
+    Args:
+        together: As for `assess`.
+    """
+    order = _positives_first(positive)
+    sizes = int(positive.sum()), int((~positive).sum())
+    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
+    exact = _all_or_none(min(sample.having)) if 0 not in sizes else None
+    measure = _Measure(auc_statistic(scores[order], sizes[0]), sum(sizes), exact=exact, odds=True)
+    return _measured({"auc": measure}, sample, rng, resamples)["auc"]
+
+
 def auc_difference(
     first: Floats,
     second: Floats,

@@ -52,6 +52,27 @@ class Worth(Record):
     down_without: Figure
 
 
+JudgedBy = Literal["event", "signal", "words", "likeness", "model"]
+"""By what a rubric is judged. Likeness of turns to its words is weak."""
+
+
+class Alone(Record):
+    """How a rubric does by itself on training conversations.
+
+    Attributes:
+        spread: Standard deviation of what its answers count as, of 10.
+        commonest: The answer that is given most often.
+        share: Of conversations with that answer.
+        auc: Of its values, larger where it speaks for a thumb up.
+    """
+
+    by: JudgedBy
+    spread: float
+    commonest: str
+    share: Figure
+    auc: Figure
+
+
 class Segment(Record):
     """Held-out conversations on one topic.
 
@@ -75,6 +96,7 @@ class ChosenRubric(Rubric):
         written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
         choice: None for a rubric that a person added.
         note: What a person wrote beside it.
+        alone: How it does by itself; None before it was fitted.
         unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
     """
 
@@ -85,6 +107,7 @@ class ChosenRubric(Rubric):
     choice: Choice | None = None
     worth: Worth | None = None
     note: str = ""
+    alone: Alone | None = None
     unexpected: bool = False
 
     @property

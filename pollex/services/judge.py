@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -40,6 +41,13 @@ from pollex.store.spans import Tracer
 
 Variant = Literal["v0", "v1", "v2", "v3", "v4"]
 
+HOW_IT_WENT = re.compile(
+    r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
+    r"|done|succe\w*|fail\w*|fulfil\w*|useful\w*|achiev\w*|accomplish\w*|g[ai]ve\w* up|got? what|get what|frustrat\w*"
+    r"|disappoint\w*|thumbs?)\b",
+    re.IGNORECASE,
+)
+"""A question that the built-in rater answers speaks of that."""
 NOT_UNDERSTOOD = "the built-in rater doesn't understand a question: it answers whether a conversation went well"
 
 
@@ -94,6 +102,9 @@ class JudgeOptions:
         if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
             what = f"{', '.join(self.options)!r} are no answers to choose from"
             raise WrongUse(what, remedy="give at least two different ones", option={"options": "yes,no"})
+        if not members and not HOW_IT_WENT.search(self.question):
+            remedy = "ask how it went (“Was the task completed?”), or name an LLM"
+            raise WrongUse(NOT_UNDERSTOOD, where=self.question, remedy=remedy, option="model")
         if not members and len(self.options) != 2:
             remedy = "give two options, the first for a conversation that went well, or name an LLM"
             raise WrongUse("the built-in rater chooses between two options only", remedy=remedy, option="model")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.embedded.evidence import judged_by
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -23,6 +24,7 @@ from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.reports.findings import named_in
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.alone import BY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from, names_of, not_scorable
@@ -30,7 +32,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import report_of, require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
 from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
-from pollex.services.roles import judging, workers
+from pollex.services.roles import Workers, judging, workers
 from pollex.services.workspace import Workspace, workspace
 
 
@@ -168,6 +170,8 @@ async def _learn(
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         opened.announce(staff)
+        for line in ways_of_judging(given, staff):
+            opened.progress.note(line)
         learned = await run_learning(
             logs,
             roles=staff.for_method(settings.method),
@@ -267,6 +271,8 @@ async def _refit(
         hired = workers(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
         opened.announce(staff)
+        for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):
+            opened.progress.note(line)
         learned = await run_refit(
             logs,
             rubric_set.model_copy(update={"judge": staff.record}),
@@ -313,6 +319,14 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
     if settings.method == "spur" and model.name is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     return rubrics_of(source) if source else ()
+
+
+def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
+    """Yield how each rubric that a person wrote will be judged."""
+    model = not staff.record.built_in
+    for rubric in given:
+        by = judged_by(staff.roles.judge.reworded(rubric, ""), model=model)
+        yield f"“{rubric.text}” is judged by {BY[by]}"
 
 
 def skipped(logs: Logs, learned: Learned) -> list[Skipped]:

@@ -19,6 +19,7 @@ from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
+from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import Quote, Rubric
 
 SIGNALS = all_signals()
@@ -42,6 +43,22 @@ def unexpected(rubric: Rubric) -> bool:
     kind, _, rest = rubric.source.partition(":")
     signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
     return signal is not None and signal.lean * (1 if rubric.polarity == "sat" else -1) < 0
+
+
+def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
+    """Say by what a rubric is judged; see `evidence_of`.
+
+    Args:
+        model: Whether a model answers it.
+    """
+    kind, _, rest = rubric.source.partition(":")
+    if model:
+        return "model"
+    if kind == "signal" and rest in SIGNALS:
+        return "signal"
+    if event_source(rubric.source):
+        return "event"
+    return "words" if kind == "phrase" and rest.partition(":")[2].strip() else "likeness"
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import SIGNALS, evidence_of, strongest
+from pollex.agents.embedded.events.wording import plain_events
+from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
 from pollex.conversations.conversation import Conversation, Label
@@ -174,6 +175,8 @@ def justified(evidence: Signal, measures: Floats, scale: Scale | None) -> str:
 NEAR = 0.8
 """Cosine from which on a new wording says the same thing."""
 
+PERSON = "person"
+_QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -181,13 +184,14 @@ def reworded(rubric: Rubric, written: str, embedder: Embedder) -> Rubric:
     """Return the rubric with the evidence for its new text; itself if that is unchanged.
 
     A wording near the written one keeps its source, unless the sentence of another signal is nearer: then the rubric
-    rests on that signal (“answers at length” became “answers briefly”). Any other wording is a person's own: its turns
-    are found by its text, no longer by the old quotes. Its reasons stay, so that one still sees where it came from.
+    rests on that signal (“answers at length” became “answers briefly”). Any other wording is a person's own: it rests
+    on the words that it quotes or on the event that it tells of, else its turns are found by their likeness to its
+    text, no longer to the old quotes. Its reasons stay, so that one still sees where it came from.
 
     Args:
         written: The text that the rubric had when θ was fitted; empty for a rubric that a person added.
     """
-    if not written or " ".join(rubric.text.split()) == " ".join(written.split()):
+    if rubric.source != PERSON if not written else " ".join(rubric.text.split()) == " ".join(written.split()):
         return rubric
     source = nearest_source(rubric, written, embedder)
     return rubric if source == rubric.source else rubric.model_copy(update={"source": source, "quotes": ()})
@@ -198,13 +202,23 @@ def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
     """
-    signals = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()}
-    sentences = {written: rubric.source} | {text: source for text, source in signals.items() if text != written}
+    known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(plain_events())
+    sentences = {written: rubric.source} if written else {}
+    sentences |= {text: source for text, source in known.items() if text != written}
     alike = [sentence for sentence in sentences if negated(sentence) == negated(rubric.text)]
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0] if alike else []
     near = [(cosine, sentence) for cosine, sentence in zip(cosines, alike, strict=True) if cosine >= NEAR]
     # Of equals the first, the written text, is taken.
-    return sentences[max(near, key=lambda pair: pair[0])[1]] if near else "person"
+    if near:
+        return sentences[max(near, key=lambda pair: pair[0])[1]]
+    return quoted_source(rubric) or PERSON
+
+
+def quoted_source(rubric: Rubric) -> str:
+    """The source of a rubric that quotes what somebody says; empty where it denies that, or quotes nothing."""
+    found = _QUOTED.search(rubric.text)
+    party = party_of(rubric)
+    return "" if found is None or negated(rubric.text) or party == "both" else f"phrase:{party}:{found.group(1)}"
 
 
 def negated(text: str) -> bool:

@@ -120,3 +120,22 @@ def diff(before: Path, after: Path, as_json: bool) -> int:
     from pollex.services.set_differences import diff_sets
 
     return cli.run(partial(diff_sets, before, after), show_difference, as_json=as_json)
+
+
+@command.command("lint")
+@rubrics_argument
+@json_option
+def lint(rubrics: Path, as_json: bool) -> int:
+    """Mark the rubrics that are hard to judge, with better words where there are some.
+
+    Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near twin or a mirror of
+    another, one that is all but constant on training conversations, and one that rests on one conversation.
+
+    \b
+    Example
+      pollex rubrics lint rubrics.json
+    """
+    from pollex.cli.rubrics_output import show_marks
+    from pollex.services.lint import lint_rubrics
+
+    return cli.run(partial(lint_rubrics, rubrics), show_marks, as_json=as_json)

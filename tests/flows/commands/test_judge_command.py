@@ -55,6 +55,7 @@ def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ende
         (("log.jsonl", *ASK, "--options", "yes"), "no answers to choose from"),
         (("log.jsonl", *ASK, "--options", "yes,ｙｅｓ"), "no answers to choose from"),
         (("log.jsonl", "--question", " \n"), "no question"),
+        (("log.jsonl", "--question", "Does the assistant name a price?"), "doesn't understand a question"),
         (("log.jsonl", *ASK, "--options", "a,b,c"), "two options"),
         (("log.jsonl", *ASK, "--tau", "-1"), "never negative"),
         (("log.jsonl", *ASK, "--tau-precision", "1.5"), "a precision of 1.5"),

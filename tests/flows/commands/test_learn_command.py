@@ -12,6 +12,7 @@ from small_log import row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.cli.settings import SETTINGS
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
 from pollex.store.resume import runs
 from pollex.store.store import Store
@@ -224,3 +225,23 @@ def test_users_whose_conversations_go_together_are_so_many_and_no_more(
     assert alone["delta_netsat"] == grouped["delta_netsat"]
     assert "delta_netsat" in alone["intervals"].keys() - grouped["intervals"].keys()  # 4 users have thumbs up
     assert alone["probability"]["intervals"]["gain"] != grouped["probability"]["intervals"]["gain"]
+
+
+def test_rubrics_by_hand_are_told_how_they_are_judged_and_which_of_them_tell_nothing(
+    pollex: Pollex, learnt: Learnt, tmp_path: Path
+) -> None:
+    by_hand = (
+        ('The user says "thanks".', "sat"),
+        ("The assistant can't do what was asked, and the user gives up on it.", "dsat"),
+        ("The assistant recites a long poem about volcanoes.", "dsat"),
+    )
+    entries = (f"[[rubrics]]\ntext = {json.dumps(text)}\npolarity = '{side}'\n" for text, side in by_hand)
+    (tmp_path / "mine.toml").write_text("".join(entries), encoding="utf-8")
+    ended = pollex("learn", learnt.log, "--rubrics-from", "mine.toml", "--out", "mine.json", "-v", "--store", "s")
+    for by in ("the words that it quotes", "an event", "likeness of turns to its words, which is weak"):
+        assert f"is judged by {by}" in ended.out
+    alone = {one.text: one.alone for one in RubricSet.load("mine.json").rubrics}
+    ways = {text: found.by for text, found in alone.items() if found}
+    assert ways == dict(zip((text for text, _ in by_hand), ("words", "event", "likeness"), strict=True))
+    assert all(found and found.auc.n == 24 and found.share.n == 24 for found in alone.values())
+    assert "is answered “" in ended.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event
@@ -45,6 +46,12 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
     common = Counter(details).most_common(1)
     words["detail"] = event.detail or (common[0][0] if common and common[0][0] else PLAIN["detail"])
     return text.format_map(words)
+
+
+@cache
+def plain_events() -> tuple[tuple[str, str], ...]:
+    """Each event's sentence, whatever it is about, with its source."""
+    return tuple((sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS)
 
 
 def joined(deeds: Sequence[str]) -> str:

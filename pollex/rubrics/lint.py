@@ -1,0 +1,113 @@
+"""What makes a rubric hard to judge: marks on its words and on its answers, with better words where there are some.
+
+A rubric that is an event, a signal or a phrase is exempt from marks on words: a detector decides it, not its sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pollex.rubrics.alone import nearly_constant
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Reason, Rubric
+
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
+_NOT_JOINING = re.compile(r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b", re.IGNORECASE)
+_CLAUSES = re.compile(
+    r"(?P<who>The \w+) (?P<first>.+?),? (?:and|but|or) (?:(?P=who) )?(?P<second>\w+s\b.*)", re.IGNORECASE
+)
+_ALL = re.compile(r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b", re.IGNORECASE)
+_PRESUMED = re.compile(
+    r"\b(?:too (?!many\b|much\b)\w+|again|still|anymore|any more|no longer|finally|despite|although|though|because"
+    r"|fails? to|manages? to|stops? \w+ing|instead of|realizes? that|regrets? that|unnecessar\w+|wrongly|correctly)\b",
+    re.IGNORECASE,
+)
+_BETTER = (
+    (re.compile(r"\b(?:only|always|finally|still|again|unnecessarily|wrongly|correctly) ", re.IGNORECASE), ""),
+    (re.compile(r"\b(?:each|every) (?:of the )?", re.IGNORECASE), "the "),
+    (re.compile(r"\ball (?:of )?(?:the )?", re.IGNORECASE), "the "),
+    (re.compile(r"\bfails to\b", re.IGNORECASE), "does not"),
+    (re.compile(r"\bfail to\b", re.IGNORECASE), "do not"),
+    (re.compile(r"\bthe (its|their|his|her|your|these|those)\b", re.IGNORECASE), r"\1"),
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One thing that makes a rubric hard to judge.
+
+    Attributes:
+        why: In words.
+        better: Words in place of the rubric's, one for each that it should become; none where nothing better is known.
+        other: Id of the rubric that it says the same as, or the reverse of.
+    """
+
+    id: str
+    why: str
+    better: tuple[str, ...] = ()
+    other: str = ""
+
+
+def marks_on_words(rubric: Rubric) -> list[Mark]:
+    """Return the marks on a rubric's sentence."""
+    if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
+        return []
+    text = _QUOTED.sub("“…”", rubric.text)
+    found = []
+    if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
+        why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
+        found.append(Mark(rubric.id, why, halves(rubric.text)))
+    if every := _ALL.search(text):
+        found.append(Mark(rubric.id, f"“{every.group()}”: one exception decides it", _better(rubric.text)))
+    if presumed := _PRESUMED.search(text):
+        why = f"“{presumed.group()}” presupposes something that may not have come up"
+        found.append(Mark(rubric.id, why, _better(rubric.text)))
+    return found
+
+
+def halves(text: str) -> tuple[str, ...]:
+    """Return the two statements of a sentence with two verbs; none where it can't be told apart."""
+    found = _CLAUSES.fullmatch(text.rstrip("."))
+    return tuple(f"{found['who']} {found[part].strip(' ,')}." for part in ("first", "second")) if found else ()
+
+
+def _better(text: str) -> tuple[str, ...]:
+    better = text
+    for pattern, instead in _BETTER:
+        better = pattern.sub(instead, better)
+    better = " ".join(better.split())
+    better = better[:1].upper() + better[1:]
+    return (better,) if better != text else ()
+
+
+def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[Mark]:
+    """Return the marks on what a rubric's answers were and what it rests on.
+
+    Args:
+        reasons: Of the set, by id.
+    """
+    found = []
+    if (alone := rubric.alone) is not None and nearly_constant(alone):
+        share = f"{alone.share.value:.0%} of {alone.share.n} training conversations"
+        found.append(Mark(rubric.id, f"all but constant: “{alone.commonest}” in {share}"))
+    behind = {reasons[id_].conversation_id for id_ in rubric.reason_ids if id_ in reasons}
+    if len(behind) == 1:
+        found.append(Mark(rubric.id, "rests on one conversation"))
+    return found
+
+
+def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[Mark]:
+    """Return a mark for each pair that says the same, or the same with its meaning or its side reversed.
+
+    Args:
+        alike: Places of rubrics whose texts are near.
+    """
+    return [_pair(rubrics[i], rubrics[j]) for i, j in alike]
+
+
+def _pair(first: Rubric, second: Rubric) -> Mark:
+    kind = "near twin" if first.polarity == second.polarity else "mirror"
+    return Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id)
