@@ -1,1 +1,1 @@
-"""The bundled sample log."""
+"""The bundled sample logs."""

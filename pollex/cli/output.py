@@ -17,8 +17,7 @@ from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import guarantee_text, in_words
 from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words
-from pollex.rubrics.worth import in_words as in_words_of_worth
+from pollex.rubrics.worth import ends, percent
 from pollex.services.results import FIGURES, Usage
 from pollex.text import count, printable
 
@@ -129,7 +128,7 @@ SIDES = {"dsat": "What goes wrong", "sat": "What goes well"}
 def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
     """A row a rubric: what it says, and what it is worth on held-out conversations."""
     more = ["reasons", "chosen in resamples"] if screen.verbose else []
-    made = table("id", "kind", "rubric", "worth, held out", *more)
+    made = table("id", "kind", "rubric", "holds, held out", *more)
     for rubric in rubrics:
         stability = rubric.choice.stability if rubric.choice else None
         share = "not measured" if stability is None else f"{100 * stability:.0f} %"
@@ -140,8 +139,14 @@ def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
 
 
 def worth_told(worth: Worth) -> str:
-    """What a rubric is worth, with the intervals."""
-    return f"{in_words_of_worth(worth)} ({bounds_in_words(worth)})"
+    """Return a rubric's worth in a few words, with intervals and n."""
+    there, elsewhere = (share_told(share) for share in (worth.down_with, worth.down_without))
+    return f"{percent(worth.holds)} of {worth.holds.n}; thumbs down there {there}, elsewhere {elsewhere}"
+
+
+def share_told(share: Figure) -> str:
+    """Return a share with its interval and n, or why there is none."""
+    return share.undefined if share.value is None else f"{percent(share)} [{ends(share)}] of {share.n}"
 
 
 def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> None:

@@ -18,10 +18,8 @@ from pollex.services.options import RunOptions
 def command(out: Path, as_json: bool, serves: bool) -> int:
     """Learn, score and report on the bundled sample log, with built-in roles.
 
-    This needs no LLM, no network and no key. The log holds 120 conversations of developers with a C# debugging
-    assistant, written for this project.
-
-    The log holds 120 conversations of developers with a C# debugging assistant, written for this project.
+    This needs no LLM, no network and no key. The log holds 480 invented conversations of customers with the assistant
+    of a bicycle shop, 400 of them with a thumb; it was made for this project.
 
     \b
     Examples
@@ -41,7 +39,7 @@ def command(out: Path, as_json: bool, serves: bool) -> int:
     run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
     model, reading, rubrics = ModelOptions(), ReadOptions(group_field="user_id"), out / "rubrics.json"
     with as_file(files("pollex.examples")) as examples:
-        log, domain = str(examples / "debugging.jsonl"), examples / "debugging.toml"
+        log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=LearnSettings())
         learnt = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
         scoring = partial(

@@ -239,12 +239,15 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     assert ended.code == 0
     assert "pollex trace last --store 'my demo/.pollex'" in ended.err
     learnt, scored = map(json.loads, ended.out.splitlines())
-    assert learnt["held_out"]["n"] + learnt["training"]["n"] == scored["n"] == 120
-    assert scored["outcomes"] == {"scored": 120}
+    assert learnt["held_out"]["n"] + learnt["training"]["n"] == 400
+    assert scored["outcomes"] == {"scored": 480}
+    leading = [rubric for rubric in RubricSet.load(tmp_path / "my demo" / "rubrics.json").rubrics if rubric.headlined]
+    assert {rubric.polarity for rubric in leading} == {"sat", "dsat"}
+    assert all(rubric.quotes and rubric.worth for rubric in leading)
     assert "embedded" in ended.err
     made = {path.name for path in (tmp_path / "my demo").iterdir()}
     (arrays,) = (name for name in made if name.endswith(".safetensors"))
-    assert made - {arrays} == {"rubrics.json", "report.html", "scores.jsonl", ".pollex"}
+    assert made - {arrays} == {"rubrics.json", "rubrics.rubrics.toml", "report.html", "scores.jsonl", ".pollex"}
 
 
 @pytest.mark.parametrize("arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len)
