@@ -93,6 +93,7 @@ def learn(
     out: str | Path | None = None,
     domain: str | Path | DomainProfile | None = None,
     rubrics: str | Path | None = None,
+    starter: str | Path | rubric_set.RubricSet | None = None,
     test_fraction: float = 0.5,
     budget: int = 10,
     method: Literal["rubicon", "spur"] = "rubicon",
@@ -112,6 +113,7 @@ def learn(
         out: Where the rubric set and its report are written; None writes neither.
         domain: A domain profile or its file; None for the neutral one.
         rubrics: A file of rubrics written by hand, or a bundled set's name: all are fitted, none learned.
+        starter: A rubric set learned elsewhere; with few labels, both together predict better.
         test_fraction: Share held out for honest figures; 0 holds nothing out.
         budget: Maximum number of SAT and of DSAT rubrics.
         method: `spur` for the baseline that revises one small set in place; it needs a model.
@@ -135,6 +137,7 @@ def learn(
             out=_path(out),
             domain=domain if isinstance(domain, DomainProfile) else _path(domain),
             rubrics_from=rubrics,
+            starter=None if starter is None else _set(starter),
             settings=settings,
             reading=ReadOptions(),
             run=RunOptions(Path(store), resume=resume),

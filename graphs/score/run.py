@@ -46,7 +46,7 @@ async def score(
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
         if not store.value("SELECT count(*) FROM rubrics WHERE run = ?", [run.id]):
-            store.put(rubric_rows(run.id, rubric_set.rubrics))  # so that a trace can tell what was asked
+            store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
         known = kept_ids(store, run.id)
         for start in range(0, len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]

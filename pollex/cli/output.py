@@ -226,6 +226,8 @@ def show_evaluation(screen: Screen, found: Evaluation) -> None:
     smooth = f", smECE {told(found.probability.smece)}" if found.probability.smece else ""
     about = f"Probabilities ({found.rubrics.support}; n = {found.probability.n})"
     screen.say(f"{about}: {probabilities_told(found.probability)}{smooth}")
+    if found.probability_auc is not None:
+        screen.say(f"Probabilities rest on a starter, too; their AUC is {told(found.probability_auc)}")
     show_outcomes(screen, found.outcomes)
     show_used(screen, found.usage)
     screen.say(f"Judge: {found.rubrics.judge.name}; run {found.run}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -83,6 +83,14 @@ class Score(BaseModel):
         return DataFrame(rows)
 
 
+@runtime_checkable
+class Helper(Protocol):
+    """A set that was learned elsewhere; see `rubrics.starter`."""
+
+    def probability(self, netsat: float, answers: Sequence[Answer | Unanswered]) -> float | None:
+        """Compute P(thumb up) by both sets; None where a rubric of the starter is unanswered."""
+
+
 class NetSat(BaseModel):
     """The sum of rubric values, and what it means. Source: Biyani et al. 2024, §NetSAT.
 
@@ -93,6 +101,7 @@ class NetSat(BaseModel):
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
         decide_at: Probability from which on a conversation is decided to be positive; see `decide_at`.
+        starter: A set learned elsewhere, whose NetSAT counts for the probability; None without one.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -106,6 +115,7 @@ class NetSat(BaseModel):
     value: Literal["auto", "expected", "mode"] = "auto"
     never: Mapping[str, float] = {}
     decide_at: float = 0.5
+    starter: Helper | None = None
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
         """Return one conversation's score; see `score_all`."""
@@ -123,12 +133,20 @@ class NetSat(BaseModel):
         """
         scores = [self._added_up(id_, given) for id_, given in answers.items()]
         scored = [score for score in scores if score.netsat is not None]
-        if self.thumb_model is None or not scored:
-            return [self.decided(score) for score in scores]
-        likelihoods = dict(
-            zip((score.conversation_id for score in scored), self._likelihoods(scored, judges), strict=True)
-        )
+        likelihoods: dict[str, dict[str, object]] = {}
+        if self.thumb_model is not None and scored:
+            each = zip((score.conversation_id for score in scored), self._likelihoods(scored, judges), strict=True)
+            likelihoods.update(each)
+        for score in scored if self.starter else ():
+            likelihoods.setdefault(score.conversation_id, {}).update(self._with_starter(score, answers))
         return [self.decided(score.model_copy(update=likelihoods.get(score.conversation_id, {}))) for score in scores]
+
+    def _with_starter(self, score: Score, answers: Mapping[str, Sequence[Answer | Unanswered]]) -> dict[str, object]:
+        """Return the probability by both NetSATs; nothing where the starter's is unanswered."""
+        assert self.starter is not None, "only called where there is one"
+        assert score.netsat is not None, "only called where there is one"
+        p = self.starter.probability(score.netsat, answers[score.conversation_id])
+        return {} if p is None else {"probability": p, "entropy": entropy_of(p)}
 
     def decided(self, score: Score) -> Score:
         """Return the score with its decision, and why that is not the label; as it is where there is no probability."""

@@ -34,6 +34,7 @@ from pollex.rubrics.records import (
     WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
+from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
@@ -86,6 +87,7 @@ class RubricSet(Record):
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
     never: dict[str, float] = Field(default_factory=dict)
+    starter: StarterRecord | None = None
     off: tuple[ChosenRubric, ...] = ()
     by_hand: bool = False
 
@@ -214,8 +216,20 @@ class RubricSet(Record):
 
     @property
     def questions(self) -> list[Question]:
-        """The rubrics as questions to a judge, in their order."""
-        return [Question.about(rubric, self.judge.scale) for rubric in self.rubrics]
+        """The rubrics as questions to a judge, in their order; a starter's stand last."""
+        return [Question.about(rubric, self.judge.scale) for rubric in self.all_rubrics]
+
+    @property
+    def all_rubrics(self) -> tuple[ChosenRubric, ...]:
+        """The set's own rubrics, then a starter's."""
+        return self.rubrics + (self.starter.rubrics if self.starter else ())
+
+    @property
+    def asked_judge(self) -> JudgeRecord:
+        """The judge with all that it has learned, of a starter's rubrics too."""
+        if self.starter is None:
+            return self.judge
+        return self.judge.model_copy(update={"learned": {**self.judge.learned, **self.starter.judge.learned}})
 
     @property
     def learned_from(self) -> frozenset[str]:
@@ -293,6 +307,7 @@ class RubricSet(Record):
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.value,
             never=self.never,
+            starter=self.starter,
             decide_at=decide_at(costs),
         )
 

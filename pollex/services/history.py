@@ -203,7 +203,7 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
     Raises:
         BadRubrics: There is none, or several.
     """
-    every: list[ChosenRubric | DroppedRubric] = [*rubrics.rubrics, *rubrics.dropped]
+    every: list[ChosenRubric | DroppedRubric] = [*rubrics.all_rubrics, *rubrics.dropped]
     found = [rubric for rubric in every if rubric.id.startswith(name)]
     if len(found) != 1:
         raise BadRubrics(

@@ -33,6 +33,7 @@ from pollex.services.places import report_of, require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
 from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
 from pollex.services.roles import Workers, judging, workers
+from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
 from pollex.services.workspace import Workspace, workspace
 
 
@@ -102,6 +103,7 @@ def learn(
     domain: Path | DomainProfile | None,
     rubrics_from: str | Path | None,
     settings: LearnSettings,
+    starter: Path | RubricSet | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -112,21 +114,27 @@ def learn(
     Args:
         domain: A domain profile or its file; None for the neutral one.
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
+        starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
 
     Raises:
         BadLabels: One class is missing or too small.
-        WrongUse: Something that takes a model is asked for without one, rubrics are given and to be learned, or a
-            rubric set that a person edited would be overwritten.
+        WrongUse: The starter is judged by another judge; something that takes a model is asked for without one; rubrics
+            are given and to be learned; or a rubric set that a person edited would be overwritten.
     """
     given = given_rubrics(rubrics_from, settings, model)
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
+    record = None if starter is None else starter_of(starter, model)
+    if record is not None:
+        settings = replace(settings, minimum=min(settings.minimum, FEWEST))
     profile, read = _read(logs, domain, settings, reading, progress)
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
-        return _result(read, learned, usage, out, run)
+        honest = honest_netsats(opened.store, learned.run)
+    learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
+    return _result(read, learned, usage, out, run)
 
 
 def plan_learn(
@@ -216,7 +224,8 @@ def refit(
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
         learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments))
-        return _result(read, learned, usage, out, run)
+    learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
+    return _result(read, learned, usage, out, run)
 
 
 def plan_refit(
@@ -250,6 +259,7 @@ def _to_refit(
     settings = LearnSettings(
         test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
+        minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
     )
     read = logs_from(logs, reading, progress)
     check_learnable(read, settings.minimum)

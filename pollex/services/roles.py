@@ -289,7 +289,7 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
             f"θ was fitted to the answers of {record.name}, not of the embedded judge",
             remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
         )
-    return build(record, embedder_for(store, embeds_with(record, asked)))
+    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)))
 
 
 @asynccontextmanager
@@ -312,7 +312,7 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
         return hired
     embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
-    staff.roles = replace(staff.roles, judge=build(record, embedder))
+    staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder))
     staff.record = record
     return staff
 

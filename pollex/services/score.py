@@ -21,7 +21,8 @@ from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window
+from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
+from pollex.measures.intervals import Figure
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
@@ -118,6 +119,7 @@ class Evaluation:
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
+    probability_auc: Figure | None = None
 
     @property
     def complete(self) -> bool:
@@ -157,6 +159,8 @@ class Evaluation:
         limits |= {"guaranteed_window": self._guarantee_json()}
         about = {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes} | self.seen
         probability = {"probability": probability_json(self.probability)} | support_json(self.rubrics)
+        if self.probability_auc is not None:
+            probability["probability_auc"] = asdict(self.probability_auc)
         return figures_json(self.figures) | probability | limits | about | usage_json(self.usage)
 
     def _guarantee_json(self) -> dict[str, Any] | None:
@@ -274,6 +278,7 @@ def evaluate(
         figures=measured,
         probability=likelihoods(rubric_set, labelled, scores),
         guarantee=check_guarantee(rubric_set, labelled, scores),
+        probability_auc=area_of_probability(labelled, scores) if rubric_set.starter else None,
         seen=seen_before(rubric_set, labelled),
         outcomes=counts,
         bad_rows=read.bad_rows,
@@ -319,6 +324,14 @@ def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Ite
     window = Window(**rubric_set.window.model_dump())
     confident, rng = window.confident(netsat), np.random.default_rng(0)
     return assess(netsat, positive, rubric_set.theta, confident, rng, together=blocks)
+
+
+def area_of_probability(labelled: Sequence[Conversation], scores: Iterable[Score]) -> Figure:
+    """Measure the AUC of the probability."""
+    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
+    scored = [c for _, c in pairs]
+    probability, rng = np.array([p for p, _ in pairs], float), np.random.default_rng(0)
+    return auc_of_scores(probability, positives(scored), rng, together=block_ids(scored))
 
 
 def check_guarantee(

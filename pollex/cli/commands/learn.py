@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Learn none: fit those of a TOML file, of autorubric or promptfoo, or a bundled set's name.",
 )
+@click.option(
+    "--starter",
+    type=click.Path(path_type=Path),
+    metavar="SET",
+    help="A rubric set learned elsewhere: with few labels, both together predict better.",
+)
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @verbose_option
 @with_logs("label_field", "positive", "negative", "id_field", "judge_field", "group_field", "max_bad")
@@ -70,6 +76,7 @@ def command(
       pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
       pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
       pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
+      pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
     from pollex.cli.output import show_learned, show_plan
@@ -77,6 +84,7 @@ def command(
     from pollex.services.learn import learn, plan_learn  # what learns is not needed for --help
 
     budget = given.pop("budget")
+    starter = given.pop("starter")
     bound: dict[str, Any] = {"domain": given.pop("domain"), "rubrics_from": given.pop("rubrics_from")}
     bound |= {
         "settings": LearnSettings(budget=(budget, budget), **given, **settings_of("learning")),
@@ -86,4 +94,6 @@ def command(
     }
     if run.dry_run:
         return cli.run(partial(plan_learn, logs, **bound), show_plan, as_json=run.as_json)
-    return cli.run(partial(learn, logs, out=out, **bound), show_learned, as_json=run.as_json, verbose=verbose)
+    return cli.run(
+        partial(learn, logs, out=out, starter=starter, **bound), show_learned, as_json=run.as_json, verbose=verbose
+    )
