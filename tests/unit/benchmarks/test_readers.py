@@ -1,0 +1,89 @@
+"""Blind sheets: what is drawn, and what filled ones come to."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from readers import QUOTES, drawn, event_of, headlined, measure, write
+from rubric_set_by_hand import rubric, rubric_set
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Quote
+
+EVENTS = ("fail_left", "fail_else", "ask_again", "done_detail")
+
+
+def event(number: int) -> ChosenRubric:
+    quotes = tuple(
+        Quote(conversation_id=f"c{number}{k}", turn=2, text=f"words {number} {k}", sure=1.0) for k in range(5)
+    )
+    changes = {"text": f"It happens {number}.", "source": f"event:{EVENTS[number % 4]}", "quotes": quotes}
+    return rubric(number, "dsat").model_copy(update=changes)
+
+
+RUBRICS = [event(number) for number in range(12)]
+TEXTS = {
+    quote.conversation_id: Conversation(
+        id=quote.conversation_id,
+        turns=tuple(Turn(role=role, content=f"{role} {k}") for k, role in enumerate(["user", "assistant"] * 3)),
+    )
+    for one in RUBRICS
+    for quote in one.quotes
+}
+
+
+def test_only_headline_rubrics_are_read_and_each_once() -> None:
+    chosen = rubric_set(rubrics=(event(1), event(2), rubric(3, "sat")))
+    assert [one.text for one in headlined([chosen, chosen])] == ["It happens 1.", "It happens 2."]
+
+
+def test_every_eighth_pair_is_a_decoy_of_another_event() -> None:
+    pairs = drawn(RUBRICS, 32, np.random.default_rng(0))
+    decoys = [pair for pair in pairs if pair.decoy]
+    assert (len(pairs), len(decoys)) == (32, 4)
+    for pair in pairs:
+        owner = next(one for one in RUBRICS if pair.quote in one.quotes)
+        assert pair.quote in owner.quotes[:QUOTES]
+        assert (event_of(owner) != event_of(pair.rubric)) if pair.decoy else owner == pair.rubric
+
+
+def test_sheets_show_the_quote_in_its_place_and_say_nothing_of_decoys(tmp_path: Path) -> None:
+    write(tmp_path, drawn(RUBRICS, 16, np.random.default_rng(0)), RUBRICS, TEXTS)
+    sheet = (tmp_path / "pairs.md").read_text(encoding="utf-8")
+    assert sheet.count("> assistant: assistant 3") == 16
+    assert "assistant 5" not in sheet
+    assert "decoy" not in sheet
+    assert len(json.loads((tmp_path / "key.json").read_text())["decoys"]) == 2
+
+
+def fill(folder: Path, sheet: str, reader: str, said: dict[str, list[str]]) -> None:
+    with (folder / f"{sheet}-{reader}.csv").open("w", newline="") as file:
+        form = csv.writer(file)
+        form.writerow(["number", *said])
+        form.writerows([n, *row] for n, row in enumerate(zip(*said.values(), strict=True), 1))
+
+
+def test_figures_of_filled_sheets_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "key.json").write_text(json.dumps({"decoys": [5], "rubrics": []}))
+    fill(tmp_path, "pairs", "ann", {"proves": ["y", "y", "y", "n", "n"]})
+    fill(tmp_path, "pairs", "bo", {"proves": ["y", "Yes", "n", "n", "y"]})
+    fill(tmp_path, "rubrics", "ann", {"act_on": ["y", "n"], "domain": ["y", ""]})
+    lines = [line.strip() for line in measure(tmp_path)]
+    assert "decoys that passed, ann: 0.00 [0.00, 0.79] of 1" in lines
+    assert "ann: 0.75 [0.30, 0.95] of 4" in lines
+    assert "all readers: 0.50 [0.15, 0.85] of 4" in lines
+    assert "ann and bo agree: 0.60 [0.23, 0.88] of 5" in lines
+    assert "ann: 0.50 [0.09, 0.91] of 2" in lines
+    assert "ann: 1.00 [0.21, 1.00] of 1" in lines
+
+
+def test_an_answer_that_is_neither_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key.json").write_text(json.dumps({"decoys": [], "rubrics": []}))
+    fill(tmp_path, "pairs", "ann", {"proves": ["maybe"]})
+    with pytest.raises(SystemExit, match="row 1"):
+        measure(tmp_path)
