@@ -39,7 +39,7 @@ from pollex.services.exchange import aims_of, export_texts, require_form
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.scorer import chat_model
 from pollex.services.verdicts import JudgeResult
-from pollex.store.place import STORE
+from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,10 +21,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.services.event_loop import complete
-from pollex.store.rows import answer_rows, conversation_rows, packed, rubric_rows
+from pollex.store.rows import answer_rows, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import RubricSetRow, ScoreRow
+from pollex.store.tables import ScoreRow
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
 from pollex.web.site import Site
@@ -86,9 +86,7 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     given: dict[str, Any] = {"versions": {"pollex": "0.1.0"}, "arguments": {"logs": [words("log.jsonl")]}}
     learn = store.begin("learn", fingerprint={"data": "d"}, **given)
     found = rubric_set(words, run=learn.id)
-    store.put(
-        [RubricSetRow(learn.id, "set", packed(found.model_dump(mode="json"))), *rubric_rows(learn.id, found.rubrics)]
-    )
+    store.put([fact(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)])
     _judged(store, learn.id, found, range(n), words, "train")
     store.finish(learn.id, "done", roles=["embedded"])
     score = store.begin("score", fingerprint={"rubrics": "?"}, **given)

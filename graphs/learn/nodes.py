@@ -24,7 +24,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.rubrics.thumb_model import FOLDS
 from pollex.store.resume import step
-from pollex.store.rows import RubricSetRow, packed, rubric_rows
+from pollex.store.rows import fact, rubric_rows
 
 STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
@@ -231,7 +231,7 @@ async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
         rubrics = await asyncio.to_thread(assemble, context, selection, comparison)
         span.outputs([rubrics.rubrics_digest])
     context.work.rubric_set = rubrics
-    row = RubricSetRow(context.run, rubrics.rubrics_digest, packed(rubrics.model_dump(mode="json")))
+    row = fact(context.run, "rubric_set", rubrics.rubrics_digest, rubrics)
     await context.store.write([row])
     context.progress.advance("assess")
     return {}

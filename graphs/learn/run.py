@@ -232,7 +232,7 @@ def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> d
     Failures in `retry_outcomes` are dropped, to be retried, until summarizing has begun.
     """
     found = extractions_of(store, run)
-    if store.value("SELECT count(*) FROM steps WHERE run = ?", [run]):
+    if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return found
     return {
         id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and retryable(one, retry_outcomes))

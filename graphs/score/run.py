@@ -16,8 +16,9 @@ from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of
-from pollex.store.rows import ScoreRow, conversation_rows, rubric_rows
+from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.store.store import Store
+from pollex.store.tables import ScoreRow
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -45,7 +46,7 @@ async def score(
     netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
-        if not store.value("SELECT count(*) FROM rubrics WHERE run = ?", [run.id]):
+        if not store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
         known = kept_ids(store, run.id)
         for start in range(0, len(conversations), PORTION):

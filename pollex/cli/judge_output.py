@@ -12,7 +12,7 @@ from pollex.cli.session import Screen
 from pollex.rubrics.answers import RETRYABLE
 from pollex.selection.consensus import Filtered
 from pollex.services.verdicts import JudgeResult
-from pollex.store.place import store_option
+from pollex.store.folder import store_option
 from pollex.text import count
 
 ENOUGH_LABELS = 50

@@ -13,7 +13,7 @@ import click
 from pollex.cli.session import announce_stop
 from pollex.cli.settings import settings_of
 from pollex.services.options import RunOptions
-from pollex.store.place import STORE, VARIABLE
+from pollex.store.folder import STORE, VARIABLE
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions

@@ -19,7 +19,9 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
-from pollex.store import database, line_files, secret
+from pollex.store.database import FILE as DATABASE
+from pollex.store.folder import SECRET
+from pollex.store.line_files import FILES
 
 STDOUT = Path("-")
 """In a file's place: rows as JSON lines on standard output."""
@@ -50,10 +52,10 @@ def require_writable(path: Path, *read: Source) -> None:
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
-    """Return the files that a store needs: replies, labels, and the secret for the ledger."""
-    if not (folder / database.FILE).exists():
+    """Return the files that a store needs: database, lines, and the secret for the ledger."""
+    if not (folder / DATABASE).exists():
         return frozenset()
-    return frozenset({database.FILE, line_files.REPLIES.name, line_files.LABELS.name, secret.FILE})
+    return frozenset({DATABASE, SECRET, *(file.name for file in FILES)})
 
 
 def require_apart(*written: Path | None) -> None:

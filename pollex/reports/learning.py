@@ -41,7 +41,7 @@ from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.place import STORE, store_option
+from pollex.store.folder import STORE, store_option
 
 CHANCE = 0.5
 TOO_FEW = 10

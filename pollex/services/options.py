@@ -14,7 +14,7 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.prompts.messages import Closing
 from pollex.rubrics.answers import ScaleName
-from pollex.store.place import STORE
+from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
     from pollex.gateway.langchain import ChatModel

@@ -39,7 +39,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
 from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
-from pollex.store.secret import kept_secret
+from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 
 EXACT, AT_MOST = "planned", "at most"

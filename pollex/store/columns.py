@@ -13,13 +13,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 
-from pollex.errors import PollexError, StoreFull, WrongUse
+from pollex.errors import PollexError
+from pollex.store.folder import make_private, no_room, not_writable
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
 RUNS, TEXTS = "runs", "texts"
@@ -70,7 +70,7 @@ class Columns:
         if kind is TextRow and (known := self._sources(TEXTS, run)):
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
         once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
-        shape = json.dumps([kind.types])
+        shape = json.dumps([kind.types()])
         self._copy(
             f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM (SELECT {once} r.* FROM "
             f"(SELECT unnest(from_json(?, ?)) AS r)) {only_new}",
@@ -185,14 +185,6 @@ def all_parts(folder: Path) -> list[Part]:
     return found
 
 
-def make_private(folder: Path) -> None:
-    """Make a folder that nobody else may look into."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(PermissionError):  # somebody else's: whether it can be written shows when it is
-        if folder.stat().st_mode & 0o077:
-            folder.chmod(0o700)
-
-
 def _names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
         yield from (path.name for path in folder.iterdir() if path.name[0] != "." and _NAME.fullmatch(path.name))
@@ -205,7 +197,7 @@ def _part(folder: Path, name: str) -> Part:
 
 
 def _nothing(kind: type[ColumnRow]) -> str:
-    columns = (f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types.items(), ("seq", "BIGINT")])
+    columns = (f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")])
     return f"(SELECT {', '.join(columns)} WHERE false)"
 
 
@@ -219,11 +211,7 @@ def _unreadable(folder: Path, failure: duckdb.Error) -> PollexError:
 
 def _unwritable(path: Path, failure: duckdb.Error) -> PollexError:
     if _NO_ROOM.search(str(failure)):
-        return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
+        return no_room(path)
     if "Permission denied" in str(failure):
-        return WrongUse(
-            "the store can't be written: Permission denied",
-            where=str(path.parent),
-            remedy="give a folder that can be written with --store",
-        )
+        return not_writable(path.parent)
     return damaged(str(path), str(failure).splitlines()[0][:300])

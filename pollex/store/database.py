@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import PollexError, StoreBusy, StoreFull, WrongUse
+from pollex.errors import PollexError, StoreBusy
+from pollex.store.folder import no_room, not_writable
 from pollex.store.schema import STEPS, step_forward
 from pollex.store.tables import damaged
 
@@ -47,7 +48,7 @@ class Database:
             yield
         except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
             raise  # the statement is wrong, not the store
-        except sqlite3.Error as failure:
+        except (sqlite3.Error, UnicodeDecodeError) as failure:  # a message that quotes what was damaged is no text
             raise _error(self.path, failure) from failure
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -127,7 +128,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise damaged(str(path), found.splitlines()[-1])
 
 
-def _error(path: Path, failure: sqlite3.Error) -> PollexError:
+def _error(path: Path, failure: Exception) -> PollexError:
     """Return the error that says what happened."""
     name = getattr(failure, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -137,11 +138,7 @@ def _error(path: Path, failure: sqlite3.Error) -> PollexError:
             remedy="wait until it ends, or give another folder with --store",
         )
     if name in NO_ROOM:
-        return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
+        return no_room(path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return WrongUse(
-            "the store can't be written: Permission denied",
-            where=str(path),
-            remedy="give a folder that can be written with --store",
-        )
+        return not_writable(path)
     return damaged(str(path), str(failure).splitlines()[0])

@@ -7,10 +7,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-Waiting = Future[None] | asyncio.Future[None]
 
 
 class GroupCommit(Generic[T]):
@@ -29,13 +29,20 @@ class GroupCommit(Generic[T]):
         self._commit, self._linger, self._room = commit, linger, room
         self._changed = threading.Condition()
         self._items: list[T] = []
-        self._waiting: list[Waiting] = []
+        self._waiting: list[Future[None] | asyncio.Future[None]] = []
         self._queued, self._settling, self._closing = 0, False, False
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="pollex-store", daemon=True)
         self._thread.start()
 
-    def put(self, items: Sequence[T], size: int = 0, *, wait: Waiting | None = None, settle: bool = False) -> None:
+    def put(
+        self,
+        items: Sequence[T],
+        size: int = 0,
+        *,
+        wait: Future[None] | asyncio.Future[None] | None = None,
+        settle: bool = False,
+    ) -> None:
         """Queue items.
 
         Args:
@@ -52,8 +59,7 @@ class GroupCommit(Generic[T]):
             self._items.extend(items)
             self._queued += size
             self._settling |= settle
-            if wait is not None:
-                self._waiting.append(wait)
+            self._waiting += [] if wait is None else [wait]
             self._changed.notify_all()
 
     async def write(self, items: Sequence[T], size: int = 0, *, settle: bool = False) -> None:
@@ -76,8 +82,16 @@ class GroupCommit(Generic[T]):
         self._thread.join()
 
     def _run(self) -> None:
-        while (batch := self._gather()) is not None:
-            items, waiting, settle = batch
+        ended = False
+        while not ended and self.failure is None:
+            with self._changed:
+                self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
+                self._changed.wait_for(
+                    lambda: self._waiting or self._closing or self._queued >= self._room // 2, self._linger
+                )
+                items, waiting, settle, ended = self._items, self._waiting, self._settling, self._closing
+                self._items, self._waiting, self._queued, self._settling = [], [], 0, False
+                self._changed.notify_all()
             try:
                 self._commit(items, settle)
             except Exception as failure:  # whatever it is, those who wait must hear of it
@@ -85,38 +99,22 @@ class GroupCommit(Generic[T]):
                     self.failure = failure
                     waiting += self._waiting
                     self._changed.notify_all()
-            _resolve_all(waiting, self.failure)
-            if self.failure is not None:
-                return
+            self._wake(waiting)
 
-    def _gather(self) -> tuple[list[T], list[Waiting], bool] | None:
-        """Return the next batch and those who wait for it; None when everything is done."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
-            self._changed.wait_for(
-                lambda: self._waiting or self._closing or self._queued >= self._room // 2, self._linger
-            )
-            ended = self._closing and not self._items and not self._waiting
-            batch = self._items, self._waiting, self._settling
-            self._items, self._waiting, self._queued, self._settling = [], [], 0, False
-            self._changed.notify_all()
-            return None if ended else batch
+    def _wake(self, waiting: Sequence[Future[None] | asyncio.Future[None]]) -> None:
+        """Wake all who wait: one call into each event loop, however many wait in it."""
+        loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
+        for future in waiting:
+            if isinstance(future, asyncio.Future):
+                loops[future.get_loop()].append(future)
+            else:
+                _resolve([future], self.failure)
+        for loop, futures in loops.items():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(_resolve, futures, self.failure)
 
 
-def _resolve_all(waiting: Sequence[Waiting], failure: Exception | None) -> None:
-    """Wake all who wait: one call into each event loop, however many wait in it."""
-    loops: dict[asyncio.AbstractEventLoop, list[Waiting]] = defaultdict(list)
-    for future in waiting:
-        if isinstance(future, asyncio.Future):
-            loops[future.get_loop()].append(future)
-        else:
-            _resolve([future], failure)
-    for loop, futures in loops.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, futures, failure)
-
-
-def _resolve(futures: Sequence[Waiting], failure: Exception | None) -> None:
+def _resolve(futures: Sequence[Future[None] | asyncio.Future[None]], failure: Exception | None) -> None:
     for future in futures:
         if future.done():  # its task was cancelled
             continue

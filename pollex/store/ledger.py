@@ -75,6 +75,6 @@ class StoreLedger:
             "raw": raw,
         }
         line = line_of(values)
-        await self._store.change(Change(REPLIES.kept, REPLIES.values(values, line), line, REPLIES))
+        await self._store.change(Change(*REPLIES.kept(values, line), line, REPLIES))
         if self._tracer is not None and begun:
             self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))

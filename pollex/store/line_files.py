@@ -1,4 +1,4 @@
-"""Files of lines beside the database: what was paid for, and what people said.
+"""Files of lines beside the database: what was paid for, what people said, what runs came to.
 
 They are appended inside the database's write transaction, so a line is on the disk before its row can be read, and two
 processes never append at once. The database remembers how long each file was. One that is longer holds lines whose
@@ -8,25 +8,22 @@ A line is a JSON object whose first member is the CRC-32 of the others.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
-from pollex.store.tables import packed, unpacked
-
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+from pollex.store.folder import aside, write_failed
+from pollex.store.tables import FactRow, LabelRow, Row, insert_of, packed, unpacked
 
 _LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
 
 
-def line_of(values: dict[str, Any]) -> str:
+def line_of(values: Mapping[str, Any]) -> str:
     """Return the values as a line, without its end."""
     body = packed(values)[1:]
     return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}'
@@ -46,15 +43,13 @@ class LineFile:
     """One file of lines.
 
     Attributes:
-        kept: Statement that puts a line into the database.
-        values: What the statement takes of a line's values, and the line.
-        lines: All lines that the database holds, in order.
+        kept: Return the statement that puts a line's values into the database, and its parameters.
+        lines: Return all lines that the database holds, in order.
     """
 
     name: str
-    kept: str
-    values: Callable[[Mapping[str, Any], str], list[Any]]
-    lines: Callable[[sqlite3.Connection], Iterable[str]]
+    kept: Callable[[Mapping[str, Any], str], tuple[str, list[Any]]]
+    lines: Callable[[sqlite3.Connection], Iterator[str]]
 
     def append(self, folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) -> None:
         """Write lines behind those that are there, flushed to the disk.
@@ -81,24 +76,23 @@ class LineFile:
         known, size = self._size(connection), path.stat().st_size if path.exists() else 0
         if size > known:
             return self._take_in(path, connection, known)
-        if size < known:
-            return self._write_anew(path, connection)
-        return ""
+        return self._write_anew(path, connection) if size < known else ""
 
-    def _take_in(self, path: Path, connection: sqlite3.Connection, known: int) -> str:
+    def _take_in(self, path: Path, connection: sqlite3.Connection, end: int) -> str:
         taken = damaged = 0
-        end = known
-        for line in _lines_from(path, known):
-            if not line.endswith(b"\n"):
-                os.truncate(path, end)
-                break
-            end += len(line)
-            text = line[:-1].decode("utf-8", "replace")
-            values = read_line(text)
-            damaged += values is None
-            if values is not None:
-                connection.execute(self.kept, self.values(values, text))
-                taken += 1
+        with path.open("rb") as file:
+            file.seek(end)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    os.truncate(path, end)
+                    break
+                end += len(line)
+                text = line[:-1].decode("utf-8", "replace")
+                if (values := read_line(text)) is None:
+                    damaged += 1
+                else:
+                    connection.execute(*self.kept(values, text))
+                    taken += 1
         self._remember(connection, end)
         lost = f"; {damaged} damaged lines were passed over" if damaged else ""
         return f"{taken} lines of {self.name} were taken into the database{lost}" if taken or damaged else ""
@@ -124,47 +118,6 @@ class LineFile:
         connection.execute("INSERT OR REPLACE INTO line_files VALUES (?, ?)", [self.name, size])
 
 
-REPLY_KEPT = (
-    "INSERT INTO calls (key, attempt, run, stage, item, sent, ended, outcome, reply) VALUES (?,?,?,?,?,?,?,?,?) "
-    "ON CONFLICT (key, attempt) DO UPDATE SET ended = excluded.ended, outcome = excluded.outcome, "
-    "reply = excluded.reply"
-)
-_LABEL = ("annotator", "text_hash", "conversation", "run", "question", "value", "source", "drawn", "id", "time")
-LABEL_KEPT = f"INSERT OR IGNORE INTO labels ({', '.join(_LABEL)}, line) VALUES ({', '.join('?' * 11)})"
-
-
-def of_reply(values: Mapping[str, Any], line: str) -> list[Any]:
-    """Return what `REPLY_KEPT` keeps of a line."""
-    about = (values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended"))
-    return [*about, str(values["outcome"].get("kind", "")), line]
-
-
-def of_label(values: Mapping[str, Any], line: str) -> list[Any]:
-    """Return what `LABEL_KEPT` keeps of a line."""
-    return [*(values.get(name) for name in _LABEL), line]
-
-
-def _rows_of(sql: str) -> Callable[[sqlite3.Connection], Iterator[str]]:
-    return lambda connection: (row[0] for row in connection.execute(sql))
-
-
-REPLIES = LineFile(
-    "replies.jsonl",
-    REPLY_KEPT,
-    of_reply,
-    _rows_of("SELECT reply FROM calls WHERE reply IS NOT NULL ORDER BY ended, rowid"),
-)
-LABELS = LineFile("labels.jsonl", LABEL_KEPT, of_label, _rows_of("SELECT line FROM labels ORDER BY rowid"))
-
-
-def aside(path: Path) -> Path:
-    """Return the first free `NAME.damaged.N`."""
-    number = 1
-    while (name := path.with_name(f"{path.name}.damaged.{number}")).exists():
-        number += 1
-    return name
-
-
 def write_all(file: int, content: bytes) -> int:
     """Write everything: `os.write` may write less than it is given when the disk fills up."""
     view = memoryview(content)
@@ -173,22 +126,39 @@ def write_all(file: int, content: bytes) -> int:
     return len(content)
 
 
-def write_failed(path: Path, failure: OSError) -> PollexError:
-    """Return the error that says why the store can't be written."""
-    if failure.errno in NO_ROOM:
-        return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
-    if isinstance(failure, PermissionError | FileExistsError | NotADirectoryError) or failure.errno == errno.EROFS:
-        return WrongUse(
-            f"the store can't be written: {failure.strerror}",
-            where=str(path),
-            remedy="give a folder that can be written with --store",
-        )
-    return StoreDamaged(
-        f"can't be written: {failure.strerror}", where=str(path), remedy="check the disk, then resume the run"
-    )
+_REPLY = (
+    "INSERT INTO calls (key, attempt, run, stage, item, sent, ended, outcome, reply) VALUES (?,?,?,?,?,?,?,?,?) "
+    "ON CONFLICT (key, attempt) DO UPDATE SET ended = excluded.ended, outcome = excluded.outcome, "
+    "reply = excluded.reply"
+)
 
 
-def _lines_from(path: Path, start: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        yield from file
+def _reply(values: Mapping[str, Any], line: str) -> tuple[str, list[Any]]:
+    about = (values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended"))
+    return _REPLY, [*about, str(values["outcome"].get("kind", "")), line]
+
+
+def _replies(connection: sqlite3.Connection) -> Iterator[str]:
+    for (line,) in connection.execute("SELECT reply FROM calls WHERE reply IS NOT NULL ORDER BY ended, rowid"):
+        yield line
+
+
+def _of_rows(name: str, kind: type[Row]) -> LineFile:
+    """Return the file of lines with the rows of one table."""
+    columns = [each.name for each in fields(kind)]
+
+    def kept(values: Mapping[str, Any], _line: str) -> tuple[str, list[Any]]:
+        row = kind(**{column: values[column] for column in columns})
+        return insert_of(row, "OR IGNORE"), row.values
+
+    def lines(connection: sqlite3.Connection) -> Iterator[str]:
+        for row in connection.execute(f"SELECT {', '.join(columns)} FROM {kind.table} ORDER BY rowid"):
+            yield line_of(dict(zip(columns, row, strict=True)))
+
+    return LineFile(name, kept, lines)
+
+
+REPLIES = LineFile("replies.jsonl", _reply, _replies)
+LABELS = _of_rows("labels.jsonl", LabelRow)
+FACTS = _of_rows("facts.jsonl", FactRow)
+FILES = (REPLIES, LABELS, FACTS)

@@ -10,10 +10,16 @@ import duckdb
 from pollex.errors import StoreBusy, WrongUse
 from pollex.store.columns import RUNS, TEXTS, all_parts
 from pollex.store.database import FILE, REMAINS
-from pollex.store.line_files import LABELS, REPLIES, aside, read_line
+from pollex.store.folder import aside
+from pollex.store.line_files import REPLIES, read_line
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import AnswerRow, ScoreRow, damaged
+
+GONE = (
+    "what was kept in the database alone is gone: spans (times and errors of steps), prompts, calls without a reply, "
+    "queues of conversations to label"
+)
 
 
 def check(store: Store) -> None:
@@ -51,8 +57,7 @@ def rebuild(folder: Path) -> list[str]:
     with Store.open(folder) as store:
         kept = f"{store.paid} paid answers, {store.value('SELECT count(*) FROM labels')} labels and "
         runs = store.value("SELECT count(*) FROM runs")
-        rest = f"{REPLIES.name}, {LABELS.name} and the runs' folders held no more: spans and prompts of before are gone"
-        return [*done, *store.notices, f"the new one has {kept}{runs} runs; {rest}"]
+        return [*done, *store.notices, f"the new one has {kept}{runs} runs; {GONE}"]
 
 
 def unreadable(part: Path) -> str:

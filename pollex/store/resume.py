@@ -11,9 +11,9 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.rubric import Reason
-from pollex.store.rows import read_answer, read_conversation, read_reason
-from pollex.store.runs import ALL_RUNS, FINISHED, Run, fingerprint_diff, read_runs
+from pollex.rubrics.rubric import Rubric
+from pollex.store.rows import read_answer, read_conversation
+from pollex.store.runs import ALL_RUNS, FINISHED, Run, differences, read_runs
 from pollex.store.store import Store
 from pollex.store.tables import damaged, unpacked
 
@@ -69,7 +69,7 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
     other = last_unfinished(store, command)
     if other is None:
         raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without --resume")
-    changed = "; ".join(str(difference) for difference in fingerprint_diff(other.fingerprint, fingerprint))
+    changed = "; ".join(differences(other.fingerprint, fingerprint))
     raise ResumeRefused(
         f"{other.id} was started with something else ({changed})",
         where=str(store.folder),
@@ -77,20 +77,31 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
     )
 
 
-def step(store: Store, run: str, name: str) -> Any:
-    """What a step came to; None when it was not done yet.
+def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[str, Any]:
+    """Return results of a run of one kind by id, those with the id `id_` where one is given; the last of each stands.
 
     Raises:
-        StoreDamaged: It isn't what was written.
+        StoreDamaged: One isn't what was written.
     """
-    found = store.rows(
-        "SELECT payload, crc FROM steps WHERE run = ? AND name = ? ORDER BY rowid DESC LIMIT 1", [run, name]
+    rows = store.rows(
+        "SELECT id, payload, crc FROM facts WHERE run = ?1 AND kind = ?2 AND (?3 IS NULL OR id = ?3) ORDER BY rowid",
+        [run, kind, id_],
     )
-    if not found:
-        return None
-    if zlib.crc32(found[0]["payload"].encode()) != found[0]["crc"]:
-        raise damaged(str(store.folder), f"the step {name!r} of {run} was changed")
-    return unpacked(found[0]["payload"])
+    for row in rows:
+        if zlib.crc32(row["payload"].encode()) != row["crc"]:
+            raise damaged(str(store.folder), f"the {kind} {row['id']!r} of {run} was changed")
+    return {row["id"]: unpacked(row["payload"]) for row in rows}
+
+
+def step(store: Store, run: str, name: str) -> Any:
+    """Return what a step came to; None when it was not done yet. Raises as `facts_of` does."""
+    return facts_of(store, run, "step", name).get(name)
+
+
+def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
+    """Return the rubrics of a run's pool by id, with their last words; the one with the id `rubric` where given."""
+    found = facts_of(store, run, "rubric", rubric)
+    return {id_: Rubric.model_validate(values) for id_, values in found.items()}
 
 
 def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
@@ -112,13 +123,11 @@ _CONVERSATIONS = """
 
 
 def extractions_of(store: Store, run: str, *, conversation: str | None = None) -> dict[str, Extraction | Unanswered]:
-    """What the extractor found so far, by conversation; of one conversation only where one is given."""
-    only, parameters = "WHERE run = ?1 AND (?2 IS NULL OR conversation = ?2) ORDER BY rowid", [run, conversation]
-    reasons: dict[str, dict[str, Reason]] = defaultdict(dict)
-    for row in store.rows(f"SELECT * FROM reasons {only}", parameters):
-        reasons[row["conversation"]][row["id"]] = read_reason(row)
-    rows = store.rows(f"SELECT * FROM extractions {only}", parameters)
-    return {row["conversation"]: _extraction(row, reasons[row["conversation"]]) for row in rows}
+    """Return what was extracted so far by conversation; of one conversation only where one is given."""
+    found = facts_of(store, run, "extraction", conversation)
+    return {
+        id_: (Unanswered if "outcome" in values else Extraction).model_validate(values) for id_, values in found.items()
+    }
 
 
 def answers_of(
@@ -139,14 +148,3 @@ def answers_of(
     ):
         answers[row["conversation"]][row["question"]] = read_answer(row)
     return dict(answers)
-
-
-def _extraction(row: Mapping[str, Any], reasons: Mapping[str, Reason]) -> Extraction | Unanswered:
-    if row["outcome"]:
-        return Unanswered(question_id="", outcome=row["outcome"], detail=row["detail"], judge=row["judge"])
-    return Extraction(
-        conversation_id=row["conversation"],
-        summary=row["summary"],
-        reasons=tuple(reasons.values()),
-        dropped=row["dropped"],
-    )

@@ -5,40 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Quote, Reason, Rubric, content_id
-from pollex.store.tables import (
-    AnswerRow,
-    ConversationRow,
-    ExtractionRow,
-    LabelRow,
-    ReasonRow,
-    Row,
-    RubricRow,
-    RubricSetRow,
-    ScoreRow,
-    TextRow,
-    packed,
-    unpacked,
-)
-
-__all__ = [
-    "RubricSetRow",
-    "ScoreRow",
-    "answer_rows",
-    "conversation_rows",
-    "extraction_rows",
-    "packed",
-    "question_hash",
-    "read_answer",
-    "read_conversation",
-    "read_reason",
-    "read_rubric",
-    "rubric_rows",
-]
-
+from pollex.rubrics.rubric import Rubric, content_id
+from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, TextRow, packed, unpacked
+from pollex.text import writable
 
 OPENING = 200
 """Characters that a list shows of a conversation."""
@@ -63,28 +37,18 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
 
 
 def extraction_rows(run: str, conversation_id: str, found: Extraction | Unanswered) -> Iterator[Row]:
-    """What an extractor found in a conversation, with its reasons, or why it found nothing."""
-    if isinstance(found, Unanswered):
-        yield ExtractionRow(run, conversation_id, outcome=found.outcome, detail=found.detail, judge=found.judge)
-        return
-    for reason in found.reasons:
-        yield ReasonRow(
-            run=run,
-            id=reason.id,
-            conversation=conversation_id,
-            polarity=reason.polarity,
-            text=reason.text,
-            quotes=_packed_quotes(reason.quotes),
-            source=reason.source,
-        )
-    yield ExtractionRow(run, conversation_id, summary=found.summary, dropped=found.dropped)
+    """Return what an extractor found in a conversation, or why it found nothing, as a row."""
+    yield fact(run, "extraction", conversation_id, found)
 
 
 def rubric_rows(run: str, rubrics: Sequence[Rubric]) -> Iterator[Row]:
-    """Rubrics with their provenance."""
-    for one in rubrics:
-        quotes = _packed_quotes(one.quotes)
-        yield RubricRow(run, one.id, one.polarity, one.text, one.reason_ids, quotes, one.source)
+    """Return rubrics with their provenance as rows."""
+    yield from (fact(run, "rubric", one.id, one) for one in rubrics)
+
+
+def fact(run: str, kind: str, id_: str, value: BaseModel) -> FactRow:
+    """Return a result of a run as a row."""
+    return FactRow(run, kind, id_, packed(writable(value.model_dump(mode="json"))))
 
 
 def answer_rows(
@@ -137,30 +101,6 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
     )
 
 
-def read_reason(row: Mapping[str, Any]) -> Reason:
-    """A row of reasons as a reason."""
-    return Reason(
-        id=row["id"],
-        conversation_id=row["conversation"],
-        polarity=row["polarity"],
-        text=row["text"],
-        quotes=_read_quotes(row["quotes"]),
-        source=row["source"],
-    )
-
-
-def read_rubric(row: Mapping[str, Any]) -> Rubric:
-    """A row of rubrics as a rubric."""
-    return Rubric(
-        id=row["id"],
-        text=row["text"],
-        polarity=row["polarity"],
-        reason_ids=tuple(unpacked(row["reason_ids"])),
-        quotes=_read_quotes(row["quotes"]),
-        source=row["source"],
-    )
-
-
 def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
     """A row of answers as an answer, or as the reason why there is none."""
     if row["outcome"]:
@@ -177,11 +117,3 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
         turns=tuple(row["turns"]),
         judge=row["judge"],
     )
-
-
-def _packed_quotes(quotes: Sequence[Quote]) -> str:
-    return packed([quote.model_dump(mode="json", exclude_defaults=True) for quote in quotes])
-
-
-def _read_quotes(text: str) -> tuple[Quote, ...]:
-    return tuple(Quote.model_validate(quote) for quote in unpacked(text))

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from pollex.errors import StoreBusy
-from pollex.store.columns import make_private
+from pollex.store.folder import make_private
 from pollex.store.tables import damaged, packed
 
 Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
@@ -62,23 +62,10 @@ class Run(BaseModel):
             raise damaged("", f"run {row['id']} can't be read") from damage
 
 
-class Difference(BaseModel):
-    """A part in which two fingerprints differ; None where one of them lacks it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    part: str
-    before: str | None
-    now: str | None
-
-    def __str__(self) -> str:
-        return f"{self.part}: {self.before or 'none'} → {self.now or 'none'}"
-
-
-def fingerprint_diff(before: Mapping[str, str], now: Mapping[str, str]) -> list[Difference]:
-    """The parts in which two fingerprints differ, by name."""
+def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the parts in which two fingerprints differ, by name: `data: 1f… → 2e…`."""
     return [
-        Difference(part=part, before=before.get(part), now=now.get(part))
+        f"{part}: {before.get(part) or 'none'} → {now.get(part) or 'none'}"
         for part in sorted({*before, *now})
         if before.get(part) != now.get(part)
     ]

@@ -1,7 +1,8 @@
 """The database's schema as steps forward: `PRAGMA user_version` says how many of them a file went through.
 
 Never edit a step that was released: add the next. Times are ISO 8601 in UTC. Columns called payload, arguments,
-fingerprint, versions, roles, result, quotes, inputs, outputs, reason_ids and value hold JSON.
+fingerprint, versions, roles, result, inputs, outputs and value hold JSON. What a table's columns mean, its class in
+`tables` says.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
-from pollex.store.labelling import STEP as LABELLING
 
 STEPS = (
     """
     CREATE TABLE runs (id TEXT PRIMARY KEY, number INTEGER UNIQUE, command TEXT, arguments TEXT, fingerprint TEXT,
         versions TEXT, started TEXT, finished TEXT, status TEXT, roles TEXT, result TEXT);
     CREATE TABLE progress (run TEXT PRIMARY KEY, process INTEGER, beat TEXT, payload TEXT);
-    CREATE TABLE steps (run TEXT, name TEXT, payload TEXT, crc INTEGER);
-    CREATE INDEX steps_of_runs ON steps (run, name);
+    CREATE TABLE facts (run TEXT, kind TEXT, id TEXT, payload TEXT, crc INTEGER);
+    CREATE INDEX facts_of_runs ON facts (run, kind, id);
 
     CREATE TABLE calls (key TEXT, attempt INTEGER, run TEXT, stage TEXT, item TEXT, sent TEXT, ended TEXT,
         outcome TEXT, reply TEXT, PRIMARY KEY (key, attempt));
@@ -27,53 +27,42 @@ STEPS = (
         started TEXT, ms REAL, error TEXT);
     CREATE INDEX spans_of_items ON spans (run, item);
 
-    CREATE TABLE labels (id TEXT PRIMARY KEY, time TEXT, annotator TEXT, text_hash TEXT, conversation TEXT, run TEXT,
-        question TEXT, value TEXT, source TEXT, drawn TEXT, line TEXT);
+    CREATE TABLE labels (annotator TEXT, text_hash TEXT, conversation TEXT, run TEXT, question TEXT, value TEXT,
+        source TEXT, drawn TEXT, id TEXT PRIMARY KEY, time TEXT);
     CREATE INDEX labels_of_texts ON labels (text_hash, question);
-
-    CREATE TABLE extractions (run TEXT, conversation TEXT, summary TEXT, dropped INTEGER, outcome TEXT, detail TEXT,
-        judge TEXT);
-    CREATE INDEX extractions_of_runs ON extractions (run, conversation);
-    CREATE TABLE reasons (run TEXT, id TEXT, conversation TEXT, polarity TEXT, text TEXT, quotes TEXT, source TEXT);
-    CREATE INDEX reasons_of_runs ON reasons (run, conversation);
-    CREATE TABLE rubrics (run TEXT, id TEXT, polarity TEXT, text TEXT, reason_ids TEXT, quotes TEXT, source TEXT);
-    CREATE INDEX rubrics_of_runs ON rubrics (run, id);
-    CREATE TABLE rubric_sets (run TEXT, id TEXT, payload TEXT);
+    CREATE TABLE queues (id TEXT PRIMARY KEY, name TEXT, kind TEXT, run TEXT, random_share REAL, overlap INTEGER,
+        seed INTEGER, time TEXT);
+    CREATE TABLE leases (id TEXT PRIMARY KEY, queue TEXT, text_hash TEXT, conversation TEXT, annotator TEXT, drawn TEXT,
+        time TEXT, until TEXT);
+    CREATE INDEX leases_of_queues ON leases (queue, text_hash);
+    CREATE TABLE sheets (label TEXT PRIMARY KEY, lease TEXT, queue TEXT, skip TEXT, comment TEXT, replaces TEXT);
+    CREATE INDEX sheets_of_leases ON sheets (lease);
 
     CREATE TABLE line_files (name TEXT PRIMARY KEY, size INTEGER);
     """,
-    LABELLING,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 
 
-def step_forward(connection: sqlite3.Connection, where: str) -> int:
-    """Take the steps that a file still needs, all or none; return how many it had behind it.
+def step_forward(connection: sqlite3.Connection, where: str) -> None:
+    """Take the steps that a file still needs, all or none.
 
     Raises:
         WrongUse: A newer pollex made the file.
     """
-    if (taken := _taken(connection)) == len(STEPS):
-        return taken
     connection.execute("BEGIN IMMEDIATE")
     try:
-        taken = _taken(connection)  # another process may have been quicker
+        (taken,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been quicker
         if taken > len(STEPS):
             raise WrongUse(
                 f"the store has schema {taken}, and pollex {version('pollex')} knows schemas up to {len(STEPS)}",
                 where=where,
                 remedy="install the newer pollex, or give another folder with --store; the store was left as it is",
             )
-        for step in STEPS[taken:]:
-            for statement in step.split(";"):
-                connection.execute(statement)
+        for statement in ";".join(STEPS[taken:]).split(";"):
+            connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-    return taken
-
-
-def _taken(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])

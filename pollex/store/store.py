@@ -1,9 +1,11 @@
 """The store: one folder that people can look into, all that pollex keeps.
 
-    store.sqlite                runs and how far they are, paid calls, prompts, spans, reasons, rubrics, labels
-    replies.jsonl, labels.jsonl what was paid for and what people said: the database can be made anew from them
+    store.sqlite                runs and how far they are, paid calls, prompts, spans, results, labels
+    replies.jsonl, labels.jsonl, facts.jsonl
+                                what was paid for, what people said, what runs came to (extractions, rubrics, steps):
+                                from these and the runs' folders the database can be made anew
     runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their turns
-    secret                      see `secret`
+    secret                      see `folder`
 
     with Store.open(Path(".pollex")) as store:
         run = store.begin("learn", arguments={…}, fingerprint={…}, versions={…})
@@ -22,7 +24,6 @@ import os
 import secrets
 import sqlite3
 import time
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,14 +32,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pollex.errors import PollexError, StoreFull, WrongUse
-from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, make_private
+from pollex.store.columns import KINDS, RUNS, TEXTS, Columns
 from pollex.store.database import FILE, Database
+from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
-from pollex.store.line_files import LABELS, REPLIES, LineFile, line_of, write_failed
-from pollex.store.place import STORE
+from pollex.store.line_files import FACTS, FILES, LABELS, LineFile, line_of
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
-from pollex.store.secret import keep_secret
-from pollex.store.tables import ColumnRow, LabelRow, Row, insert_of, now, packed
+from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_of, now, packed
 from pollex.text import is_text
 
 DEFAULT = Path(STORE)
@@ -99,7 +99,7 @@ class Store:
         """Open the store, for writing unless `read_only`; make it where there is none.
 
         Args:
-            secret: That of another store whose replies are to be found here; see `secret.keep_secret`.
+            secret: That of another store whose replies are to be found here; see `folder.keep_secret`.
 
         Raises:
             StoreDamaged: It can't be read.
@@ -115,7 +115,7 @@ class Store:
 
     @property
     def secret(self) -> bytes:
-        """The store's secret, made when it is first needed. Raises as `secret.keep_secret` does."""
+        """The store's secret, made when it is first needed. Raises as `folder.keep_secret` does."""
         return keep_secret(self.folder, self._given, self.paid)
 
     @property
@@ -199,11 +199,7 @@ class Store:
 
     async def write_step(self, run: str, name: str, payload: Any) -> None:
         """Keep what a step that is done once in a run came to, JSON values."""
-        text = packed(payload)
-        self._writer.put(
-            [Change("INSERT INTO steps VALUES (?, ?, ?, ?)", [run, name, text, zlib.crc32(text.encode())])]
-        )
-        await self.settle()
+        await self.write([FactRow(run, "step", name, packed(payload))])
 
     def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
         """Note how far a run is; see `progress`."""
@@ -277,7 +273,7 @@ class Store:
         try:
             self._writing = Database(self.folder / FILE)
             with self._writing.transaction() as connection:
-                self.notices += filter(None, (file.catch_up(self.folder, connection) for file in (REPLIES, LABELS)))
+                self.notices += filter(None, (file.catch_up(self.folder, connection) for file in FILES))
                 self._take_in_runs(connection)
         except BaseException:
             self._database.close()
@@ -354,10 +350,11 @@ def _queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:
 def _queueable(row: Row) -> Change | Line:
     if isinstance(row, ColumnRow):
         return Line(type(row), row.run, row.json)
-    if isinstance(row, LabelRow):
-        values = dict(zip(vars(row), row.values, strict=True))
-        line = line_of(values)
-        return Change(LABELS.kept, LABELS.values(values, line), line, LABELS)
+    for file, kind in ((LABELS, LabelRow), (FACTS, FactRow)):
+        if isinstance(row, kind):
+            values = dict(zip(vars(row), row.values, strict=False))
+            line = line_of(values)
+            return Change(*file.kept(values, line), line, file)
     return Change(insert_of(row), row.values)
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from pollex.errors import StoreDamaged
 
 _ROW = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+_TYPES = {
+    "str": "VARCHAR",
+    "int": "INTEGER",
+    "float": "DOUBLE",
+    "bool": "BOOLEAN",
+    "tuple[float, ...]": "DOUBLE[]",
+    "tuple[int, ...]": "INTEGER[]",
+}
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,14 +38,14 @@ class Row:
 
 @dataclass(frozen=True)
 class ColumnRow(Row):
-    """A fact that is kept in Parquet.
+    """A fact that is kept in Parquet."""
 
-    Attributes:
-        types: Every column with DuckDB's type for it.
-    """
-
-    types: ClassVar[dict[str, str]]
     run: str
+
+    @classmethod
+    def types(cls) -> dict[str, str]:
+        """Return every column with DuckDB's type for it."""
+        return {each.name: _TYPES[str(each.type).removesuffix(" | None")] for each in fields(cls)}
 
     @property
     def json(self) -> str:
@@ -56,7 +65,6 @@ class TextRow(ColumnRow):
     """The turns of a conversation, JSON; kept once, by the first run that brings them."""
 
     table: ClassVar = "texts"
-    types: ClassVar = dict.fromkeys(("run", "text_hash", "turns"), "VARCHAR")
     text_hash: str
     turns: str
 
@@ -71,11 +79,6 @@ class ConversationRow(ColumnRow):
     """
 
     table: ClassVar = "conversations"
-    types: ClassVar = {
-        **dict.fromkeys(("run", "id", "text_hash", "label", "judge", "group", "metadata", "side"), "VARCHAR"),
-        "opening": "VARCHAR",
-        "turn_count": "INTEGER",
-    }
     id: str
     text_hash: str
     label: str
@@ -95,13 +98,6 @@ class AnswerRow(ColumnRow):
     """
 
     table: ClassVar = "answers"
-    types: ClassVar = {
-        **dict.fromkeys(("run", "conversation", "text_hash", "question", "question_hash"), "VARCHAR"),
-        **dict.fromkeys(("fingerprint", "judge", "source", "outcome", "detail", "justification"), "VARCHAR"),
-        "probabilities": "DOUBLE[]",
-        "chosen": "INTEGER",
-        "turns": "INTEGER[]",
-    }
     conversation: str
     text_hash: str
     question: str
@@ -122,12 +118,6 @@ class ScoreRow(ColumnRow):
     """A conversation's score; where `outcome` isn't `scored`, it says why there are no figures."""
 
     table: ClassVar = "scores"
-    types: ClassVar = {
-        **dict.fromkeys(("run", "conversation", "label"), "VARCHAR"),
-        **dict.fromkeys(("netsat", "probability"), "DOUBLE"),
-        "confident": "BOOLEAN",
-        "outcome": "VARCHAR",
-    }
     conversation: str
     netsat: float | None
     label: str | None
@@ -137,55 +127,25 @@ class ScoreRow(ColumnRow):
 
 
 @dataclass(frozen=True)
-class ExtractionRow(Row):
-    """What became of one extraction; `outcome` is empty where it succeeded."""
+class FactRow(Row):
+    """A result of a run: an extraction, a rubric of its pool, a rubric set, or what a step came to. The last stands.
 
-    table: ClassVar = "extractions"
+    Attributes:
+        kind: `extraction`, `rubric`, `rubric_set` or `step`.
+        id: Of the conversation, the rubric or the set; a step's name.
+        payload: JSON.
+    """
+
+    table: ClassVar = "facts"
     run: str
-    conversation: str
-    summary: str = ""
-    dropped: int = 0
-    outcome: str = ""
-    detail: str = ""
-    judge: str = ""
-
-
-@dataclass(frozen=True)
-class ReasonRow(Row):
-    """A reason that an extraction found."""
-
-    table: ClassVar = "reasons"
-    run: str
-    id: str
-    conversation: str
-    polarity: str
-    text: str
-    quotes: str
-    source: str
-
-
-@dataclass(frozen=True)
-class RubricRow(Row):
-    """A rubric of a run's pool, with its provenance."""
-
-    table: ClassVar = "rubrics"
-    run: str
-    id: str
-    polarity: str
-    text: str
-    reason_ids: tuple[str, ...]
-    quotes: str
-    source: str
-
-
-@dataclass(frozen=True)
-class RubricSetRow(Row):
-    """A rubric set that a run made."""
-
-    table: ClassVar = "rubric_sets"
-    run: str
+    kind: str
     id: str
     payload: str
+
+    @property
+    def values(self) -> list[Any]:
+        """Values for `insert_of`, with a checksum."""
+        return [*super().values, zlib.crc32(self.payload.encode())]
 
 
 @dataclass(frozen=True)
@@ -236,10 +196,63 @@ class LabelRow(Row):
     time: str = field(default_factory=now)
 
 
-def insert_of(row: Row) -> str:
-    """Return the statement that adds a row."""
-    names = vars(row)
-    return f"INSERT INTO {row.table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+@dataclass(frozen=True)
+class QueueRow(Row):
+    """Conversations of a run that people are to label.
+
+    Attributes:
+        kind: What comes first: `unsure`, `window`, `differs`, or `random`.
+        random_share: Share that is drawn at random whatever the kind; only these say how well a rubric set does.
+        overlap: How many people label each conversation.
+    """
+
+    table: ClassVar = "queues"
+    id: str
+    name: str
+    kind: str
+    run: str
+    random_share: float
+    overlap: int
+    seed: int
+    time: str
+
+
+@dataclass(frozen=True)
+class LeaseRow(Row):
+    """A conversation that an annotator has before them, until the lease ends."""
+
+    table: ClassVar = "leases"
+    id: str
+    queue: str
+    text_hash: str
+    conversation: str
+    annotator: str
+    drawn: str
+    time: str
+    until: str
+
+
+@dataclass(frozen=True)
+class SheetRow(Row):
+    """What belongs to a label beside its value.
+
+    Attributes:
+        skip: Why there is no value; empty where there is one.
+        replaces: The label that it changes; empty for a first answer.
+    """
+
+    table: ClassVar = "sheets"
+    label: str
+    lease: str
+    queue: str
+    skip: str
+    comment: str
+    replaces: str
+
+
+def insert_of(row: Row, twice: str = "") -> str:
+    """Return the statement that adds a row's values; `twice` says what happens to one that is there: `OR IGNORE`."""
+    return f"INSERT {twice} INTO {row.table} VALUES ({', '.join('?' * len(row.values))})"
 
 
 def packed(value: Any) -> str:

@@ -12,10 +12,10 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Reason, Rubric
-from pollex.store.resume import conversations_of, extractions_of
-from pollex.store.rows import read_answer, read_reason, read_rubric
+from pollex.store.resume import conversations_of, extractions_of, rubrics_of
+from pollex.store.rows import read_answer
 from pollex.store.store import Store
-from pollex.store.tables import packed, unpacked
+from pollex.store.tables import ScoreRow, SpanRow, packed, unpacked
 
 
 @dataclass
@@ -44,31 +44,6 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One span, for a list of what happened."""
-
-    id: str
-    parent: str | None
-    name: str
-    kind: str
-    started: str
-    ms: float
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    error: str
-
-
-@dataclass(frozen=True)
-class Score:
-    """A conversation's score as it is kept; no figures where it could not be scored."""
-
-    netsat: float | None
-    label: str | None
-    confident: bool | None
-    probability: float | None
-
-
-@dataclass(frozen=True)
 class ConversationTrace:
     """Everything that happened to one conversation in one run.
 
@@ -79,11 +54,11 @@ class ConversationTrace:
 
     conversation: Conversation
     side: str
-    steps: tuple[Step, ...]
+    steps: tuple[SpanRow, ...]
     extraction: Extraction | Unanswered | None
     answers: dict[str, Answer | Unanswered]
     asked: dict[str, str]
-    score: Score | None
+    score: ScoreRow | None
 
 
 @dataclass(frozen=True)
@@ -118,10 +93,9 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     if not found:
         raise WrongUse(f"run {run} used no conversation {conversation_id!r}", remedy="check the id against the log")
     answers = store.ask(run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id])
-    rubrics = store.rows("SELECT id, text FROM rubrics WHERE run = ? ORDER BY rowid", [run])
     scores = store.ask(
         run,
-        "SELECT netsat, label, confident, probability FROM scores WHERE conversation = ? ORDER BY seq",
+        "SELECT * EXCLUDE (seq) FROM scores WHERE conversation = ? ORDER BY seq",
         [conversation_id],
     )
     sides = store.ask(run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id])
@@ -132,8 +106,8 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         steps=_steps(store, run, conversation_id),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
-        asked={row["id"]: row["text"] for row in rubrics if row["id"] in asked},
-        score=Score(**scores[-1]) if scores else None,
+        asked={id_: rubric.text for id_, rubric in rubrics_of(store, run).items() if id_ in asked},
+        score=ScoreRow(**scores[-1]) if scores else None,
     )
 
 
@@ -143,10 +117,9 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     Raises:
         WrongUse: The run has no such rubric.
     """
-    rows = store.rows("SELECT * FROM rubrics WHERE run = ? AND id = ? ORDER BY rowid", [run, rubric_id])
-    if not rows:
+    rubric = rubrics_of(store, run, rubric_id).get(rubric_id)
+    if rubric is None:
         raise WrongUse(f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made")
-    rubric = read_rubric(rows[-1])
     reasons = reasons_of(store, run, rubric.reason_ids)
     ids = {quote.conversation_id for quote in rubric.quotes} | {reason.conversation_id for reason in reasons}
     conversations = conversations_of(store, run, ids=sorted(ids))
@@ -155,11 +128,13 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
 
 def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
     """The reasons with these ids, in the ids' order; one that the run doesn't have is left out."""
-    wanted = "SELECT value FROM json_each(?)"
     rows = store.rows(
-        f"SELECT * FROM reasons WHERE run = ? AND id IN ({wanted}) ORDER BY rowid", [run, packed(list(ids))]
+        """SELECT reason.value AS reason FROM facts, json_each(facts.payload, '$.reasons') AS reason
+        WHERE run = ? AND kind = 'extraction' AND reason.value ->> 'id' IN (SELECT value FROM json_each(?))
+        ORDER BY facts.rowid""",
+        [run, packed(list(ids))],
     )
-    found = {row["id"]: read_reason(row) for row in rows}
+    found = {reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)}
     return tuple(found[one] for one in ids if one in found)
 
 
@@ -179,10 +154,6 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
     return branches
 
 
-def _steps(store: Store, run: str, item: str) -> tuple[Step, ...]:
-    rows = store.rows(
-        "SELECT id, parent, name, kind, started, ms, inputs, outputs, error FROM spans "
-        "WHERE run = ? AND item = ? ORDER BY started, rowid",
-        [run, item],
-    )
-    return tuple(Step(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in rows)
+def _steps(store: Store, run: str, item: str) -> tuple[SpanRow, ...]:
+    rows = store.rows("SELECT * FROM spans WHERE run = ? AND item = ? ORDER BY started, rowid", [run, item])
+    return tuple(SpanRow(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in rows)

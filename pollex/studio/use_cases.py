@@ -21,7 +21,7 @@ from pollex.services.learn import learn as learn_rubrics
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score as score_logs
 from pollex.services.scorer import conversation_from
-from pollex.store.place import STORE, VARIABLE
+from pollex.store.folder import STORE, VARIABLE
 
 
 class Message(TypedDict):

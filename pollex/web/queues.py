@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
-from pollex.store.labelling import LeaseRow, QueueRow
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import LeaseRow, QueueRow, now
 from pollex.web.faults import Clash, NotThere
 from pollex.web.lens import Lens
 

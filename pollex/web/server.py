@@ -20,7 +20,7 @@ import uvicorn
 
 from pollex.errors import WrongUse
 from pollex.store.database import FILE
-from pollex.store.place import STORE
+from pollex.store.folder import STORE
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.app import application

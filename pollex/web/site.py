@@ -21,10 +21,9 @@ from starlette.responses import Response
 from pollex.errors import PollexError
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.columns import RUNS as RUNS_FOLDER
-from pollex.store.resume import find_run, runs
+from pollex.store.resume import facts_of, find_run, runs
 from pollex.store.runs import Run, is_worked_on
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
 from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 
@@ -115,7 +114,7 @@ class Site:
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id: of files, and of runs in the store; the last one first."""
-        rows = self.store.rows("SELECT run, id FROM rubric_sets ORDER BY rowid DESC")
+        rows = self.store.rows("SELECT run, id FROM facts WHERE kind = 'rubric_set' ORDER BY rowid DESC")
         for row in rows:
             if (key := f"{row['run']}/{row['id']}") not in self._sets and key not in self.unreadable:
                 self._read_set(key, row["run"], row["id"])
@@ -127,9 +126,9 @@ class Site:
         return dict(sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True))
 
     def _read_set(self, key: str, run: str, set_id: str) -> None:
-        payload = self.store.value("SELECT payload FROM rubric_sets WHERE run = ? AND id = ?", [run, set_id])
         try:
-            self._sets[key] = _named(RubricSet.parse(unpacked(payload)), f"of {run}")
+            kept = facts_of(self.store, run, "rubric_set", set_id)[set_id]
+            self._sets[key] = _named(RubricSet.parse(kept), f"of {run}")
         except PollexError as error:  # one of another version hides no other
             self.unreadable[key] = str(error)
 

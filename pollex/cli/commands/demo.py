@@ -34,7 +34,7 @@ def command(out: Path, as_json: bool, serves: bool) -> int:
     from pollex.services.learn import learn
     from pollex.services.options import ModelOptions
     from pollex.services.score import score
-    from pollex.store.place import store_option
+    from pollex.store.folder import store_option
 
     run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
     model, reading, rubrics = ModelOptions(), ReadOptions(group_field="user_id"), out / "rubrics.json"

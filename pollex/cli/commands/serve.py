@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pollex.store.place import STORE, VARIABLE
+from pollex.store.folder import STORE, VARIABLE
 
 
 @click.command("serve")

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.rows import read_rubric
+from pollex.store.resume import rubrics_of as kept_rubrics
 from pollex.store.runs import Run
 from pollex.store.traces import ConversationTrace, conversation_trace
 from pollex.web import drawings, frame, links
@@ -88,8 +88,7 @@ def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[
 
 def rubrics_of(site: Site, run: Run) -> tuple[Rubric, ...]:
     """Return the rubrics that a run kept."""
-    rows = site.store.rows("SELECT * FROM rubrics WHERE run = ? ORDER BY rowid", [run.id])
-    return tuple({row["id"]: read_rubric(row) for row in rows}.values())
+    return tuple(kept_rubrics(site.store, run.id).values())
 
 
 ALIKE = """

@@ -18,10 +18,8 @@ from starlette.routing import Route
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.csv_rows import escape_formula
 from pollex.reports.transcript import marked_turns
-from pollex.store.labelling import LeaseRow, QueueRow, SheetRow
 from pollex.store.resume import conversations_of
-from pollex.store.rows import packed
-from pollex.store.tables import LabelRow, now
+from pollex.store.tables import LabelRow, LeaseRow, QueueRow, SheetRow, now, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of

@@ -17,11 +17,9 @@ from starlette.routing import Route
 from pollex.graphs.judge.state import persons_question
 from pollex.graphs.judge.waiting import Waiting, waiting_of
 from pollex.reports.transcript import marked_turns
-from pollex.store.labelling import SheetRow
 from pollex.store.resume import conversations_of
-from pollex.store.rows import packed
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow
+from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of

@@ -95,7 +95,7 @@ def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_no
     tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     embeddings = {path: path.stat().st_size for path in (store / "embeddings").iterdir()}
-    moments = [begun_run(store), holds(store, "SELECT 1 FROM steps WHERE name = 'deduplicate'")]
+    moments = [begun_run(store), holds(store, "SELECT 1 FROM facts WHERE kind = 'step' AND id = 'deduplicate'")]
     arguments, kills = ["learn", learnt.log, "--store", store], 0
     for number, moment in enumerate(moments):
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:

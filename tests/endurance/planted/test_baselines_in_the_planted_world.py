@@ -102,7 +102,7 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
     assert set(told["usage"]) == {"judge", "all"}
     assert planned["judge"]["calls"] == told["usage"]["judge"]["calls"]
     with Store.open(tmp_path / ".pollex", read_only=True) as store:
-        assert store.rows("SELECT count(*) AS n FROM reasons")[0]["n"] == 0
+        assert store.rows("SELECT count(*) AS n FROM facts WHERE kind = 'extraction'")[0]["n"] == 0
 
 
 def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:

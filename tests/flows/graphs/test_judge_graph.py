@@ -180,7 +180,7 @@ async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
-async def test_the_size_of_a_wave_changes_nothing(store: Store, batch: int) -> None:
+async def test_the_size_of_a_batch_changes_nothing(store: Store, batch: int) -> None:
     found = await judged(store, batch=batch)
     assert found.counts == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
 

@@ -97,7 +97,7 @@ async def graded(
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 100])
-async def test_every_case_is_graded_once_in_waves_of_whatever_size(store: Store, batch: int) -> None:
+async def test_every_case_is_graded_once_in_batches_of_whatever_size(store: Store, batch: int) -> None:
     judge, plain = Fixed({"overall": "6"}), Fixed({PLAIN: "9"})
     found = await graded(store, judge=judge, plain=plain, batch=batch)
     assert [one.case.id for one in found] == [one.id for one in CASES]
@@ -264,7 +264,7 @@ async def test_a_question_that_fails_fails_alone_and_a_resume_asks_what_may_be_m
     assert [outcome for _, outcome in found] == ["answered", "refused", *["answered"] * 5]
 
 
-async def test_answers_of_waves_that_were_closed_outlive_the_run_that_was_stopped(store: Store) -> None:
+async def test_answers_of_batches_that_were_closed_outlive_the_run_that_was_stopped(store: Store) -> None:
     with pytest.raises(ModelUnavailable):
         await answered(store, Speaker({"c4": ModelUnavailable("gone")}), batch=2)
     speaker = Speaker()

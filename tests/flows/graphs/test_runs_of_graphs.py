@@ -212,7 +212,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
 
 
 @pytest.mark.parametrize("batch", [1, 4, 100])
-async def test_no_more_conversations_are_in_flight_than_a_wave_has(
+async def test_no_more_conversations_are_in_flight_than_a_batch_has(
     logs: Logs, rubrics: RubricSet, kept: Store, batch: int
 ) -> None:
     judge = PlainJudge()
@@ -223,7 +223,7 @@ async def test_no_more_conversations_are_in_flight_than_a_wave_has(
     assert sum(judge.prepared) == 48
 
 
-async def test_learning_in_waves_of_one_stays_within_its_recursion_limit_and_learns_the_same(
+async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_learns_the_same(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
     same = {"created": "", "run": ""}
@@ -411,7 +411,7 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
     assert sum(counted.values()) == 48
 
 
-async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time_than_two_waves_have(
+async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time_than_two_batches_have(
     rubrics: RubricSet, kept: Store
 ) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:4]})

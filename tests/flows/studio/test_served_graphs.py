@@ -10,7 +10,7 @@ from small_runs import Learnt
 
 from pollex.errors import BadRubrics, PollexError
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.place import VARIABLE
+from pollex.store.folder import VARIABLE
 from pollex.studio.graphs import learn, score
 
 THANKS = [

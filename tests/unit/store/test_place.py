@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pollex.store.place import VARIABLE, store_option
+from pollex.store.folder import VARIABLE, store_option
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from pollex.store.resume import (
     step,
 )
 from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
-from pollex.store.runs import Run, fingerprint_diff, is_worked_on
+from pollex.store.runs import Run, differences, is_worked_on
 from pollex.store.store import OLDER, Store
 from pollex.store.tables import LabelRow, ScoreRow
 from pollex.store.traces import provenance
@@ -247,7 +247,7 @@ class TestRuns:
                 resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
 
     def test_equal_fingerprints_have_no_difference(self) -> None:
-        assert fingerprint_diff({"a": "1"}, {"a": "1"}) == []
+        assert differences({"a": "1"}, {"a": "1"}) == []
 
     def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:
         with Store.open(folder) as store, Store.open(folder) as other:

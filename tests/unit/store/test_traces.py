@@ -16,7 +16,7 @@ from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, r
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
-from pollex.store.traces import Branch, Score, conversation_trace, provenance, run_tree
+from pollex.store.traces import Branch, conversation_trace, provenance, run_tree
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
     trace = conversation_trace(store, "run", conversation.id)
     assert (trace.conversation, trace.side, trace.extraction) == (conversation, "test", extraction)
     assert (trace.answers, trace.asked) == ({rubric.id: answer}, {rubric.id: rubric.text})
-    assert trace.score == Score(7.5, "positive", True, None)
+    assert trace.score == ScoreRow("run", conversation.id, 7.5, "positive", True, None)
     (step,) = trace.steps
     assert (step.id, step.inputs, step.outputs) == (opened.id, (rubric.id,), (rubric.id,))
 

@@ -1,0 +1,118 @@
+"""The store's folder: which one it is, who may look into it, its secret, and why it can't be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
+
+STORE = ".pollex"
+"""Where commands look when no store is named."""
+
+VARIABLE = "POLLEX_STORE"
+"""Of the environment: names another folder to look in."""
+
+SECRET, SIZE = "secret", 32
+"""File and bytes of what boundaries around data are made from: part of what a paid call is known by."""
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def store_option(folder: str | Path) -> str:
+    """Return `--store PATH` for a printed command; empty for the store that it would use anyway."""
+    usual = os.environ.get(VARIABLE) or STORE
+    return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else may look into."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(PermissionError):  # somebody else's: whether it can be written shows when it is
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+
+
+def aside(path: Path) -> Path:
+    """Return the first free `NAME.damaged.N`."""
+    number = 1
+    while (name := path.with_name(f"{path.name}.damaged.{number}")).exists():
+        number += 1
+    return name
+
+
+def kept_secret(folder: Path) -> bytes | None:
+    """Return the store's secret; None where there is none yet.
+
+    Raises:
+        StoreDamaged: It was cut.
+    """
+    path = folder / SECRET
+    if not path.exists():
+        return None
+    if len(secret := path.read_bytes()) != SIZE:
+        raise _secret_error(path, "the store's secret was changed, by which it finds paid answers")
+    return secret
+
+
+def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
+    """Return the store's secret, written down where there is none yet.
+
+    Args:
+        given: The secret of another store whose replies are to be found here; None: any will do.
+        paid: How many paid answers the store has.
+
+    Raises:
+        StoreDamaged: It was cut, or is gone while there are answers that it finds.
+        WrongUse: The store has another secret than the one given, or it is too short.
+    """
+    if given is not None and len(given) != SIZE:
+        raise WrongUse(f"a secret has {SIZE} bytes, not {len(given)}", remedy="give that of a store")
+    if (kept := kept_secret(folder)) is not None:
+        if given not in (None, kept):
+            raise WrongUse("the store has another secret than the one given", where=str(folder), remedy="name another")
+        return kept
+    path = folder / SECRET
+    if paid and given is None:
+        raise _secret_error(path, f"the store's secret is gone, by which it finds its {paid} paid answers")
+    draft, secret = path.with_name(f".{SECRET}.{os.getpid()}"), given or secrets.token_bytes(SIZE)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(secret)
+        file.flush()
+        os.fsync(file.fileno())  # answers that are found by it will be on the disk, too
+    with suppress(FileExistsError):  # another process was quicker: its secret is the store's
+        os.link(draft, path)
+    draft.unlink()
+    return path.read_bytes()
+
+
+def _secret_error(path: Path, what: str) -> StoreDamaged:
+    remedy = "put back the file that belongs there; without it take another folder with --store, and all is asked anew"
+    return StoreDamaged(what, where=str(path), remedy=remedy)
+
+
+def write_failed(path: Path, failure: OSError) -> PollexError:
+    """Return the error that says why the store can't be written."""
+    if failure.errno in NO_ROOM:
+        return no_room(path)
+    if isinstance(failure, PermissionError | FileExistsError | NotADirectoryError) or failure.errno == errno.EROFS:
+        return not_writable(path, failure.strerror)
+    return StoreDamaged(
+        f"can't be written: {failure.strerror}", where=str(path), remedy="check the disk, then resume the run"
+    )
+
+
+def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:
+    """Return the error for a store that this user can't write."""
+    return WrongUse(
+        f"the store can't be written: {why}", where=str(path), remedy="give a folder that can be written with --store"
+    )
+
+
+def no_room(path: Path) -> StoreFull:
+    """Return the error for a full disk."""
+    return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
