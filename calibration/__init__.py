@@ -1,4 +1,4 @@
-"""What answers mean: from a judge's answer distributions to what people would have said. Arrays only.
+"""Calibration: from a judge's answer distributions to people's answers. Arrays only.
 
 Source of the method: Hashemi et al. 2024 (LLM-Rubric), doi:10.18653/v1/2024.acl-long.745. The estimators are one file
 each in `models/`; all are scikit-learn's in their ways, and share what `estimator.py` holds:

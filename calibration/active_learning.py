@@ -1,4 +1,4 @@
-"""Which labels to ask people for: those after which the predictions of all texts would be surest.
+"""Choice of labels to ask for, by the expected reduction of predictive variance.
 
 A text that nobody can predict is worth little if it is like no other, and two texts that are alike are worth little
 more than one. So a label is worth by how much the variance of the predicted answers, mean over all texts, would fall
@@ -41,13 +41,12 @@ PERSONAL = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """What to ask, the most telling first.
+    """Labels to ask for, the most informative first.
 
     Attributes:
         row: Texts `[pick]`.
         judge: Whom to ask `[pick]`: a column of `doubt`.
-        fall: By how much the mean variance of the predicted answers falls with each `[pick]`; earlier picks count as
-            labeled.
+        fall: Reduction of the mean variance of the predicted answers by each `[pick]`; earlier picks count as labeled.
     """
 
     row: Ints
@@ -59,13 +58,12 @@ class Picked:
 
 
 def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: int = DIRECTIONS) -> Floats:
-    """Texts as vectors `[row, column + direction]`: what is predicted from, and what they are about.
+    """Make vectors of texts `[row, column + direction]` from predictors and embeddings.
 
     Args:
-        columns: What a prediction rests on `[row, column]`, such as expected answers; NaN is missing, and counts as
-            usual.
+        columns: Predictors `[row, column]`, such as expected answers; NaN is missing, and counts as average.
         embeddings: Of the texts `[row, width]`; None: there are none.
-        directions: Of the embeddings, so many principal components at most.
+        directions: Maximum number of principal components of the embeddings.
     """
     parts = [_standard(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
@@ -74,7 +72,7 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: in
 
 
 def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
-    """Variance of the main answer as a share of the square of its range, at most 1/4; p(1 − p) of a thumb.
+    """Compute the variance of the main answer relative to its squared range, ≤ 1/4.
 
     Args:
         proba: Distributions `[…, option]`.
@@ -96,7 +94,7 @@ def select_queries(
     personal: float = PERSONAL,
     askable: Bools | None = None,
 ) -> Picked:
-    """Return the labels to ask for next, each text once at most.
+    """Return the labels to ask for next, each text at most once.
 
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
@@ -130,7 +128,7 @@ def select_queries(
 
 @dataclass(eq=False)
 class _Design:
-    """The logistic model that labels are chosen by. Vectors are `[1, text, judge]`, d and j columns wide.
+    """The logistic model for choosing labels, with text and judge effects.
 
     Attributes:
         A: 1 and the texts' vectors `[row, d]`.
@@ -155,7 +153,7 @@ class _Design:
         )
 
     def falls(self) -> Floats:
-        """By how much tr(MC) falls with each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
+        """Compute the reduction of tr(MC) by each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
         found: Floats = self.doubt * self._squares(self.C @ self.M @ self.C)
         return found / (1 + self.doubt * self._squares(self.C))
 
@@ -168,7 +166,7 @@ class _Design:
         self.C = self.C - w * np.outer(along, along) / (1 + w * z @ along)
 
     def _squares(self, S: Floats) -> Floats:
-        """zᵀSz of every text with every judge `[row, judge]`, without a vector for each pair."""
+        """Compute zᵀSz of every text with every judge `[row, judge]`, without forming pairs."""
         d = self.A.shape[1]
         own: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
         if len(S) == d:
@@ -178,7 +176,7 @@ class _Design:
 
 
 def _moments(A: Floats, weights: Floats) -> Floats:
-    """Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
+    """Compute Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
     text = (A * weights.sum(axis=1, keepdims=True)).T @ A
     if weights.shape[1] == 1:
         return np.asarray(text)
@@ -188,7 +186,7 @@ def _moments(A: Floats, weights: Floats) -> Floats:
 
 
 def _standard(columns: Floats) -> Floats:
-    """Return mean 0 and deviation 1, cut off; 0 where missing or where a column is constant."""
+    """Standardize and clip columns; missing values and constant columns become 0."""
     counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
     mean = np.nansum(columns, axis=0) / counts
     spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
@@ -197,7 +195,7 @@ def _standard(columns: Floats) -> Floats:
 
 
 def _principal(about: Floats, directions: int) -> Floats:
-    """Principal components `[row, direction]`, scaled together to deviation 1; those that texts differ in at all."""
+    """Compute principal components `[row, direction]`, scaled together to deviation 1."""
     away = about - about.mean(axis=0)
     wide = len(away) < away.shape[1]
     sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)  # the smaller of the two is enough

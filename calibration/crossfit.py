@@ -18,7 +18,7 @@ from pollex.measures.distributions import Assessment, Predictions, assess
 
 
 def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
-    """Rows of each fold; a group is in one fold only. Folds differ by at most one group.
+    """Split rows into folds of whole groups; folds differ by at most one group.
 
     Args:
         groups: Of each row `[row]`.
@@ -34,7 +34,7 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
 
 
 def one_group_out(groups: Ints) -> list[Ints]:
-    """Rows of each fold, a fold a group."""
+    """Return the rows of each fold, one fold for each group."""
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
 
@@ -57,7 +57,7 @@ def crossfit(
     folds: Sequence[Ints],
     groups: Ints | None = None,
 ) -> Floats:
-    """Distribution of the main answer for each of its judgments, by a clone fitted without the judgment's fold.
+    """Predict the main answer of each judgment by a clone fitted without its fold.
 
     Args:
         model: Left as it is.
@@ -94,12 +94,12 @@ SHARES = tuple(percent / 100 for percent in range(10, 101, 10))
 
 @dataclass(frozen=True)
 class Point:
-    """What was reached with one share of the training texts.
+    """Figures at one share of the training texts.
 
     Attributes:
         labels: Mean number of labels of the main question that a model was fitted on.
         repeats: Figures of each draw of training texts.
-        failed: Draws in which some fold left too little to fit; they are no part of `repeats`.
+        failed: Draws in which some fold left too little to fit; they are not in `repeats`.
     """
 
     share: float
@@ -108,7 +108,7 @@ class Point:
     failed: int = 0
 
     def mean(self, measure: str) -> float | None:
-        """Return mean over the repeats; None when the measure is undefined in one of them, or there is none."""
+        """Return the mean over the repeats; None if undefined in any."""
         values = self._values(measure)
         return None if values is None else float(np.mean(values))
 
@@ -137,7 +137,7 @@ def learning_curve(
     groups: Ints | None = None,
     smooth: bool = False,
 ) -> list[Point]:
-    """Cross-fitted figures with a growing share of each fold's training texts; a draw of them grows, it is not redrawn.
+    """Compute cross-fitted figures for growing shares of each fold's training texts.
 
     Args:
         model: Left as it is.
@@ -174,7 +174,7 @@ def _crossfitted(
     order: Ints,
     share: float,
 ) -> tuple[Predictions, float] | None:
-    """Held-out predictions, and the mean number of labels behind them; None where a fold leaves too little."""
+    """Predict held-out texts and average the label counts; None with too few labels."""
     main = questions.index()
     given = y.of_question(main)
     proba = np.full((len(given), len(questions.scale().values)), np.nan)

@@ -1,4 +1,4 @@
-"""Cumulative link with judges' own terms: P(answer ≤ k | x, a) = σ(exp(s_a)·(c_k − β·x − u_a − v_a·x)).
+"""Cumulative link with judges' effects, as in P(answer ≤ k | text, judge).
 
 Source: McCullagh 1980, "Regression models for ordinal data", doi:10.1111/j.2517-6161.1980.tb01109.x, eq. 2.1 and 6.1
 (the scale); Hedeker & Gibbons 1994, doi:10.2307/2533433 (random intercepts and slopes). Terms are found at the mode
@@ -32,7 +32,7 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What a cumulative link has learned; or, in the same places, the precision of the prior on each.
+    """Parameters of a cumulative link, or prior precisions in the same shape.
 
     Attributes:
         start: The first cut `[1]`.
@@ -60,7 +60,7 @@ class Terms:
         return np.concatenate([part.ravel() for part in self._parts()])
 
     def like(self, values: Floats) -> Self:
-        """Terms of the same shapes from one row `[term]`."""
+        """Make terms of the same shapes from one row `[term]`."""
         parts = self._parts()
         ends = np.cumsum([part.size for part in parts])[:-1]
         pieces = np.split(values, ends)
@@ -71,7 +71,7 @@ class Terms:
 
 
 def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
-    """Terms that give everybody the same distribution.
+    """Make terms that give every judge the same distribution.
 
     Args:
         shares: Of each answer, all above 0 `[option]`; they sum to 1.
@@ -89,13 +89,13 @@ def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
 
 
 def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
-    """Precisions in the shape of the terms, one for all terms of a kind; None: that kind stays where its mean is."""
+    """Make precisions in the shape of the terms; None fixes a kind of terms."""
     kinds = zip(shape._parts(), strengths, strict=True)
     return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
 
 
 def with_judges(terms: Terms, judges: int) -> Terms:
-    """Return the same with so many judges; those that come anew, at the end, have no terms of their own yet."""
+    """Extend the terms to `judges` judges; new ones, at the end, have zero effects."""
     new = judges - len(terms.intercepts)
     return replace(
         terms,
@@ -106,7 +106,7 @@ def with_judges(terms: Terms, judges: int) -> Terms:
 
 
 def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
-    """Location β·x + u_a + v_a·x and scale exp(s_a) of each row, both `[row]`; judge −1 has no terms of their own.
+    """Compute location and scale of each row, `[row]`; judge −1 has no own terms.
 
     Args:
         F: Inputs `[row, input]`.
@@ -149,7 +149,7 @@ def learned(
     weights: Floats | None = None,
     begin: Terms | None = None,
 ) -> Terms:
-    """Terms at the mode of the posterior.
+    """Fit the terms at the mode of the posterior.
 
     Args:
         F: Inputs `[judgment, input]`.
@@ -187,7 +187,7 @@ def learned(
 
 
 def relearnt(F: Floats, judges: Ints, answers: Ints, before: Terms, covariance: Floats, free: Bools) -> Terms:
-    """Terms at the mode of the posterior, where the prior's terms go together.
+    """Fit the terms at the mode of the posterior with a full prior covariance.
 
     Args:
         F: Inputs `[judgment, input]`.
@@ -264,7 +264,7 @@ class _Task:
     def _gradient(
         self, terms: Terms, on_high: Floats, on_low: Floats, high: Floats, low: Floats, scale: Floats
     ) -> Floats:
-        """Of the log-likelihood by each term, from that by each judgment's two bounds."""
+        """Compute the gradient of the log-likelihood by the terms, from that by bounds."""
         by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)
         by_cut = by_cut + np.bincount(self.lower, scale * on_low, len(terms.gaps) + 1)
         from_cut = np.cumsum(by_cut[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""What every calibrator has in common: checked input, judges by name, decoding, aggregation, a state to keep.
+"""Base of calibrators: checked input, named judges, decoding, aggregation, storage.
 
 An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/` also have `_state` and
 `_restore`, so that they can be kept (and `_adapt`, if they can learn from a few judgments of another domain). All else
@@ -26,11 +26,11 @@ from pollex.measures.arrays import Floats, Ints
 
 
 class ConstantLabelsWarning(UserWarning):
-    """All judgments of the main question are alike: what is learned from them tells no text from another."""
+    """Warning: all judgments of the main question are alike, so texts can't be distinguished."""
 
 
 class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
-    """Predicts how judges answer, from the answer distributions of an LLM or of any other source.
+    """Predicts judges' answers from answer distributions of an LLM or another source.
 
     Attributes:
         questionnaire_: What X and the judgments are about.
@@ -57,7 +57,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         questions: Questionnaire | None = None,
         groups: Sequence[Any] | None = None,
     ) -> Self:
-        """Learn from judgments. Where it can't, the estimator stays as it was.
+        """Learn from judgments; on failure the estimator stays unchanged.
 
         Args:
             X: Probabilities `[row, question × option]`; NaN blocks are missing answers.
@@ -84,7 +84,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
-        """Return probability of each answer `[row, option]`.
+        """Return the probability of each answer `[row, option]`.
 
         Args:
             X: As in `fit`.
@@ -137,7 +137,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return aggregated(self.predict_each(X, trusted, question), aggregate)
 
     def predict_each(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
-        """Answer of every judge `[row, judge]`; see `predict` and `predict_for`. One column, of nobody, if none is."""
+        """Predict the answer of every judge `[row, judge]`; see `predict` and `predict_for`."""
         check_is_fitted(self, "questionnaire_")
         if isinstance(trusted, str):
             raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
@@ -148,11 +148,11 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def adaptable(self) -> bool:
-        """Whether it can learn from a few judgments of another domain, once it is fitted."""
+        """Whether it can learn from a few judgments of another domain, once fitted."""
         return type(self)._adapt is not JudgedEstimator._adapt
 
     def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
-        """Return a new estimator that has also learned from a few judgments of another domain; this one stays as it is.
+        """Return a copy that has also learned from a few judgments of another domain.
 
         Args:
             X: Of the new texts, as in `fit`.
@@ -191,10 +191,10 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        """Return probability of each answer `[row, option]`; judges are codes `[row]`, −1 for an unknown one."""
+        """Return the probability of each answer `[row, option]`; judge −1 is unknown."""
 
     def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002 (for those that can)
-        """Learn more, as a shallow copy whose `judges_` may have grown at the end: binds anew what it changes."""
+        """Learn more, on a shallow copy; rebind what changes."""
         raise WrongUse(
             f"{type(self).__name__} can't be adapted to another domain",
             remedy="fit it anew with the new judgments among the others, or use a model that can",
@@ -227,7 +227,7 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 
 def _require_known(model: JudgedEstimator) -> None:
-    """Refuse settings that make no sense: a number, or a word that `__init__` does not know and would pass over."""
+    """Refuse invalid numbers or words among the settings."""
     for name, hint in get_type_hints(type(model).__init__).items():
         words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
         value = getattr(model, name, None)
@@ -240,7 +240,7 @@ def _require_known(model: JudgedEstimator) -> None:
 
 
 def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
-    """Numbers of the groups `[row]`; a row is its own where none are given."""
+    """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)
     given = np.asarray(groups, dtype=object)
@@ -294,7 +294,7 @@ Aggregate = Literal["mean", "max"] | float
 
 
 def aggregated(values: Floats, aggregate: Aggregate) -> Floats:
-    """Values of several judges `[row, judge]` as one `[row]`.
+    """Combine values of several judges `[row, judge]` into one `[row]`.
 
     Raises:
         WrongUse: Neither `mean` nor `max`, nor a quantile from 0 to 1.

@@ -1,4 +1,4 @@
-"""What a regression sees of the answer distributions: standardized expected scores, with missing answers filled in."""
+"""Features of answer distributions: standardized expected scores, with missing answers imputed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Inputs:
 
     @property
     def width(self) -> int:
-        """How many inputs there are."""
+        """Number of inputs."""
         return len(self.mean)
 
     def of(self, X: Floats) -> Filled:
@@ -60,7 +60,7 @@ class Inputs:
         return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
 
     def names(self) -> tuple[str, ...]:
-        """Of each input, the question that it is about `[input]`."""
+        """Return the question of each input `[input]`."""
         every = _names(self.questionnaire, self.coding)
         return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
 
@@ -97,7 +97,7 @@ def inputs_of(
 
 
 def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
-    """From what `Inputs.arrays` gave.
+    """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
         WrongUse: The answers enter otherwise here, as those to class questions did before all their options entered.
@@ -113,7 +113,7 @@ def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, 
 
 
 def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[Floats, Bools]:
-    """All columns that there could be: scores, masses, indicators; and which of them don't apply `[row, column]`."""
+    """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
     mass, expected = questionnaire.mass(X), questionnaire.expected(X)
@@ -137,7 +137,7 @@ def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread:
 
 
 def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
-    """Return the standard deviation a column has to exceed `[column]`: of scores and options, masses, indicators."""
+    """Return the minimum standard deviation of each column `[column]`."""
     asked = questionnaire.asked
     ranges = [
         float(np.ptp(s.values)) if _by_score(s, coding) else 1.0 for s in asked for _ in range(_columns_of(s, coding))
@@ -153,7 +153,7 @@ def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:
 
 
 def _columns_of(scale: Scale, coding: Coding) -> int:
-    """In how many columns a question's answer enters."""
+    """Count the columns of a question's answer."""
     return 1 if _by_score(scale, coding) or len(scale.values) == 2 else len(scale.values)
 
 
@@ -180,7 +180,7 @@ class Filled:
     unsure: Floats
 
     def variance(self, weights: Floats) -> Floats:
-        """Variance of the weighted sum of each row's columns that its gaps leave `[row]`.
+        """Compute the variance of each row's weighted sum due to its gaps `[row]`.
 
         Args:
             weights: `[row, column]`.
@@ -218,7 +218,7 @@ class Gaussian:
         return found
 
     def filled(self, rows: Floats) -> Filled:
-        """Rows `[row, column]` with what is expected in the gaps given what is there. Rows of a pattern go together."""
+        """Fill gaps in rows `[row, column]` with conditional expectations, by pattern of gaps."""
         gaps = np.isnan(rows)
         # Eight columns a byte: to sort rows is slow, and the slower the more columns they have.
         _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
@@ -233,7 +233,7 @@ class Gaussian:
         return Filled(out, which.ravel().astype(np.int64), unsure)
 
     def _conditional(self, gap: Bools) -> tuple[Floats, Floats]:
-        """Weights of what is there `[there, missing]`, and the covariance that is left `[missing, missing]`."""
+        """Return regression weights `[there, missing]` and residual covariance `[missing, missing]`."""
         between = self.covariance[np.ix_(~gap, gap)]
         weights: Floats = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between).astype(np.float64)
         return weights, self.covariance[np.ix_(gap, gap)] - between.T @ weights

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a draft beside the file, has it on the disk, and puts it in the file's place."""
+    """Write a file durably by a draft that replaces it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as out:

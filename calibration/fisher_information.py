@@ -1,7 +1,7 @@
-"""How sure the terms of a cumulative link are: what the judgments tell of them, and learning more from there.
+"""Fisher information of a fitted cumulative-link model.
 
-A judge's own terms meet those of other judges in no judgment, so what is told of them is kept judge by judge.
-
+It is used as prior when the model adapts to new judgments. A judge's own terms share no judgment with those of other
+judges, so the information is kept by judge.
 Source: McCullagh 1980, doi:10.1111/j.2517-6161.1980.tb01109.x, section 4 (Fisher's information of a cumulative link);
 Laplace's approximation of the posterior: Tierney & Kadane 1986, doi:10.1080/01621459.1986.10478240.
 """
@@ -23,7 +23,7 @@ LEAST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Fisher's information of the terms.
+    """Fisher information of the terms.
 
     Attributes:
         blocks: Of nobody known, then of each judge, about the shared terms (cuts, slopes) and the judge's own
@@ -33,7 +33,7 @@ class Information:
     blocks: Floats
 
     def with_judges(self, judges: int) -> Self:
-        """Return the same with so many judges; of those that come anew, at the end, nothing is known."""
+        """Extend the information to `judges` judges; nothing is known of new ones."""
         new = judges + 1 - len(self.blocks)
         return type(self)(np.pad(self.blocks, ((0, new), (0, 0), (0, 0))))
 
@@ -42,7 +42,7 @@ class Information:
         return type(self)(self.blocks + other.blocks)
 
     def dense(self, shape: Terms, free: Bools) -> Floats:
-        """Of those terms that are free, in their packed order `[free, free]`.
+        """Return the information of the free terms as a matrix `[free, free]`.
 
         Args:
             shape: Terms of the shapes that it is about.
@@ -57,7 +57,7 @@ class Information:
 
 
 def information(terms: Terms, F: Floats, judges: Ints, own_slopes: bool = True) -> Information:
-    """Σ over judgments and options of ∂p ∂pᵀ / p: what is to be expected whatever was answered.
+    """Compute Σ over judgments and options of ∂p ∂pᵀ / p, the expected information.
 
     Args:
         F: Inputs of the judgments `[judgment, input]`.
@@ -97,7 +97,7 @@ def _bounds(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
 
 
 def _places(shape: Terms) -> Ints:
-    """Where the local terms of nobody and of each judge stand among the packed `[1 + judge, local]`; −1: nowhere."""
+    """Return the packed index of each local term `[1 + judge, local]`; −1 if fixed."""
     judges, inputs = shape.judge_slopes.shape
     shared = 1 + len(shape.gaps) + inputs
     who = np.arange(judges)[:, None]

@@ -1,4 +1,4 @@
-"""What people said: any irregular collection of (row, question, judge, answer)."""
+"""People's judgments: any irregular collection of (row, question, judge, answer)."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Judgments:
         return self.where(self.question == question)
 
     def of_rows(self, rows: npt.NDArray[Any]) -> Judgments:
-        """Return those of the rows given, as a mask `[row]` or as numbers; rows keep their numbers."""
+        """Select judgments of these rows, given as a mask `[row]` or as numbers."""
         return self.where(rows[self.row] if rows.dtype == bool else np.isin(self.row, rows))
 
     @property
     def labels(self) -> int:
-        """What they come to as evidence: what a known judge says of a text and question again is no further label."""
+        """Number of labels as evidence; repeated judgments by a known judge count once."""
         known = self.judge != NOBODY
         said = np.stack([self.row, self.question, self.judge], axis=1)[known]
         return len(np.unique(said, axis=0)) + int((~known).sum())
@@ -65,13 +65,13 @@ class Judgments:
         return known[self.judge]
 
     def coded(self, judges: Sequence[str]) -> Judgments:
-        """Return the same with codes for other names; judges not among them become nobody."""
+        """Recode judges for other names; judges not among them become unknown."""
         codes = codes_of([*self.judges, None], judges)  # name by name, not judgment by judgment: those are many more
         return Judgments(self.row, self.question, codes[self.judge], self.answer, tuple(judges))
 
 
 def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:
-    """Places of names in `judges` `[name]`; −1 for who is not known and for strangers."""
+    """Return indices of names in `judges` `[name]`; −1 for unknown names."""
     places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
     return np.array([places.get(name_of(n), NOBODY) for n in names], dtype=np.int64)
 
@@ -88,7 +88,7 @@ def name_of(judge: Any) -> str | None:
 
 
 def missing(value: Any) -> bool:
-    """Tell whether it stands for nothing: None, NaN, or what pandas has for these."""
+    """Return whether a value is missing: None, NaN, or pandas' equivalents."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA is not even unequal to itself
@@ -96,7 +96,7 @@ def missing(value: Any) -> bool:
 
 
 def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
-    """Say who judged, or is to judge, each row; nobody known where nobody was given.
+    """Return the judge of each row; None for unknown judges.
 
     Raises:
         WrongUse: They are not one a row, or one name alone.
@@ -112,7 +112,7 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
 def judgments(
     y: Any, judges: Sequence[Any] | None = None, questions: Questionnaire | None = None, rows: int | None = None
 ) -> Judgments:
-    """People's answers in any of the shapes that they come in.
+    """Convert people's answers from any supported form.
 
     Args:
         y: `Judgments`; or any collection or table of (row, question id, judge, answer value); or values of answers to
@@ -176,7 +176,7 @@ Record = tuple[int, str, Any, float | str]
 
 
 def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None) -> list[Record]:
-    """From any shape but `Judgments`."""
+    """Convert any form but `Judgments` to records."""
     loose = isinstance(y, Iterable) and not isinstance(y, Sequence) and not hasattr(y, "__array__")
     # Judgments of different lengths stay as they are inside the array.
     array = np.asarray(list(y) if loose else y, dtype=object)
@@ -203,7 +203,7 @@ def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, row
 
 
 def _of_tuples(array: npt.NDArray[Any], questions: Questionnaire) -> bool:
-    """Whether it has one judgment an entry, and not the answers of a row: four questions give rows of four, too."""
+    """Return whether entries are judgments, rather than rows of answers to four questions."""
     if array.ndim == 1:
         return any(isinstance(entry, (list, tuple)) for entry in array)
     four = array.ndim == 2 and array.shape[1] == 4
@@ -272,12 +272,12 @@ UNANSWERED = -1
 
 @dataclass(frozen=True, eq=False)
 class AnswerMatrix:
-    """One row a text and judge, in the order in which they first come in the judgments.
+    """One row for each text and judge, in order of first judgment.
 
     Attributes:
         row: Which text, a row of X `[sheet]`.
-        judge: Code of the judge `[sheet]`; −1 for nobody known.
-        answer: Place of the option that was chosen `[sheet, question]`; −1: no answer.
+        judge: Code of the judge `[sheet]`; −1 if unknown.
+        answer: Index of the option that was chosen `[sheet, question]`; −1: no answer.
     """
 
     row: Ints
@@ -293,10 +293,10 @@ class AnswerMatrix:
 
 
 def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
-    """Make a matrix with one column for each of the questions; judgments of others are left out.
+    """Make a matrix with one column for each of the questions; drop other judgments.
 
-    A second answer of the same judge (of nobody known, say) to the same question about the same text starts a second
-    sheet, so that no answer is lost.
+    A second answer of the same (or an unknown) judge to the same question about the same text starts a second sheet,
+    so that no answer is lost.
     """
     column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)
     column[questions] = np.arange(len(questions))
@@ -311,7 +311,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
 
 
 def _times_before(y: Judgments) -> Ints:
-    """Return how often the same judge answered the same question about the same text before `[judgment]`."""
+    """Count earlier answers of the same judge to the same question and text `[judgment]`."""
     keys = np.stack([y.row, y.judge, y.question], axis=1)
     same = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     order = np.argsort(same, kind="stable")

@@ -1,4 +1,4 @@
-"""How much the main answer would rise for a unit gained on another question.
+"""Leverage: how much the main answer would rise with another question's answer.
 
 Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the leverage of question i on
 a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi), where ŷ0 and ŷi are the expected answers to the main question and to i.
@@ -36,7 +36,7 @@ class Differentiable(Protocol):
     """A model that knows its own gradient."""
 
     def gradient(self, X: Floats, judges: Ints, question: int) -> Floats:
-        """∇x of the expected answer `[row, column]`; judges are codes."""
+        """Compute ∇x of the expected answer `[row, column]`; judges are codes."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def leverages(
     whose: Whose = "judges",
     resamples: int = 1000,
 ) -> list[Leverage]:
-    """Return the leverage of every other question, the questions in the questionnaire's order.
+    """Compute the leverage of every other question, in the questionnaire's order.
 
     Args:
         model: Fitted.
@@ -85,7 +85,7 @@ def leverages(
 
 
 def per_text(main: Floats, other: Floats) -> Floats:
-    """(∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients `[row, column]`; NaN where ŷi doesn't depend on x."""
+    """Compute (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients; NaN if ŷi is constant."""
     norm = (other**2).sum(axis=1)
     found: Floats = np.divide((main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0)
     return found
@@ -94,7 +94,7 @@ def per_text(main: Floats, other: Floats) -> Floats:
 def gradient(
     model: JudgedEstimator, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
 ) -> Floats:
-    """∇x of the expected answer to a question, by default the main one, `[row, column]`.
+    """Compute ∇x of the expected answer to a question `[row, column]`.
 
     The model's own gradient where it has one, else differences. Columns of a question that is missing in a row, or
     does not apply, have none: 0.
@@ -115,7 +115,7 @@ def gradient(
 
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
-    """∇x of the expected answer that stands in X itself, Σ p·value / Z: (value − answer) / Z within its block."""
+    """Compute ∇x of the expected answer that X itself has."""
     place = [scale.question for scale in sheet.asked].index(question)
     block, values = sheet.blocks[question], np.array(sheet.asked[place].values)
     mass, answer = sheet.mass(X)[:, [place]], sheet.expected(X)[:, [place]]
@@ -158,7 +158,7 @@ def _summary(question: str, values: Floats, rng: np.random.Generator, resamples:
 
 
 def _differences(model: JudgedEstimator, X: Floats, judges: Ints, place: int) -> Floats:
-    """Central differences, all columns in one call; one-sided where a step would make a probability negative.
+    """Compute central differences in one call; one-sided near probability 0.
 
     Past the checks of `predict`: a block that sums to 1 must be let a little over it.
     """

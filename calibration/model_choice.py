@@ -1,4 +1,4 @@
-"""Candidates for a calibrator, how each did on judgments that it had not seen, and which is taken."""
+"""Comparison of candidates for a calibrator on held-out judgments, and the choice."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and by how much.
+    """The chosen candidate, and all trials.
 
     Attributes:
         how: How the candidates were compared, in words.
         rule: See `Rule`.
-        chosen: Place in `trials` of the one that was best.
+        chosen: Index in `trials` of the best one.
         trials: All candidates, in the order in which they were given.
-        weights: What predicts: by place in `trials`, its share. One alone, the members of a mixture, or those averaged.
+        weights: Shares in the prediction by index in `trials`: one alone, the members of a mixture, or those averaged.
     """
 
     how: str
@@ -75,7 +75,7 @@ class Choice:
     weights: dict[int, float]
 
     def ranking(self) -> list[Trial]:
-        """Trials from the smallest loss on; those that could not be fitted last."""
+        """Sort trials by loss; those that could not be fitted come last."""
         return sorted(self.trials, key=_loss)
 
     def refusals(self) -> dict[str, list[Trial]]:
@@ -87,7 +87,7 @@ class Choice:
         return found
 
     def sentence(self) -> str:
-        """Return what was chosen and by how much, for people."""
+        """Describe the choice and its margin."""
         best, other = self.trials[self.chosen], self._next()
         taken = self._taken()
         if self.rule == "average" and len(self.weights) > 1:
@@ -101,12 +101,12 @@ class Choice:
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def _taken(self) -> str:
-        """Names of what predicts; of many, how many there are of each kind."""
+        """Name the chosen candidates; of many, their number by kind."""
         chosen = [self.trials[place] for place in self.weights]
         return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
 
     def facts(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the choice as JSON values."""
         weights = {str(place): weight for place, weight in self.weights.items()}
         return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
 
@@ -125,7 +125,7 @@ def names_of(trials: Sequence[Trial]) -> str:
 
 
 def choice_from(facts: dict[str, Any]) -> Choice:
-    """From what `Choice.facts` gave."""
+    """Restore a choice from the result of `Choice.facts`."""
     weights = {int(place): float(weight) for place, weight in facts["weights"].items()}
     trials = tuple(Trial(**trial) for trial in facts["trials"])
     return Choice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
@@ -167,14 +167,14 @@ TINY = 1e-15
 
 
 def clipped_log_losses(proba: Floats, answers: Ints) -> Floats:
-    """Compute −log p of the given answer `[judgment]`; a probability of 0 counts as 1e-15, to stay comparable."""
+    """Compute −log p of the given answer `[judgment]`; probability 0 counts as 1e-15."""
     return log_losses(np.maximum(proba, TINY), answers)
 
 
 def standard_error(values: Floats, texts: Ints) -> float:
-    """Of the mean of values `[judgment]` where those of a text go together; 0 where there is one text only.
+    """Compute the cluster-robust standard error of a mean over judgments; clusters are texts.
 
-    The sum over texts of the squared summed deviations, over the squared count: the cluster-robust variance of a mean.
+    The sum over texts of the squared summed deviations, over the squared count; 0 with one text only.
     """
     _, places = np.unique(texts, return_inverse=True)
     sums = np.bincount(places, values - values.mean())
@@ -188,7 +188,7 @@ def best_of(trials: Sequence[Trial]) -> int:
 
 
 def close_to_best(trials: Sequence[Trial]) -> list[int]:
-    """Places of the trials that are no more than one standard error behind the best."""
+    """List the trials within one standard error of the best."""
     fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
     return [place for place, behind, error in fitted if behind is not None and error is not None and behind <= error]
 
@@ -198,7 +198,7 @@ def _loss(trial: Trial) -> float:
 
 
 def mixed(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
-    """Weights `[candidate]` of the mixture under which the answers are most likely, by expectation-maximisation.
+    """Fit mixture weights `[candidate]` by expectation-maximization.
 
     The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's synthetic dialogues up
     to 0.002 nats a judgment short of the largest likelihood, and on systems that the weights have not seen, alike.

@@ -1,4 +1,4 @@
-"""Which question to ask next: the one whose answer is expected to tell most about the main one.
+"""Choice of the question whose answer is expected to reduce uncertainty most.
 
 By the law of total variance the variance of the main answer, given what is known, falls in expectation by
 Var(E[y0 | known, xj]) once question j is answered with xj. How xj will turn out is taken from reference texts that
@@ -60,7 +60,7 @@ def next_question(
     neighbors: int = NEIGHBOURS,
     seed: int = 0,
 ) -> NextQuestion:
-    """Return the unanswered question with the largest expected reduction of Var(ŷ0), for each text.
+    """Return the unanswered question with the largest expected reduction of Var(ŷ0), by text.
 
     Args:
         model: Fitted, and able to predict from any subset of the questions.
@@ -96,7 +96,7 @@ def next_question(
 
 
 def distances(sheet: Questionnaire, X: Floats, reference: Floats) -> Floats:
-    """Squared distance `[row, reference]` in what is known of each row.
+    """Compute squared distances `[row, reference]` in the known answers of each row.
 
     Per question: of the expected answers, in standard deviations of the reference, and 1 where it applies to one of
     them only. What a reference text does not answer counts as its mean.
@@ -113,7 +113,7 @@ def distances(sheet: Questionnaire, X: Floats, reference: Floats) -> Floats:
 
 
 def nearest(distance: Floats, count: int) -> Ints:
-    """Columns of the `count` smallest of each row, or of all `[row, count]`; the first ones among equals."""
+    """Return columns of the `count` smallest values of each row `[row, count]`."""
     return np.argsort(distance, axis=1, kind="stable")[:, :count]
 
 
@@ -157,7 +157,7 @@ class _Trial:
         return cls(model, rows, texts, distances(sheet, rows, texts), who, neighbors)
 
     def each(self) -> Floats:
-        """Of each question `[row, asked]`; NaN where it is answered, or where no reference text answers it."""
+        """Compute the reduction by each question `[row, asked]`; NaN if answered or unknown."""
         sheet = self.model.questionnaire_
         asked, answers = sheet.present(self.X), sheet.present(self.reference)
         out = np.full(asked.shape, np.nan)
@@ -168,7 +168,7 @@ class _Trial:
         return out
 
     def together(self) -> Floats:
-        """Of all questions that are left at once `[row]`."""
+        """Compute the reduction by all remaining questions together `[row]`."""
         tried = np.flatnonzero(np.isnan(self.X).any(axis=1))
         out = np.zeros(len(self.X))
         if len(tried):

@@ -1,4 +1,4 @@
-"""What is asked about the texts: questions, the answers each allows, and where their probabilities stand in X."""
+"""The questionnaire: questions, their options, and the columns of their probabilities in X."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LARGEST = 1e9
 
 @dataclass(frozen=True)
 class Scale:
-    """One question and the answers that it allows.
+    """One question and its possible answers.
 
     Attributes:
         question: Its id.
-        values: What each option is worth, in the options' order.
+        values: Value of each option, in the options' order.
         ordinal: Whether the options are ordered as their values are; else they are classes.
         asked: Whether X has a block for it: the judge (an LLM) was asked. A thumb is not asked, only given by people.
     """
@@ -67,7 +67,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """All questions, in a fixed order; X has the blocks of those that are asked, in that order.
+    """All questions, in a fixed order, with their blocks in X.
 
     Attributes:
         main: Id of the question that is to be predicted.
@@ -77,7 +77,7 @@ class Questionnaire:
     main: str
 
     def __post_init__(self) -> None:
-        """Take a list of questions, too; refuses two of one name, and a main question that isn't there."""
+        """Accept a list of questions; refuse duplicates, and an unknown main question."""
         object.__setattr__(self, "scales", tuple(self.scales))
         names = [scale.question for scale in self.scales]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -92,7 +92,7 @@ class Questionnaire:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """By question that is asked, its columns in X."""
+        """Columns of each asked question in X."""
         ends = np.cumsum([0, *(len(scale.values) for scale in self.asked)]).tolist()
         return {scale.question: slice(a, b) for scale, a, b in zip(self.asked, ends, ends[1:], strict=False)}
 
@@ -120,7 +120,7 @@ class Questionnaire:
         return self.scales[self.index(question)]
 
     def checked(self, X: npt.ArrayLike) -> Floats:
-        """X as an array of the right shape whose blocks are whole distributions, or NaN throughout.
+        """Check that X has the right shape, and whole distributions or NaN as blocks.
 
         Raises:
             WrongUse: No numbers, or another shape; a probability that is negative, over 1 or infinite; a block that
@@ -158,7 +158,7 @@ class Questionnaire:
         return array
 
     def present(self, X: Floats) -> Bools:
-        """Say which questions were answered `[row, asked]`: not NaN. A block of zeros (does not apply) is present."""
+        """Mask answered questions `[row, asked]`; a block of zeros (inapplicable) counts as answered."""
         firsts = [block.start for block in self.blocks.values()]
         return ~np.isnan(X[:, firsts])
 
@@ -167,7 +167,7 @@ class Questionnaire:
         return self._each(X, [np.ones(len(scale.values)) for scale in self.asked])
 
     def expected(self, X: Floats) -> Floats:
-        """Return the expected value of each answer, Σ p·value / Z `[row, asked]`; NaN where missing or where Z is 0."""
+        """Compute expected values Σ p·value / Z `[row, asked]`; NaN if missing or inapplicable."""
         mass = self.mass(X)
         totals = self._each(X, [np.array(scale.values) for scale in self.asked])
         return np.divide(totals, mass, out=np.full_like(mass, np.nan), where=mass > 0)

@@ -86,13 +86,13 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
     except UNFIT as error:
-        what = f"it can't be rebuilt from what stands there ({type(error).__name__}: {error})"
+        what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:
-    """Return all of a fitted calibrator, so that another may hold it in its own state.
+    """Return the full state of a fitted calibrator, so that another may contain it.
 
     Args:
         prefix: Before the arrays' names, where several share one file.
@@ -126,7 +126,7 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
 
 
 def save(model: JudgedEstimator, folder: Path) -> Path:
-    """Write a fitted calibrator into a folder, in place of one that is there; the JSON's path.
+    """Write a fitted calibrator into a folder, replacing an earlier one; return the path.
 
     Raises:
         WrongUse: The folder can't be written.
@@ -149,7 +149,7 @@ def save(model: JudgedEstimator, folder: Path) -> Path:
 
 
 def load(path: Path) -> JudgedEstimator:
-    """Return the calibrator that lies in a folder, or in the JSON file named.
+    """Load the calibrator in a folder, or of the JSON file named.
 
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
@@ -190,7 +190,7 @@ def _scales(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value in JSON's own types; an unfitted estimator among the settings is its name and settings.
+    """Convert a value to JSON types; an unfitted estimator becomes name and settings.
 
     Raises:
         WrongUse: There is no such form.
@@ -213,7 +213,7 @@ def _plain(value: Any) -> Any:
 
 
 def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they were given: a list is a tuple again where the default is one."""
+    """Restore settings from JSON: lists become tuples if the default is one."""
     defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
     restored = {name: _restored(value) for name, value in kept.items()}
     return {

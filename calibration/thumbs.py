@@ -1,4 +1,4 @@
-"""The probability of a thumb up: which model gives it, chosen by how it does on rows that took no part.
+"""The probability of a thumb up, by the model with the best cross-validation.
 
 Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on still meets rubrics that
 were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen without it.
@@ -49,12 +49,12 @@ class Fold:
 
 @dataclass(frozen=True)
 class CandidateScore:
-    """How a candidate did on rows that took no part.
+    """Cross-validated figures of a candidate.
 
     Attributes:
-        log_loss: Mean −log p of what was given, in nats.
-        behind: Its log-loss less that of the best.
-        error: Standard error of `behind`, over what goes together.
+        log_loss: Mean −log p of the given thumb, in nats.
+        behind: Its log-loss minus that of the best.
+        error: Standard error of `behind`, over independent blocks.
     """
 
     name: str
@@ -66,7 +66,7 @@ class CandidateScore:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Which candidate did best, and all of them.
+    """The best candidate, and the figures of all.
 
     Attributes:
         scores: In the candidates' order.
@@ -97,7 +97,7 @@ def compare_models(
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
 ) -> ModelComparison:
-    """Fit every candidate without each fold, and measures it there.
+    """Fit every candidate without each fold, and measure it there.
 
     Args:
         folds: Together all rows.
@@ -147,7 +147,7 @@ def fitted(
 
 
 def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:
-    """Rubrics with so many options, evenly from 0 to 10, which are asked, and the thumb, which only people give."""
+    """Make the questionnaire: rubrics with values from 0 to 10, and the thumb."""
     values = tuple(np.linspace(0.0, 10.0, options).tolist())
     asked = tuple(Scale(rubric, values) for rubric in rubrics)
     return Questionnaire((*asked, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
@@ -160,7 +160,7 @@ def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges
 
 
 def flat(answers: Floats) -> Floats:
-    """`[row, rubric, option]` as X, `[row, rubric × option]`."""
+    """Reshape `[row, rubric, option]` to X, `[row, rubric × option]`."""
     return answers.reshape(len(answers), -1)
 
 

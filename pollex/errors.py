@@ -12,7 +12,7 @@
     ├── StoreBusy             another process works on the run, perhaps this one          exit 75
     ├── StoreDamaged          the store can't be trusted as it lies there
     ├── StoreFull             the disk under the store is full; what was acknowledged is safe
-    ├── ResumeRefused         the run to resume was started with something else
+    ├── ResumeRefused         the run to resume was started with other settings
     ├── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
     └── Interrupted           the user stopped the run; it can be resumed                 exit 130
 

@@ -1,4 +1,4 @@
-"""What we ask: one Markdown file a prompt, domain profiles, and how outside text becomes harmless data in a prompt.
+"""The prompts: one Markdown file each, domain profiles, and escaping of foreign text.
 
 `prompt` reads the files, `profile` the domains, `envelope` seals data, `messages` puts the three together, and
 `judging` writes what in a judge's prompt depends on the questions. The room knows no conversation, rubric or model: it

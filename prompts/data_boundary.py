@@ -1,4 +1,4 @@
-"""Data from outside, made fit to stand in a prompt: readable, and unable to be anything but data.
+"""The boundary around foreign data in a prompt: readable, and never more than data.
 
 `seal` writes items as a JSON array, one item a line, between two lines that bear the same boundary code.
 
@@ -32,9 +32,9 @@ _ESCAPED = re.compile(
 
 
 def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
-    """Return a conversation's (role, text) pairs as items, numbered from 0, from the user's first turn on.
+    """Return a conversation's (role, text) pairs as items, numbered from 0, from the user.
 
-    What stands before that, a greeting or the product's own instructions, is no part of what is judged.
+    What comes before the user's first turn, a greeting or the product's own instructions, is not judged.
     """
     items: list[Item] = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
     first = next((i for i, item in enumerate(items) if item["role"] == "user"), len(items))
@@ -42,7 +42,7 @@ def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
 
 
 def escaped(value: Any) -> str:
-    """`value` as JSON on one line, in which nothing can be taken for structure of a prompt."""
+    """Write a value as one line of JSON that can't pass for prompt structure."""
     return _ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -52,7 +52,7 @@ def written(items: Sequence[Item]) -> str:
 
 
 def boundary(data: str, salt: bytes) -> str:
-    """32 hex digits; see the module."""
+    """Return the boundary code, 32 hex digits; see the module."""
     return hmac.digest(salt, data.encode(), hashlib.sha256)[:16].hex()
 
 

@@ -1,4 +1,4 @@
-"""What a domain is about, in a TOML file that a person writes once."""
+"""A domain's description, in a TOML file that a person writes once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pollex.errors import UNREADABLE, WrongUse
 
 NEUTRAL = Path(__file__).with_name("neutral.toml")
-REMEDY = "mend it; `pollex domain new` writes a whole one"
+REMEDY = "correct it; `pollex domain new` writes a complete one"
 _WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
@@ -119,7 +119,7 @@ _FAULTS = {
 
 
 def toml_value(value: str | tuple[str, ...]) -> str:
-    """Return a TOML string, or a list of them one a line: JSON's escapes are TOML's, but JSON leaves DEL as it is."""
+    """Return a TOML string or list, using JSON's escapes, and DEL escaped."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"

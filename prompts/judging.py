@@ -1,4 +1,4 @@
-"""What in the judges' prompts depends on what is asked: numbered items, lettered options, the answer's schema."""
+"""Variable parts of the judges' prompts: numbered items, lettered options, the schema."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def lettered(options: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _asked(text: str) -> str:
-    """Return a question's text as it stands in a prompt: the same few in every call of a run."""
+    """Escape a question's text for a prompt; cached, since calls repeat them."""
     return escaped(text)
 
 
 @lru_cache(maxsize=1024)
 def plain(option: str) -> str:
-    """Write an option for a prompt: bare where it is only words, so that models copy it; else escaped."""
+    """Write an option for a prompt, unquoted if it is only words."""
     written = escaped(option)
     return option if written == f'"{option}"' and "," not in option else written
 
@@ -73,7 +73,7 @@ GLOSSES = ("could, but did not", "a trace", "in part", "nearly", "plainly")
 
 
 def glossed(options: Sequence[str]) -> str:
-    """List the options of a statement whose occasion may never come up, each with what it means.
+    """List the options of a statement that may never come up, with their meanings.
 
     Args:
         options: Five of agreement, from none to full, then the one for what never came up.

@@ -20,7 +20,7 @@ Closing = Literal["system", "user", "merged"]
 
 @dataclass(frozen=True)
 class Layout:
-    """How prompts are put to an endpoint.
+    """The layout of prompts for an endpoint.
 
     Attributes:
         salt: Secret of the store, for the boundary code.
@@ -46,7 +46,7 @@ def messages(
     schema: Mapping[str, Any] | None = None,
     without: frozenset[str] = frozenset(),
 ) -> list[Message]:
-    """Return what to send.
+    """Build the messages of a call.
 
     Args:
         values: What stands in the prompt's gaps. Outside text must have gone through `envelope.escaped`.

@@ -1,4 +1,4 @@
-"""A prompt: our own text with named gaps and switchable blocks, the schema of its answer, and a version.
+"""A prompt: text with named gaps and optional blocks, schema, and version.
 
 A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its `variables` and its `blocks`.
 Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `# schema` (JSON). In a
@@ -37,10 +37,10 @@ _FENCE = re.compile(r"```json\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A run of our own text, or a gap.
+    """A piece of prompt text, or a gap.
 
     Attributes:
-        block: The block it stands in; empty outside of any.
+        block: The block that it belongs to; empty outside of any.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Prompt:
-    """See the module.
+    """A parsed prompt file; see the module.
 
     Attributes:
         purpose: One sentence for people; not sent.

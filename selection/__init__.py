@@ -1,4 +1,4 @@
-"""Which rubrics stay: losses, policies, threshold and uncertainty window, metrics. Arrays only.
+"""Selection of rubrics: losses, policies, threshold and uncertainty window. Arrays only.
 
 Source of the method: Biyani et al. 2024 (RUBICON), sections on selection and on measures. The paper leaves gaps; these
 are the choices that fill them. Each is written again where the code makes it.

@@ -1,4 +1,4 @@
-"""How much sharpness should weigh: α by cross-validation over the training conversations, with the policy in use.
+"""Choice of α, the weight of sharpness, by cross-validation with the chosen policy.
 
 Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What performs is the held-out AUC: it uses every
 pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with the fold's θ.
@@ -21,7 +21,7 @@ from pollex.selection.pool import Budget, Pool
 
 @dataclass(frozen=True)
 class AlphaScore:
-    """How one α did: mean and standard deviation of held-out AUC over the folds; no deviation (None) for one fold."""
+    """Mean and standard deviation of held-out AUC for one α; None for one fold."""
 
     alpha: float
     mean: float

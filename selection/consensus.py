@@ -1,4 +1,4 @@
-"""Votes of an ensemble against the truth: entropy, coverage, score, and the τ that keeps to a precision.
+"""Votes of an ensemble against the truth: entropy, coverage, score, and fitted τ.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
 Symposium.
@@ -21,14 +21,14 @@ ROUNDING = 1e-9
 
 
 def entropies(votes: Ints) -> Floats:
-    """Diversity entropy in nats of votes [..., option]: [...]; NaN where nobody voted."""
+    """Compute the diversity entropy in nats of votes [..., option]; NaN without votes."""
     total = votes.sum(axis=-1, keepdims=True)
     p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
     return entropy(p)
 
 
 def modes(votes: Ints) -> Ints:
-    """Return the option with the most votes, of votes [..., option]: [...]; `TIE` where there is none."""
+    """Return the option with the most votes, of votes [..., option]; `TIE` for ties."""
     most = votes.max(axis=-1, keepdims=True)
     single = ((votes == most).sum(axis=-1) == 1) & (most[..., 0] > 0)
     return np.where(single, votes.argmax(axis=-1), TIE)
@@ -74,7 +74,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Filtered:
-    """What τ does to conversations with a truth: those that pass, and those that don't; `units` as of a side."""
+    """Conversations with a truth that pass τ, and those that don't."""
 
     passed: Side
     left: Side
@@ -94,7 +94,7 @@ class Filtered:
 
 
 def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
-    """Return the two sides of τ. A tie has no rating and never passes, whatever its entropy.
+    """Split conversations at τ; ties have no rating and never pass.
 
     Args:
         entropy: [conversation]; NaN doesn't pass.
@@ -154,13 +154,13 @@ class FittedTau:
 
 
 def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:
-    """Return the highest τ at which at least `precision` of the ratings that pass are right.
+    """Find the highest τ at which at least `precision` of the ratings are right.
 
     Args:
         entropy: [conversation]; NaN for one without votes.
         mode: [conversation], `TIE` for none.
         truth: [conversation].
-        together: What goes together bears one number [conversation]; None: each conversation is alone.
+        together: Number of each conversation's block [conversation]; None if each is independent.
     """
     rated = (mode != TIE) & ~np.isnan(entropy)
     order = np.argsort(entropy[rated], kind="stable")
@@ -180,7 +180,7 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, toget
 def crossfitted(
     entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
 ) -> Filtered:
-    """Return what a fitted τ does to conversations that it was not fitted to: each fold is cut at the τ of all others.
+    """Measure a fitted τ by cross-fitting: each fold uses the others' τ.
 
     Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
     others have no such τ.

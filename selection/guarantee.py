@@ -1,4 +1,4 @@
-"""The uncertainty window with a guarantee: how far thresholds may come inwards and be right often enough all the same.
+"""The uncertainty window with a guarantee on its precision.
 
 The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is too narrow about
 every other time. Here each threshold is a hypothesis, "right less often than P", and is taken only where an exact
@@ -53,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True)
 class GuaranteedWindow:
-    """Both sides, and what they promise: precision ≥ `precision` on both, with probability ≥ 1 − `delta`.
+    """Both sides of a window with precision ≥ `precision`, with probability ≥ 1 − `delta`.
 
     Attributes:
         n: Calibration conversations.
@@ -67,7 +67,7 @@ class GuaranteedWindow:
 
     @property
     def window(self) -> Window:
-        """For use like the plug-in window."""
+        """The window in the form of the plug-in window."""
         return Window(self.lower.threshold, self.upper.threshold, self.precision)
 
 
@@ -104,7 +104,10 @@ def guaranteed_window(
 
 @lru_cache
 def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
-    """How many labels beyond a threshold it takes to reject with so many wrong: 29 with none at P = 0.9, δ = 0.05."""
+    """Return the labels beyond a threshold needed to reject with `wrong` errors.
+
+    29 with none at P = 0.9, δ = 0.05.
+    """
     from scipy.stats import binom  # a second to import
 
     sizes = np.arange(wrong + 1, _enough(precision, delta, wrong) + 1)
@@ -118,7 +121,7 @@ def _enough(precision: float, delta: float, wrong: int) -> int:
 
 
 def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> Side:
-    """Return the upper side: the lowest threshold from θ on that passes, with all stricter ones.
+    """Find the upper side: the lowest threshold that passes with all stricter ones.
 
     Args:
         wrong: Where a positive label would be wrong `[conversation]`.
@@ -136,9 +139,9 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
 
 
 def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
-    """Thresholds from the strictest to θ, scores over each, and how many of them are wrong: each `[threshold]`.
+    """Return thresholds from the strictest to θ, scores over each, and errors, each `[threshold]`.
 
-    Half way between neighboring scores, so that rounding moves none across; θ itself comes last.
+    Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself comes last.
     """
     levels = np.unique(scores)
     middle = (levels[:-1] + levels[1:]) / 2
@@ -150,17 +153,17 @@ def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, I
 
 
 def _p_values(over: Ints, errors: Ints, precision: float) -> Floats:
-    """Of "wrong more often than 1 − P": the chance of as few errors or fewer at exactly 1 − P `[threshold]`."""
+    """Return p-values of "wrong more often than 1 − P", one-sided binomial `[threshold]`."""
     from scipy.stats import binom  # a second to import
 
     return np.asarray(binom.cdf(errors, over, 1 - precision), dtype=np.float64)
 
 
 def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:
-    """Labels after which the most promising threshold would pass, if its shares stay as they are.
+    """Estimate the labels with which the most promising threshold would pass.
 
-    Source: the normal approximation to the size of a one-sided binomial test with power one half, and never less than
-    the test without errors takes.
+    Shares are assumed to stay as they are. Source: the normal approximation to the size of a one-sided binomial test
+    with power one half, and never less than the test without errors takes.
     """
     from scipy.stats import norm  # as above
 

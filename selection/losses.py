@@ -1,4 +1,4 @@
-"""The losses of RUBICON for all candidates at once: correctness LC, sharpness LS, and what both rest on.
+"""The losses of RUBICON for all candidates: correctness LC and sharpness LS.
 
 Source: Biyani et al. 2024, section on selecting rubrics; the choices of the package docstring.
 
@@ -33,13 +33,16 @@ BLOCK = 1 << 18
 
 
 class Terms(NamedTuple):
-    """LC and LS, each `[set]`. LC is in score units, larger is better; LS is an error in 0 … 2."""
+    """LC and LS, each `[set]`.
+
+    LC is in score units, larger is better; LS is an error in 0 … 2.
+    """
 
     correctness: Floats
     sharpness: Floats
 
     def loss(self, alpha: ArrayLike, size: int) -> Floats:
-        """`−LC/(10·size) + α·LS`: `[set]`, or `[alpha, set]` for several α.
+        """Compute `−LC/(10·size) + α·LS`: `[set]`, or `[alpha, set]` for several α.
 
         Args:
             size: |R|, how many rubrics each set has.
@@ -48,7 +51,7 @@ class Terms(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """Precision curves and their targets on the grid, one row a rubric set.
+    """Precision curves and their targets on the grid, one row for each rubric set.
 
     Attributes:
         thresholds: `[set, grid]`, from each set's lowest to its highest score.
@@ -83,13 +86,13 @@ class Curves(NamedTuple):
 
 
 def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
-    """Evals `[conversation, rubric]` laid out for `candidate_terms`: of positives and of negatives, rubrics first."""
+    """Transpose evals `[conversation, rubric]` and split them into positives and negatives."""
     positives, negatives = (np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive))
     return positives, negatives
 
 
 def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID) -> Terms:
-    """LC and LS of a set with each candidate added in turn; all pairs are of positives and negatives.
+    """Compute LC and LS of a set with each candidate added in turn.
 
     Args:
         base: Scores of the set so far, each `[conversation]`.
@@ -105,7 +108,7 @@ def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], r
 
 
 def theta_c(scores: Floats, positive: Bools) -> float:
-    """θ_c: half way between the mean scores of the two classes.
+    """Compute θ_c: half way between the mean scores of the two classes.
 
     Args:
         scores: `[conversation]`.
@@ -118,7 +121,7 @@ def theta_c(scores: Floats, positive: Bools) -> float:
 
 
 def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Curves:
-    """Prec+, Prec−, their tanh targets, LC, θ_c and s of rubric sets.
+    """Compute precision curves of rubric sets with targets, LC, θ_c and s.
 
     Args:
         positive: Scores of the positive conversations `[set, positive conversation]`.
@@ -177,7 +180,7 @@ def _precision_over(over: Floats, base_rate: float) -> Floats:
 
 
 def _pooled_deviation(positive: Floats, negative: Floats) -> Floats:
-    """Pooled standard deviation `[set]` of scores less their class means; two conversations have none: 0."""
+    """Compute the pooled within-class standard deviation `[set]`; 0 for two conversations."""
     freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
     deviations: Floats = np.sqrt((_sum_of_squares(positive) + _sum_of_squares(negative)) / freedom)
     return deviations

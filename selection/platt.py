@@ -1,4 +1,4 @@
-"""How likely a conversation is positive, given its NetSAT: a logistic curve of one variable.
+"""Probability of a positive conversation given NetSAT: a logistic curve of one variable.
 
 Sources: Platt 1999, "Probabilistic outputs for support vector machines", for the targets; Lin, Lin and Weng 2007,
 doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
@@ -27,12 +27,12 @@ class Calibration:
     intercept: float
 
     def probability(self, scores: Floats) -> Floats:
-        """`[conversation]` to `[conversation]`, in 0 … 1."""
+        """Compute probabilities `[conversation]` of scores `[conversation]`."""
         return _logistic(self.intercept + self.slope * np.asarray(scores, float))
 
 
 def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
-    """Fit the curve by maximum likelihood with Platt's targets, which keep it finite on classes that don't overlap.
+    """Fit the curve by maximum likelihood with Platt's targets, which keep it finite.
 
     Args:
         scores: NetSAT of training conversations, by rubrics chosen without them `[conversation]`.

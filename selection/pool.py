@@ -1,4 +1,4 @@
-"""One selection problem, its answer, and the walk from the empty set to the full budget that policies take."""
+"""A selection problem, its solution, and the stepwise walk that policies share."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ class Pool:
         return cls(by_class(values, positive), kinds, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
-        """Columns that may still be added: not chosen, and of a kind with budget left."""
+        """Return columns that may be added: not chosen, and within their kind's budget."""
         taken = np.zeros(len(self.kinds), dtype=bool)
         taken[list(chosen)] = True
         has_room = np.bincount(self.kinds[taken], minlength=len(self.budget)) < np.array(self.budget)
         return np.flatnonzero(~taken & has_room[self.kinds])
 
     def terms(self, chosen: frozenset[int]) -> Terms:
-        """LC and LS of `chosen` with each open rubric added; worked out once, whatever α asks for them."""
+        """Compute LC and LS of `chosen` with each open rubric added; cached for all α."""
         if chosen not in self._known:
             rows = sorted(chosen)
             base = self.evals[0][rows].sum(0), self.evals[1][rows].sum(0)
@@ -125,17 +125,17 @@ class Pool:
         return self._known[chosen]
 
     def losses(self, chosen: frozenset[int], alpha: float) -> Floats:
-        """`−LC/(10·|R|) + α·LS` of `chosen` with each open rubric added `[candidate]`."""
+        """Compute `−LC/(10·|R|) + α·LS` of `chosen` with each open rubric added `[candidate]`."""
         return self.terms(chosen).loss(alpha, len(chosen) + 1)
 
     def cheapest(self, candidates: Ints, costs: Floats) -> int:
-        """Position of the candidate with the lowest cost; of those within 1e-9 of it, the one with the smallest id."""
+        """Return the position of the cheapest candidate; ties go to the smallest id."""
         ties = np.flatnonzero(costs <= costs.min() + RESOLUTION)
         return int(ties[np.argmin(self.rank[candidates[ties]])])
 
 
 def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
-    """Add the cheapest open rubric until both budgets are used or nothing is left: columns `[step]`.
+    """Add the cheapest open rubric until the budgets are used: columns `[step]`.
 
     Args:
         costs: Of the open rubrics `[candidate]`, given those chosen so far.
@@ -152,7 +152,7 @@ def ranked(pool: Pool, worth: Floats) -> Ints:
 
 
 def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
-    """Return the losses at every step `[step]` of rubrics chosen in this order, and of those left out."""
+    """Return losses at every step of rubrics in this order, and of the others."""
     steps: list[Step] = []
     last_loss, last_step = np.zeros(len(pool.kinds)), np.full(len(pool.kinds), -1)
     for number, index in enumerate(order.tolist()):

@@ -1,4 +1,4 @@
-"""How often a rubric would be chosen again: the same selection on bootstrap resamples of the training conversations.
+"""Stability of the selection on bootstrap resamples of the training conversations.
 
 Source: Meinshausen and Bühlmann 2010, stability selection, doi:10.1111/j.1467-9868.2010.00740.x.
 """
@@ -29,7 +29,9 @@ def stability(
     resamples: int = RESAMPLES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Floats:
-    """Share of resamples in which each rubric is chosen `[rubric]`. Each class is resampled by itself.
+    """Return the share of resamples in which each rubric is chosen `[rubric]`.
+
+    Each class is resampled by itself.
 
     Args:
         values: Signed evals `[conversation, rubric]`.

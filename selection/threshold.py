@@ -1,4 +1,4 @@
-"""Where scores turn from bad to good, and where they are too close to call.
+"""The threshold between bad and good scores, and the window of uncertain ones.
 
 Source: Biyani et al. 2024, on θ and on YieldRate.
 """
@@ -31,7 +31,7 @@ class Window:
     precision: float = PRECISION
 
     def confident(self, scores: Floats) -> Bools:
-        """Say which scores lie outside the window: `[conversation]` to `[conversation]`."""
+        """Return a mask of the scores outside the window `[conversation]`."""
         return self.under(scores) | self.over(scores)
 
     def under(self, scores: Floats) -> Bools:
@@ -46,7 +46,7 @@ class Window:
 
 
 def fit_window(scores: Floats, positive: Bools, theta: float, precision: float = PRECISION) -> Window:
-    """Return the narrowest window around θ outside which both precisions hold on training scores.
+    """Find the narrowest window with both precisions on training scores.
 
     Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P, whatever happens below
     it: the promise is about all scores at or under it together. `upper` is the lowest from θ on with Prec+ ≥ P. Each

@@ -73,7 +73,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
         "pollex": words("0.1.0"),
         "created": words("2026-01-02T03:04:05+00:00"),
         "run": words("learn-1"),
-        "roles": {words("extractor"): words("embedded"), "judge": words("embedded")},
+        "roles": {words("extractor"): words("built-in (no LLM)"), "judge": words("built-in (no LLM)")},
         "prompts": {words("extract_sat"): words("abc")},
         "domain": profile,
         "rubrics": rubrics,
@@ -85,7 +85,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
             AlphaRow(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),
             AlphaRow(alpha=0.3, mean_auc=0.8, deviation=0.1, folds=5),
         ),
-        "judge": JudgeRecord(kind="embedded", name=words("embedded"), fingerprint=words("f00")),
+        "judge": JudgeRecord(kind="embedded", name=words("built-in (no LLM)"), fingerprint=words("f00")),
         "data": DataRecord(
             fingerprint=words("d00"),
             conversations=41,

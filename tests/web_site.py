@@ -61,10 +61,10 @@ def answers_to(number: int, questions: list[Question], words: Words = plain) -> 
                 question_id=question.id,
                 probabilities=tuple(p.tolist()),
                 chosen=int(p.argmax()),
-                source="embedded",
+                source="built-in",
                 justification=words("because"),
                 turns=(3,),
-                judge="embedded",
+                judge="built-in (no LLM)",
             )
         )
     return found
@@ -88,11 +88,11 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     found = rubric_set(words, run=learn.id)
     store.put([fact(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)])
     _judged(store, learn.id, found, range(n), words, "train")
-    store.finish(learn.id, "done", roles=["embedded"])
+    store.finish(learn.id, "done", roles=["built-in (no LLM)"])
     score = store.begin("score", fingerprint={"rubrics": "?"}, **given)
     store.put(rubric_rows(score.id, found.rubrics))
     _judged(store, score.id, found, range(n), words, "")
-    store.finish(score.id, "partial", roles=[words("embedded")])
+    store.finish(score.id, "partial", roles=[words("built-in (no LLM)")])
     return store
 
 
@@ -116,7 +116,7 @@ def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Wor
 def judged_run(store: Store, n: int = 4) -> str:
     """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
     question = asked("Was the task done?", ["yes", "no"])
-    task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="embedded")
+    task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
     run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
     conversations = [conversation(number) for number in range(n)]
     store.put(conversation_rows(run, conversations))
@@ -131,7 +131,7 @@ def judged_run(store: Store, n: int = 4) -> str:
             for vote, each in enumerate(questions)
         ]
         store.put(answer_rows(run, one, questions, votes, "f"))
-    store.finish(run, "partial", roles=["embedded"], result={"waiting": (n + 1) // 2})
+    store.finish(run, "partial", roles=["built-in (no LLM)"], result={"waiting": (n + 1) // 2})
     return run
 
 

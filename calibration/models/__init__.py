@@ -20,7 +20,7 @@ NAMES = tuple(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def model_named(name: str) -> type[JudgedEstimator]:
-    """Return the estimator class that the file of that name defines; PyTorch is loaded only for those that need it.
+    """Return the estimator class of a name; PyTorch is imported only if needed.
 
     Raises:
         WrongUse: There is none.

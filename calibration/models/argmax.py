@@ -1,4 +1,4 @@
-"""The judge's most probable answer to the main question as it is, and nothing of its doubts."""
+"""The judge's most probable answer to the main question, unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pollex.measures.arrays import Floats, Ints
 
 
 class Argmax(JudgedEstimator):
-    """All probability on the most probable answer of the question's own block, on the first of those that tie.
+    """All probability on the most probable answer of the question's own block.
 
     Where the block is missing or does not apply, all answers are alike. An answer that it rules out is given with
     probability 0, so its log-loss is infinite as soon as it errs once.
@@ -36,4 +36,4 @@ class Argmax(JudgedEstimator):
         return State({}, {})
 
     def _restore(self, state: State) -> None:
-        """Has nothing to restore."""
+        """Do nothing: there is no state."""

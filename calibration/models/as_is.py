@@ -1,4 +1,4 @@
-"""The judge's answer to the main question as it is, by its probabilities: what calibration is to improve on."""
+"""The judge's distribution for the main question, unchanged, as a baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pollex.measures.arrays import Floats, Ints
 
 
 class AsIs(JudgedEstimator):
-    """Probabilities of the question's own block, p / Z; where they are missing or it does not apply, all alike.
+    """Probabilities of the question's own block, p / Z; uniform if missing.
 
     Learns nothing. Its prediction is the expected answer Σ p·value / Z.
     """
@@ -34,11 +34,11 @@ class AsIs(JudgedEstimator):
         return State({}, {})
 
     def _restore(self, state: State) -> None:
-        """Has nothing to restore."""
+        """Do nothing: there is no state."""
 
 
 def own_block(model: JudgedEstimator, question: int) -> slice:
-    """Columns of X with the judge's own answer to a question.
+    """Return the columns of X with the judge's own answer to a question.
 
     Raises:
         WrongUse: The judge was not asked it.

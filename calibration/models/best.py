@@ -1,4 +1,4 @@
-"""The calibrator that chooses: among models and settings, by what they say about judgments that they have not seen."""
+"""The calibrator that chooses among models and settings by held-out likelihood."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NETWORK: tuple[Candidate, ...] = (("network", {"seeds": 3}),)
 
 
 class Calibrator(JudgedEstimator):
-    """Takes the candidates with the best held-out log-likelihood, and fits them to everything.
+    """Chooses the candidates with the best held-out log-likelihood, and fits them to everything.
 
     Args:
         candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer where judges are
@@ -136,7 +136,7 @@ class Calibrator(JudgedEstimator):
         return [*BASELINES, *(ORDINAL if known else PLAIN), *(NETWORK if network else ())]
 
     def _parts(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
-        """Rows of each fold, and how they came about in words."""
+        """Return the rows of each fold, and a description of the folds."""
         judged = np.unique(y.of_question(self.questionnaire_.index()).row)
         present = np.unique(groups[judged])
         if len(present) < 2:
@@ -195,7 +195,7 @@ class Calibrator(JudgedEstimator):
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What each candidate predicted of judgments that it had not seen.
+    """Held-out predictions of each candidate.
 
     Attributes:
         candidates: In the order in which they were given.
@@ -211,11 +211,11 @@ class CrossValidation:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """How each candidate did."""
+        """Trials of the candidates."""
         return compared(self.candidates, self.held_out, self.main.answer, self.main.row)
 
     def weighted(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
-        """Return the trials, with that of a mixture where one was tried; and by place, the shares of what predicts.
+        """Return the trials, including a mixture if tried, and the chosen shares.
 
         Args:
             mixture: Whether the rule `best` may take one.
@@ -233,7 +233,7 @@ class CrossValidation:
         return trials, self.stacked() if best == len(self.candidates) else {best: 1.0}
 
     def stacked(self) -> dict[int, float]:
-        """Shares of the candidates in a mixture all but likeliest on what they have not seen, without tiny ones.
+        """Compute shares in the mixture with nearly the best held-out likelihood.
 
         Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
         doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
@@ -247,7 +247,7 @@ class CrossValidation:
         return {place: weight / total for place, weight in kept.items()}
 
     def _blend(self) -> Floats | None:
-        """Distributions by a mixture whose weights have not seen what they are tried on; None where a fold has all."""
+        """Blend distributions with weights that were fitted without the fold; None if impossible."""
         probas = self._probas()
         blend = np.zeros_like(probas[0])
         for rows in self.parts:

@@ -1,4 +1,4 @@
-"""The same for every text and judge: how often each answer was given. What every model has to beat."""
+"""The same shares of answers for every text and judge, as a baseline."""
 
 from __future__ import annotations
 

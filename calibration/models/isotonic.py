@@ -1,4 +1,4 @@
-"""Isotonic regression per judge: the larger the judge's own expected answer, the larger the predicted one."""
+"""Isotonic regression by judge, of the answer on the LLM's expected answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Curves = tuple[Floats, Floats]
 
 
 class IsotonicByJudge(JudgedEstimator):
-    """P(answer > k) as an isotonic function of the expected answer to the same question, by judge and for all.
+    """P(answer > k) as an isotonic function of the expected answer, by judge.
 
     A judge's curves are mixed with everybody's in the ratio of the judge's labels to `strength`. The order of the
     curves holds by itself: isotonic regression of a larger target is nowhere smaller.
@@ -104,7 +104,7 @@ def _curves(scores: Floats, targets: Floats) -> Curves:
 
 
 def _read(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
-    """Levels at the scores `[row, options − 1]`, level beyond the ends; `otherwise` where there is no score or knot."""
+    """Interpolate levels at the scores `[row, options − 1]`; `otherwise` where undefined."""
     knots, levels = curves
     if not len(knots):
         return np.tile(otherwise, (len(scores), 1))

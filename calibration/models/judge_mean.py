@@ -1,4 +1,4 @@
-"""What a judge answers as a rule, whatever the text: the judge's own shares of answers, drawn to everybody's."""
+"""A judge's own shares of answers for every text, shrunk to everybody's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pollex.measures.arrays import Floats, Ints
 
 
 class JudgeMean(JudgedEstimator):
-    """A judge's shares of answers to each question; somebody unknown has everybody's.
+    """A judge's shares of answers to each question; an unknown judge has everybody's.
 
     Args:
-        strength: Everybody's shares count as so many judgments of each judge.
-        smoothing: So many judgments more, spread evenly over the options, are in everybody's shares.
-        memory: When adapted, what was learned before counts as so many judgments, of each judge and of all.
+        strength: Weight of everybody's shares, in judgments of each judge.
+        smoothing: Number of prior judgments in everybody's shares, spread evenly over the options.
+        memory: Weight of earlier learning when adapted, in judgments, of each judge and of all.
     """
 
     title: ClassVar[str] = "judge's mean"
@@ -68,7 +68,7 @@ class JudgeMean(JudgedEstimator):
 
 
 def _drawn(counts: Floats, towards: Floats, strength: float) -> Floats:
-    """Shares `[judge + 1, option]` of each judge's counts, drawn to `towards` `[option]` or `[judge + 1, option]`."""
+    """Shrink each judge's shares `[judge + 1, option]` to `towards`."""
     pulled = counts + strength * towards
     total = pulled.sum(axis=1, keepdims=True)
     own: Floats = np.divide(pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0)

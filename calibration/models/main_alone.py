@@ -10,7 +10,7 @@ from pollex.calibration.models.ordinal import OrdinalMixedEffects
 
 
 class MainAlone(OrdinalMixedEffects):
-    """Cumulative link on the judge's answer to the main question only, the same for all judges.
+    """Cumulative link on the judge's answer to the main question, for all judges.
 
     Args:
         shared: Precision of the prior on its slope.

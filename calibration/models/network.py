@@ -24,7 +24,7 @@ ADAPTING_STEPS = 60
 
 
 class CalibrationNetwork(JudgedEstimator):
-    """Two shared layers and a head a question, each with small deltas of every judge's own.
+    """Two shared layers and a head for each question, with deltas for every judge.
 
     Pre-trained on all questions, then fine-tuned on the main one; the other questions are answered with the weights of
     the first phase. Several networks that begin differently are trained side by side, and their probabilities averaged.
@@ -114,7 +114,9 @@ class CalibrationNetwork(JudgedEstimator):
         self.seed = seed
 
     def inputs(self, X: Floats) -> Floats:
-        """Return what the first layer sees `[row, columns + asked + 1]`: x, the mask of missing questions, the bias.
+        """Return the input of the first layer `[row, columns + asked + 1]`.
+
+        Columns are x, the mask of missing questions, and the bias.
 
         The authors' recipe has no mask.
         """
@@ -137,7 +139,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.general_, self.tuned_ = self._shrunk(inputs, sheets, self.seeds)
 
     def _shrunk(self, inputs: Floats, sheets: AnswerMatrix, seeds: int) -> tuple[Weights, Weights]:
-        """Weights after pre-training, and after fine-tuning."""
+        """Return the weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
 
@@ -248,7 +250,7 @@ class CalibrationNetwork(JudgedEstimator):
         return State({"learned": self.learned_.tolist()}, arrays)
 
     def _kinds(self) -> tuple[str, ...]:
-        """Say whose weights have to be kept: the general ones answer no question if only the main one was learned."""
+        """Return the names of the weights to keep; the general ones may be unneeded."""
         return ("tuned",) if len(self.learned_) == 1 else ("tuned", "general")
 
     def _weights(self, kind: str) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Ordinal mixed effects: a cumulative link on the expected scores of all questions, with judges' own terms."""
+"""Ordinal mixed effects: a cumulative link on all expected scores, with judge effects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = tuple(Terms.__dataclass_fields__)
 
 
 class OrdinalMixedEffects(JudgedEstimator):
-    """Cumulative link with a judge's intercept, scale and slopes; each is shrunk, and each can be left out.
+    """Cumulative link with a judge's intercept, scale and slopes, each shrunk or left out.
 
     Args:
         shared: Precision of the prior on the shared slopes; inputs are standardized.

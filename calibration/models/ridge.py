@@ -1,4 +1,4 @@
-"""Ridge regression on the expected scores with an intercept a judge; its residuals give the distribution."""
+"""Ridge regression on expected scores with judge intercepts; residuals give the distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEARNT = ("weights", "deviation", "covariance")
 
 
 class RidgeWithJudge(JudgedEstimator):
-    """Expected answer by least squares, m = b + β·x + u_a; the answers are a normal around it, cut at the midpoints.
+    """Least squares for the expected answer; answers are normal around it, cut at midpoints.
 
     The normal's deviation is that under which the answers are most likely, each predicted by the regression that did
     not see it: its left-out residual is e / (1 − h). Source: Allen 1974, doi:10.1080/00401706.1974.10489157.
@@ -105,7 +105,7 @@ class RidgeWithJudge(JudgedEstimator):
             )
 
     def _design(self, F: Floats, judges: Ints) -> Floats:
-        """One, inputs, and the judges' indicators `[judgment, 1 + input + judge]`."""
+        """Return ones, inputs, and the judges' indicators `[judgment, 1 + input + judge]`."""
         who = (judges[:, None] == np.arange(len(self.judges_))).astype(np.float64)
         return np.concatenate([np.ones((len(F), 1)), F, who], axis=1)
 
@@ -147,7 +147,7 @@ def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
 
 
 def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
-    """Deviation under which the answers are most likely, between 1/50 and 50 of the distance of the midpoints."""
+    """Find the deviation with the largest likelihood, from 1/50 to 50 midpoint ranges."""
     unit = float(np.ptp(midpoints)) or 1.0
 
     def loss(log: float) -> float:

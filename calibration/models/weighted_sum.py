@@ -1,4 +1,4 @@
-"""A weighted sum of all answers, and a cumulative link on it: NetSAT, but what two questions both say counts once.
+"""A weighted sum of all answers that counts common information once, with a cumulative link.
 
 NetSAT adds up all answers alike. Were they independent given the label, and the classes as far apart in each answer as
 its spread, that sum would be Fisher's discriminant. With the answers' correlations R the discriminant of the same
@@ -43,7 +43,7 @@ PARTS = tuple(Terms.__dataclass_fields__)
 
 
 class WeightedSum(JudgedEstimator):
-    """A cumulative link on one weighted sum of the answers, with shrunk deviations and judges' intercepts.
+    """A cumulative link on a weighted sum of answers, with shrunk deviations and judge intercepts.
 
     Args:
         signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a question to leave
@@ -92,14 +92,14 @@ class WeightedSum(JudgedEstimator):
             raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
 
     def _signed(self, X: Floats) -> Floats:
-        """Signed expected answers `[row, question asked]`; NaN where missing, 0 where the question is left out."""
+        """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
         signs = np.ones(len(self.questionnaire_.asked)) if self.signs is None else np.array(self.signs, float)
         signs = signs * [scale.ordinal for scale in self.questionnaire_.asked]
         expected = self.questionnaire_.expected(X)
         return np.where(signs == 0, 0.0, expected * signs)
 
     def _standard(self, signed: Floats) -> Floats:
-        """z; 0, the mean, where an answer is missing, and where all are alike."""
+        """Standardize to z; missing and constant answers become the mean, 0."""
         varied = self.spread_ > LEAST_SPREAD
         z = np.divide(signed - self.mean_, self.spread_, out=np.zeros_like(signed), where=varied)
         return np.nan_to_num(z)
@@ -140,7 +140,7 @@ class WeightedSum(JudgedEstimator):
         return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
 
     def effects(self) -> dict[str, float]:
-        """By question asked, how much the log-odds of the main answer rise with a standard deviation of it."""
+        """Return the change in log-odds for a standard deviation of each question."""
         slopes = self.terms_.slopes
         each = slopes[0] * self.weights_ + (slopes[1:] if self.deviations is not None else 0.0)
         return {scale.question: float(v) for scale, v in zip(self.questionnaire_.asked, each, strict=True)}
@@ -156,7 +156,7 @@ class WeightedSum(JudgedEstimator):
 
 
 def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
-    """w `[question]` of standardized rows `[row, question]`."""
+    """Compute w `[question]` of standardized rows `[row, question]`."""
     correlation = z.T @ z / len(z)
     np.fill_diagonal(correlation, 1.0)
     mixed = independence * np.eye(len(spread)) + (1 - independence) * correlation

@@ -1,4 +1,4 @@
-"""Many calibration networks of one shape trained at once in mini-batches: gradients by hand, Adam in one kernel.
+"""Many calibration networks of one shape, trained at once in mini-batches.
 
 A *stack* holds networks that differ in their fold, rate or branch. In every step each network's batch goes through the
 shared weights as it is, and, padded to some places a judge, through the judges' own: one batched matrix product for all
@@ -27,21 +27,21 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """Coefficients of the squared norms that are added to the loss, halved: of shared weights, of judges' deltas."""
+    """Coefficients of the squared norms of shared weights and judges' deltas, halved."""
 
     shared: float = 0.0
     own: float = 0.0
 
 
 class NetworkBatch:
-    """Networks and Adam's memory of each.
+    """Networks with their Adam state.
 
     Attributes:
         weights: W1 `[network, input + 1, h1]`, W2, V, then W1a `[network, judge, input + 1, h1]`, W2a, Va.
         means: Adam's first moments.
         squares: Its second moments.
-        taken: Steps so far, one number a part.
-        rates: Of each part; the networks are so many parts of equal size, one after the other.
+        taken: Steps so far, one number for each part.
+        rates: Rate of each part; the networks are divided into parts of equal size, one for each rate.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class NetworkBatch:
         return len(self.weights[0])
 
     def _part(self, rate: float) -> tuple[float, list[list[Tensor]]]:
-        """For Adam's kernel: views of the parts with this rate, by kind of array, and their counts of steps."""
+        """Return views of the parts with this rate for Adam's kernel, and steps."""
         size = len(self) // len(self.rates)
         lists: list[list[Tensor]] = [[], [], [], [], []]
         for number in [place for place, other in enumerate(self.rates) if other == rate]:
@@ -100,7 +100,7 @@ class NetworkBatch:
         self.taken = [count + 1 for count in self.taken]
 
     def _learn(self, table: Table, batches: Batches, share: float) -> None:
-        """Slopes of the loss by the chain rule, into `slopes`."""
+        """Compute gradients of the loss by the chain rule, into `slopes`."""
         W1, W2, V, W1a, W2a, Va = self.weights
         s1, s2, sV, s1a, s2a, sVa = self.slopes
         lay = _Layout(batches, len(self), table.judges)
@@ -129,7 +129,7 @@ class NetworkBatch:
         return NetworkBatch(arrays[0], arrays[1], arrays[2], self.taken, self.rates, self.penalty)
 
     def only(self, question: int, questions: int) -> NetworkBatch:
-        """Return a copy with the head of one question: all that counts when nothing else is learned any more."""
+        """Return a copy with the head of one question, for fine-tuning."""
 
         def cut(arrays: Sequence[Tensor]) -> list[Tensor]:
             W1, W2, V, W1a, W2a, Va = arrays
@@ -149,7 +149,7 @@ class NetworkBatch:
 
 
 def side_by_side(stacks: Sequence[NetworkBatch]) -> NetworkBatch:
-    """Stacks as one."""
+    """Concatenate stacks."""
     arrays = [
         [torch.cat(same) for same in zip(*group, strict=True)]
         for group in ([s.weights for s in stacks], [s.means for s in stacks], [s.squares for s in stacks])
@@ -159,7 +159,7 @@ def side_by_side(stacks: Sequence[NetworkBatch]) -> NetworkBatch:
 
 
 class _Layout:
-    """Rows of all networks as they come `[network, row, column]`, and by judge `[network × judge, row, column]`."""
+    """Rows of all networks `[network, row, column]`, and by judge `[network × judge, row, column]`."""
 
     def __init__(self, batches: Batches, networks: int, judges: int) -> None:
         self.batches, self.networks, self.judges = batches, networks, judges
@@ -167,7 +167,7 @@ class _Layout:
         self.size = len(batches.padded) * (networks // batches.count)
 
     def gathered(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows of the table in both forms."""
+        """Return rows of the table in both forms."""
         times = self.networks // self.batches.count
         plain, padded = (rows.index_select(0, numbers) for numbers in (self.batches.sheets, self.batches.padded))
         width = rows.shape[1]
@@ -177,13 +177,13 @@ class _Layout:
         )
 
     def spread(self, rows: Tensor) -> Tensor:
-        """From the first form to the second; 0 where there is no row."""
+        """Convert the first form to the second; padding is 0."""
         width = rows.shape[2]
         out = rows.new_zeros((self.size, width))
         return out.index_copy_(0, self.place, rows.view(-1, width)).view(self.networks * self.judges, -1, width)
 
     def collected(self, rows: Tensor) -> Tensor:
-        """From the second form to the first."""
+        """Convert the second form to the first."""
         width = rows.shape[2]
         return rows.view(-1, width).index_select(0, self.place).view(self.networks, -1, width)
 
@@ -201,7 +201,10 @@ def _softmax(outputs: Tensor, questions: int) -> Tensor:
 def _back(
     error: Tensor, z: Tensor, own_z: Tensor, W: Tensor, Wa: Tensor, slope: Tensor, own: Tensor, lay: _Layout
 ) -> Tensor:
-    """Slopes at a layer's weights into `slope` and `own`; returns those before the sigmoid that gave z."""
+    """Compute gradients at a layer's weights into `slope` and `own`.
+
+    Returns the gradients before the sigmoid that gave z.
+    """
     own_error = lay.spread(error)
     _products(z, own_z, error, own_error, slope, own)
     back = torch.bmm(error, W.mT).add_(lay.collected(torch.bmm(own_error, Wa.view(-1, *Wa.shape[2:]).mT)))
@@ -215,13 +218,19 @@ def _products(rows: Tensor, own_rows: Tensor, error: Tensor, own_error: Tensor, 
 
 
 def flat(weights: Mapping[str, Tensor]) -> list[Tensor]:
-    """Weights by name, with heads `[…, question, h2 + 1, option]`, in the order and shape of a stack's."""
+    """Convert weights by name to a stack's order and shape.
+
+    Heads are `[…, question, h2 + 1, option]`.
+    """
     heads = [torch.cat(tuple(weights[name].unbind(-3)), dim=-1) for name in ("V", "Va")]
     return [weights["W1"], weights["W2"], heads[0], weights["W1a"], weights["W2a"], heads[1]]
 
 
 def with_bias_unit(weights: Sequence[Tensor]) -> list[Tensor]:
-    """Weights of a network, or of some, with the units that stand for the next layer's bias."""
+    """Add a constant unit to each hidden layer, for the next layer's bias.
+
+    Its bias is 100, so its sigmoid is 1 and its gradient 0.
+    """
     W1, W2, V, W1a, W2a, Va = weights
 
     def wider(W: Tensor, bias: float) -> Tensor:
@@ -240,7 +249,7 @@ def without_bias_unit(weights: Sequence[Tensor]) -> list[Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All sheets as tensors with one row more, of zeros, that fills the places of no sheet.
+    """All sheets as tensors, with a row of zeros for padding.
 
     Attributes:
         inputs: `[sheet + 1, input + 1]`, bias last.
@@ -274,7 +283,7 @@ class Table:
 def table_of(
     inputs: Floats, sheets: AnswerMatrix, judges: int, options: int, dtype: torch.dtype = torch.float64
 ) -> Table:
-    """Sheets and their inputs `[sheet, input + 1]`.
+    """Make the table of sheets and their inputs `[sheet, input + 1]`.
 
     In double precision by default: where a unit is saturated, 1 − σ has no digits left in single precision, and Adam
     makes whole steps of what is rounding. Two ways to sum are then 1e-3 apart after three epochs.
@@ -294,7 +303,7 @@ def table_of(
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Some batches of sheets side by side, and where each sheet lies when they are laid out by judge.
+    """Batches of sheets side by side, with their layout by judge.
 
     Attributes:
         sheets: Numbers `[batch × sheet]`.
@@ -309,13 +318,13 @@ class Batches:
     count: int
 
     def repeated(self, networks: int) -> Tensor:
-        """Places for so many networks that take the batches in turn `[network × sheet]`."""
+        """Return the places for `networks` networks that take the batches in turn `[network × sheet]`."""
         times, size = networks // self.count, len(self.padded)
         return (self.place + torch.arange(times)[:, None] * size).view(-1)
 
 
 def batches_of(table: Table, sheets: Ints) -> Batches:
-    """Lays out sheets by their numbers `[batch, sheet]`; the batches have the same size."""
+    """Lay out sheets by their numbers `[batch, sheet]`; batches have the same size."""
     codes = table.judge[sheets]
     order = np.argsort(codes, axis=1, kind="stable")
     ordered = np.take_along_axis(codes, order, axis=1)

@@ -1,4 +1,4 @@
-"""The recipe of LLM-Rubric's authors, one network at a time: how they draw weights and batches, and what they average.
+"""The training recipe of LLM-Rubric's authors, one network at a time.
 
 Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size / batch⌋` steps on batches drawn with
 replacement, and begins with the same seed as the other, so that both see the same batches. A missing answer counts as 0
@@ -28,17 +28,17 @@ from pollex.measures.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one network.
+    """Settings of one network.
 
     Attributes:
         h1: Units of the first layer.
-        h2: Of the second.
-        batch: AnswerMatrix a step.
-        rate: Of Adam.
+        h2: Units of the second layer.
+        batch: Sheets of a step.
+        rate: Adam's rate.
         pretraining: Epochs on all questions.
         finetuning: Epochs on the main one.
-        seed: Of weights and batches.
-        epoch: AnswerMatrix that an epoch counts; in cross-validation the authors count those held out, too.
+        seed: Seed of weights and batches.
+        epoch: Number of sheets in an epoch; in cross-validation the authors count those held out, too.
     """
 
     h1: int
@@ -52,7 +52,7 @@ class Settings:
 
 
 def drawn(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int) -> dict[str, Tensor]:
-    """First weights of one network by name, in the authors' order of drawing.
+    """Draw the initial weights of one network by name, in the authors' order.
 
     Args:
         shape: Inputs without the bias, h1, h2.
@@ -75,7 +75,7 @@ def drawn(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed
 
 
 def batches(rows: Ints, size: int, steps: int, seed: int) -> Ints:
-    """Numbers of the sheets of each step `[step, sheet]`.
+    """Draw the numbers of the sheets of each step `[step, sheet]`.
 
     Args:
         rows: To draw from.
@@ -88,14 +88,14 @@ def batches(rows: Ints, size: int, steps: int, seed: int) -> Ints:
 
 
 class OneNetwork(torch.nn.Module):
-    """Equations 3–5, every sheet through its own sum of shared weights and deltas."""
+    """Equations 3–5, with each sheet's own sum of shared weights and deltas."""
 
     def __init__(self, weights: dict[str, Tensor]) -> None:
         super().__init__()
         self.of = torch.nn.ParameterDict({name: torch.nn.Parameter(value.clone()) for name, value in weights.items()})
 
     def forward(self, inputs: Tensor, judges: Tensor) -> Tensor:
-        """Logits `[sheet, question, option]` of inputs `[sheet, input + 1]`, bias last."""
+        """Compute logits `[sheet, question, option]` of inputs `[sheet, input + 1]`, bias last."""
         z1 = torch.sigmoid(torch.einsum("si,sih->sh", inputs, self._summed("W1", judges)))
         z2 = torch.sigmoid(torch.einsum("si,sih->sh", _with_bias(z1), self._summed("W2", judges)))
         return torch.einsum("si,sqio->sqo", _with_bias(z2), self._summed("V", judges))
@@ -113,7 +113,7 @@ def fitted(
     inputs: Floats, sheets: AnswerMatrix, train: Ints, judges: int, options: int, main: int, settings: Settings,
     dtype: torch.dtype = torch.float32,
 ) -> OneNetwork:  # fmt: skip
-    """Return one network after both phases.
+    """Train one network in both phases.
 
     Args:
         inputs: `[sheet, input + 1]`, bias last.
@@ -145,7 +145,7 @@ def fitted(
 def several(
     inputs: Floats, sheets: AnswerMatrix, options: Ints, main: int, settings: Settings, seeds: int
 ) -> list[Weights]:
-    """Weights of networks with seeds one after the other, each trained on all sheets.
+    """Train networks with consecutive seeds on all sheets, and return their weights.
 
     Args:
         inputs: `[sheet, input + 1]`, bias last.

@@ -72,11 +72,11 @@ class Found:
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the highest log-likelihood; None where it can't be told from the settings that were given."""
+        """The best trial; None unless it is significantly better than the given settings."""
         return best_of(self.trials) if self.again is not None and self.again - self.given > self.error else None
 
     def sentence(self) -> str:
-        """Return what was tried and taken, for people."""
+        """Describe the search and its result."""
         late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
         tried = f"by lot, {len(self.trials)} settings of the network tried in {self.seconds:.0f} s{late}"
         return f"{self._taken()}; {tried}"
@@ -100,7 +100,9 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def draws(count: int, sheets: int, rng: np.random.Generator) -> list[SettingsGroup]:
-    """Shapes, batches and rates of the grid by lot, none twice, with all numbers of epochs; no batch beyond the sheets.
+    """Draw distinct settings from the grid, with all numbers of epochs.
+
+    None if there are fewer sheets than the smallest batch has.
 
     None where there are fewer sheets than the smallest batch has.
     """
@@ -112,7 +114,7 @@ def draws(count: int, sheets: int, rng: np.random.Generator) -> list[SettingsGro
 
 
 def folds_of(sheets: AnswerMatrix, groups: Ints, rng: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
-    """Numbers of the sheets to train on and of those held out, a fold each; groups `[row]` stay together.
+    """Return training and held-out sheets of each fold; groups `[row]` stay together.
 
     Raises:
         WrongUse: There is one group only.
@@ -131,12 +133,12 @@ def folds_of(sheets: AnswerMatrix, groups: Ints, rng: np.random.Generator) -> tu
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a search.
+    """Limits of a search.
 
     Attributes:
-        draws: At most so many.
+        draws: Maximum number of draws.
         seconds: For the search and the training after it.
-        final: How long that training takes, as a multiple of a draw.
+        final: Duration of that training, as a multiple of a draw.
     """
 
     draws: int
@@ -172,7 +174,7 @@ class FinalComparison:
         return self._log_likelihoods([self.given(train[train < self.sweep.epoch], test) for train, test in folds])
 
     def drawn(self, family: SettingsGroup) -> Floats:
-        """Return the same with a family's one setting; the networks begin otherwise than in the draw."""
+        """Compute log-likelihoods of a family's one setting, with new initial weights."""
         runs = [replace(self.sweep, seed=self.sweep.seed + number).proba(family) for number in range(NETWORKS)]
         return self._log_likelihoods([np.mean(fold, axis=0)[0, 0, 0] for fold in zip(*runs, strict=True)])
 
@@ -182,14 +184,14 @@ class FinalComparison:
         return standard_error(difference, self.texts[sheets[self.answers[sheets] >= 0]])
 
     def _log_likelihoods(self, folds: Sequence[Floats]) -> Floats:
-        """Of what was answered, from the probabilities of each fold `[held-out sheet, option]`."""
+        """Compute log-likelihoods of the answers from each fold's probabilities `[sheet, option]`."""
         given = [self.answers[test] for test in self.sweep.test]
         each = [proba[answer >= 0, answer[answer >= 0]] for proba, answer in zip(folds, given, strict=True)]
         return _logs(np.concatenate(each))
 
 
 def random_search(sweep: Sweep, runoff: FinalComparison, limits: Limits, rng: np.random.Generator) -> Found:
-    """Try settings until there were `draws` or the time is over, at least one, and the best against those given.
+    """Try random settings within the limits, and compare the best with those given.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
 
@@ -253,16 +255,16 @@ def seconds_of(sweep: Sweep, family: SettingsGroup) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What settings are searched for.
+    """The data and penalties of a search.
 
     Attributes:
-        lesson: AnswerMatrix and inputs.
-        heads: What is answered, by softmax.
-        judges: How many are known.
-        main: Place of the main question among the sheets'.
+        lesson: Sheets and inputs.
+        heads: Questions answered by softmax.
+        judges: Number of known judges.
+        main: Index of the main question among the sheets'.
         decay: Penalty on shared weights.
-        shrinkage: On deltas.
-        dropout: Share of the sheets whose copies are thinned.
+        shrinkage: Penalty on deltas.
+        dropout: Share of the sheets whose copies have hidden questions.
     """
 
     lesson: TrainingData
@@ -274,7 +276,7 @@ class Problem:
     dropout: float
 
     def sweep(self, train: list[Ints], test: list[Ints], seed: int) -> Sweep:
-        """Return a sweep over the sheets and, with dropout, three thinned copies of each, which are trained on, too."""
+        """Make a sweep over the sheets and, with dropout, three thinned copies of each."""
         lesson, count = self.lesson, len(self.lesson.sheets)
         copies = THINNED if self.dropout else 0
         rng = np.random.default_rng(seed)
@@ -309,7 +311,7 @@ def searched(problem: Problem, groups: Ints, given: Given, limits: Limits, seed:
 
 @one_thread()
 def trained_with(problem: Problem, family: SettingsGroup, seeds: int, seed: int) -> tuple[Weights, Weights]:
-    """Weights after each phase of networks that are trained on everything with a family's one setting."""
+    """Train networks on everything; return the weights after each phase."""
     every = np.arange(len(problem.lesson.sheets))
     general, tuned = problem.sweep([every], [every[:0]], seed).trained(family, seeds)
     return _kept(general, problem, slice(None)), _kept(tuned, problem, slice(problem.main, problem.main + 1))
@@ -328,7 +330,7 @@ def thinned(lesson: TrainingData, dropout: float, rng: np.random.Generator) -> F
 
 
 def _kept(stack: NetworkBatch, problem: Problem, heads: slice) -> Weights:
-    """Weights of a stack that has these of the problem's heads, without nobody's."""
+    """Return a stack's weights with these heads, without the unknown judge's."""
     W1, W2, V, W1a, W2a, Va = (array.double().numpy() for array in without_bias_unit(stack.weights))
     W1a, W2a, Va = W1a[:, : problem.judges], W2a[:, : problem.judges], Va[:, : problem.judges]
     options = problem.heads.options[heads]

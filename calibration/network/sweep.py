@@ -62,12 +62,12 @@ class SettingsGroup:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How networks begin and what they minimize; by default as the authors' do.
+    """Initial weights and loss of networks; by default the authors'.
 
     Attributes:
-        heads: First heads of networks whose deltas begin at 0; None: everything is drawn as the authors draw it.
-        penalty: A sheet, on shared weights and on deltas.
-        by_sheet: Whether the answers of a sheet add up; else they, and the missing ones as 0, are averaged.
+        heads: Initial heads of networks whose deltas begin at 0; None: everything is drawn as the authors draw it.
+        penalty: For each sheet, on shared weights and on deltas.
+        by_sheet: Whether the answers of a sheet are summed; else they, and missing ones as 0, are averaged.
     """
 
     heads: Heads | None = None
@@ -75,7 +75,7 @@ class Recipe:
     by_sheet: bool = False
 
     def begun(self, shape: tuple[int, int, int], table: Table, seed: int) -> list[Tensor]:
-        """First weights of one network, in a stack's order."""
+        """Return the initial weights of one network, in a stack's order."""
         if self.heads is None:
             heads = (table.questions, table.target.shape[1] // table.questions)
             one = flat(drawn(shape, heads, table.judges, seed))
@@ -91,16 +91,16 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What is trained on and predicted.
+    """Training and held-out data of a sweep.
 
     Attributes:
         table: All sheets.
-        main: Place of the main question among theirs.
+        main: Index of the main question among theirs.
         train: Numbers of the sheets of each fold's training.
-        test: Of those held out.
-        epoch: AnswerMatrix of an epoch.
-        seed: Of weights and batches.
-        recipe: How networks begin and what they minimize.
+        test: Numbers of the held-out sheets of each fold.
+        epoch: Number of sheets in an epoch.
+        seed: Seed of weights and batches.
+        recipe: Initial weights and loss.
     """
 
     table: Table
@@ -138,7 +138,7 @@ class Sweep:
         return out
 
     def trained(self, family: SettingsGroup, seeds: int) -> tuple[NetworkBatch, NetworkBatch]:
-        """Networks of a family's one setting, on the only fold: after each phase, the second with the main head."""
+        """Train networks of one setting on the only fold; return both phases."""
         shape = (self.table.inputs.shape[1] - 1, family.h1, family.h2)
         each = [self.recipe.begun(shape, self.table, self.seed + number) for number in range(seeds)]
         stack = NetworkBatch.begun(
@@ -154,7 +154,7 @@ class Sweep:
     def _branches(
         self, family: SettingsGroup, rates: Sequence[float], steps: list[Batches]
     ) -> Iterator[tuple[list[int], NetworkBatch]]:
-        """Stacks at the end of pre-training, some lengths of it side by side."""
+        """Yield stacks at the end of pre-training, some lengths of it together."""
         stack = self._begun(family, rates)
         together = max(1, WORKING_SET // (weights_of(self.table, family) * len(stack)))
         waiting: list[NetworkBatch] = []
@@ -193,7 +193,7 @@ class Sweep:
 
 
 def weights_of(table: Table, family: SettingsGroup) -> int:
-    """Of one network, in fine-tuning, the longer phase."""
+    """Count the weights of one network in fine-tuning, the longer phase."""
     inputs, options = table.inputs.shape[1], table.target.shape[1] // table.questions
     return (table.judges + 1) * (inputs * family.h1 + (family.h1 + 1) * family.h2 + (family.h2 + 1) * options)
 

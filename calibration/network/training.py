@@ -1,4 +1,4 @@
-"""Training of calibration networks: several seeds at once, whole data a step, judges' deltas shrunk, NA left out.
+"""Training of calibration networks: full-batch, several seeds at once, with shrunk deltas.
 
 Sheets lie in *slots*: a slot holds some sheets of one judge, and a batched matrix product takes every slot through its
 judge's weights.
@@ -27,7 +27,7 @@ SLOT = 32
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train.
+    """Settings of the training.
 
     Attributes:
         steps: Passes over all data.
@@ -49,12 +49,12 @@ class TrainingConfig:
 
 @dataclass(frozen=True, eq=False)
 class JudgeSlots:
-    """AnswerMatrix by judge.
+    """Sheets by judge.
 
     Attributes:
-        sheet: Number of a sheet `[slot, place]`; 0 where there is none.
+        sheet: Number of a sheet `[slot, place]`; 0 for padding.
         filled: Whether there is one `[slot, place]`.
-        judge: Code `[slot]`; for nobody known, the number of judges.
+        judge: Code `[slot]`; for an unknown judge, the number of judges.
     """
 
     sheet: Tensor
@@ -63,7 +63,7 @@ class JudgeSlots:
 
 
 def slots_of(judge: Ints, judges: int) -> JudgeSlots:
-    """Lays sheets of the judges given `[sheet]` into slots."""
+    """Assign sheets of the judges given `[sheet]` to slots."""
     codes = np.where(judge == NOBODY, judges, judge)
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -80,7 +80,7 @@ def slots_of(judge: Ints, judges: int) -> JudgeSlots:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What is learned from.
+    """Data for training.
 
     Attributes:
         inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask column.
@@ -103,7 +103,7 @@ class TrainingData:
 
 
 def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
-    """Weights to begin with: shared ones small and random, deltas 0, heads at the answers' shares.
+    """Initialize weights: shared ones small and random, deltas 0, heads at the answers' shares.
 
     Args:
         shape: Inputs without the bias, h1, h2.
@@ -141,12 +141,12 @@ def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, se
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """What the heads answer.
+    """The heads of a network.
 
     Attributes:
-        options: How many each question has `[question]`.
+        options: Number of options of each question `[question]`.
         ordinal: Which have a cumulative-link head `[question]`.
-        shares: Of the answers in the data, smoothed `[question, option]`; 1e-6 for options that a question has not.
+        shares: Smoothed answer frequencies in the data `[question, option]`; 1e-6 for options that a question has not.
     """
 
     options: Ints
@@ -160,7 +160,7 @@ class Heads:
 
 
 def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
-    """Heads for the questions of the sheets."""
+    """Make heads for the questions of the sheets."""
     places = np.arange(int(options.max()))
     counts = (sheets.answer[:, :, None] == places).sum(axis=0) + 1.0
     exists = places < options[:, None]
@@ -175,7 +175,7 @@ _THREADS_BEFORE: dict[int, int] = {}
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread inside, and on as many as before afterwards; also where several trainings overlap.
+    """Limit PyTorch to one thread in this context, also if several overlap.
 
     Products of matrices as small as these are done before a second thread has begun. Where others work on the same
     cores, waiting for it in every one of thousands of products made training ten times as long.
@@ -197,7 +197,7 @@ def one_thread() -> Iterator[None]:
 
 @one_thread()
 def trained(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
-    """Weights after training on a lesson, as the plan says; the ones given stay as they are."""
+    """Train weights as the plan says; return new weights."""
     random = torch.Generator().manual_seed(seed)
     single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}
     anchor = {name: value.clone() for name, value in single.items()}
@@ -218,7 +218,7 @@ def trained(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: 
 def _objective(
     lesson: TrainingData, weights: Weights, anchor: dict[str, Tensor], plan: TrainingConfig
 ) -> Callable[[dict[str, Tensor], torch.Generator], Tensor]:
-    """Negative log posterior a sheet, summed over the seeds, as a function of the weights."""
+    """Make the negative log posterior a function of the weights, averaged over sheets."""
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
     slots = slots_of(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
@@ -236,7 +236,7 @@ def _objective(
 
 
 def _thinner(lesson: TrainingData, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
-    """Hides whole questions: their probabilities become 0, their mask 1."""
+    """Make a function that hides whole questions: probability 0, mask 1."""
     columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
     width = lesson.inputs.shape[1]
     takes, marks = torch.zeros((asked, width)), torch.zeros((asked, width))
@@ -255,7 +255,7 @@ def _thinner(lesson: TrainingData, dropout: float) -> Callable[[Tensor, int, tor
 
 
 def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, judge: Tensor, like: Weights) -> Tensor:
-    """Σ log p̂ of the answers given, over seeds, sheets and questions; equations 3–5.
+    """Compute Σ log p̂ of the answers, over seeds, sheets and questions; equations 3–5.
 
     Args:
         single: Weights by name.
@@ -281,7 +281,7 @@ def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, j
 
 
 def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
-    """Multiply inputs with the shared weights and, where there are any, the judges' deltas."""
+    """Multiply inputs by the shared weights and the judges' deltas, if any."""
     seeds, slots, places, width = inputs.shape
     if not Wa.shape[1]:
         return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
@@ -295,7 +295,7 @@ def _with_bias(z: Tensor) -> Tensor:
 
 
 def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
-    """Log-probabilities `[…, question, option]`; options that a question has not get none."""
+    """Compute log-probabilities `[…, question, option]`; missing options get none."""
     del cuts
     if int(options.min()) < outputs.shape[-1]:
         exists = torch.arange(outputs.shape[-1]) < options[:, None]
@@ -305,7 +305,7 @@ def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 
 
 def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
-    """Return the same for cumulative-link heads; see `weights`."""
+    """Compute log-probabilities of cumulative-link heads; see `weights`."""
     cuts = cuts[:, None, None]
     bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
@@ -318,7 +318,7 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 
 
 def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: TrainingConfig) -> Tensor:
-    """½ decay · ‖shared, without biases‖² + ½ shrinkage · ‖deltas − where they began‖², over the seeds."""
+    """Compute the penalty on shared weights and deltas, over the seeds."""
 
     def square(name: str, rows: slice, anchored: bool) -> Tensor:
         found = single[name][:, rows]

@@ -1,4 +1,4 @@
-"""Weights of calibration networks of one shape, several seeds at once, and what they predict. NumPy only.
+"""Weights of calibration networks of one shape, and their predictions. NumPy only.
 
 Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745. For a judge a:
 
@@ -58,7 +58,7 @@ class Weights:
     ordinal: npt.NDArray[np.bool_]
 
     def arrays(self) -> dict[str, Array]:
-        """By name."""
+        """Return the arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def only(self, question: int) -> Weights:
@@ -68,11 +68,11 @@ class Weights:
         return replace(self, V=V, Va=Va, cuts=self.cuts[:, one], options=self.options[one], ordinal=self.ordinal[one])
 
     def with_judges(self, codes: Ints) -> Weights:
-        """Return the same with judges in another order: `codes` has the old place of each `[judge]`."""
+        """Reorder judges: `codes` has the old place of each `[judge]`."""
         return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
 
     def with_more_judges(self, judges: int) -> Weights:
-        """Return the same with as many judges, where any have deltas; the new ones' are 0."""
+        """Extend the deltas to `judges` judges; the new ones' are 0."""
         grown = {}
         for name in ("W1a", "W2a", "Va"):
             own: Array = getattr(self, name)
@@ -82,7 +82,7 @@ class Weights:
         return replace(self, **grown)
 
     def proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
-        """Return probability of each answer, mean over the seeds `[row, option]`.
+        """Return the probability of each answer, mean over the seeds `[row, option]`.
 
         Args:
             inputs: `[row, input + 1]`, with the bias.
@@ -107,7 +107,7 @@ class Weights:
         return mean
 
     def _hidden(self, inputs: Floats, judges: Ints) -> Floats:
-        """z2 `[seed, row, h2]`."""
+        """Compute z2 `[seed, row, h2]`."""
         if not self.W1a.shape[1]:
             return _through(inputs, self.W1, self.W2)
         out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))

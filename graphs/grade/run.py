@@ -115,7 +115,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     """Ask the system under test the questions; `responses_of` reads its answers.
 
     Raises:
-        ResumeRefused: The run to resume was started with something else.
+        ResumeRefused: The run to resume was started with other settings.
     """
     from pollex.graphs.grade.answer import AnswerContext, graph  # see `runs`
 
@@ -177,7 +177,7 @@ async def grade(
         plain: The judge without references; None leaves it out.
 
     Raises:
-        ResumeRefused: The run to resume was started with something else.
+        ResumeRefused: The run to resume was started with other settings.
     """
     from pollex.graphs.grade.graph import GradeContext, graph  # see `runs`
 

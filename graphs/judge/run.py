@@ -58,7 +58,7 @@ class Task:
             raise WrongUse(f"a precision of {self.precision}", remedy="give a share above 0 and up to 1")
         if len(self.question.options) != 2:
             remedy = "give two options, the first for a thumb up, or give τ by value"
-            raise WrongUse(f"thumbs tell nothing of {len(self.question.options)} options", remedy=remedy)
+            raise WrongUse(f"thumbs can't be compared with {len(self.question.options)} options", remedy=remedy)
 
     @property
     def in_words(self) -> str:

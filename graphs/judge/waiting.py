@@ -29,7 +29,7 @@ class Waiting:
 
 
 def waiting_of(store: Store, run: Run) -> Waiting | None:
-    """What a run that has ended waits for, read only; None where it is no run of `judge`."""
+    """Return what an ended run waits for, read-only; None if it is no run of `judge`."""
     kept = step(store, run.id, TASK) if run.command == "judge" else None
     if kept is None:
         return None

@@ -52,7 +52,7 @@ async def learn(
     Raises:
         WrongUse: SPUR was asked for without an updater.
         BadLabels: One class is missing or too small, or can't be split.
-        ResumeRefused: The run to resume was started with something else.
+        ResumeRefused: The run to resume was started with other settings.
     """
     from pollex.graphs.learn import graph as learn_graph
     from pollex.graphs.learn import refit as refit_graph

@@ -151,7 +151,7 @@ class RunState:
                 distributions[answer.question_id] = answer.probabilities
 
     def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
-        """The likeliest answer, in words."""
+        """Describe the most probable answer."""
         if (conversation_id, rubric_id) in self.never:
             return NEVER_CAME_UP
         found = self.distributions.get(conversation_id, {}).get(rubric_id)

@@ -41,7 +41,7 @@ class Ensemble:
 
     def __init__(self, *judges: Repeatable, n: int = RUNS, rule: Rule | None = None, stop_early: bool = False) -> None:
         if not judges:
-            raise WrongUse("an ensemble of no judge", remedy="give at least one")
+            raise WrongUse("an ensemble without a judge", remedy="give at least one")
         self.judges, self.rule, self.stop_early = judges, rule or Rule.of(n), stop_early
 
     @property

@@ -60,7 +60,7 @@ def pollex() -> None:
       pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
       pollex runs                                          what ran, and how it went
 
-    Without --model the embedded roles work: no LLM, no network, no key.
+    Without --model everything is built-in (no LLM): no network and no key are needed.
     """
 
 

@@ -23,43 +23,39 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILES = [
-    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Bad rows to put up with."),
-    click.option("--encoding", default="utf-8-sig", show_default=True, help="Of text files."),
+    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Maximum number of malformed rows."),
+    click.option("--encoding", default="utf-8-sig", show_default=True, help="Text encoding of the files."),
 ]
 """Of reading rows of whatever."""
 
 READING = [
-    click.option("--id-field", metavar="FIELD", help="Field of the conversation's id; dots reach inside."),
-    click.option("--label-field", metavar="FIELD", help="Field of the thumb or rating."),
-    click.option("--judge-field", metavar="FIELD", help="Field of who gave the label."),
-    click.option(
-        "--group-field", metavar="FIELD", help="Field of what must stay on one side of a split, e.g. user_id."
-    ),
-    click.option("--messages-field", metavar="FIELD", help="Field of the turns."),
-    click.option("--positive", metavar="RULE", help="What is a thumb up: '>=4', or spellings as 'solved,great'."),
-    click.option("--negative", metavar="RULE", help="What is a thumb down: '<=2', or spellings."),
+    click.option("--id-field", metavar="FIELD", help="Field of the conversation's id, such as metadata.id."),
+    click.option("--label-field", metavar="FIELD", help="Field of the label: thumbs or ratings."),
+    click.option("--judge-field", metavar="FIELD", help="Field of the annotator who gave the label."),
+    click.option("--group-field", metavar="FIELD", help="Field of a group that is never split, such as user_id."),
+    click.option("--messages-field", metavar="FIELD", help="Field of the list of turns."),
+    click.option("--positive", metavar="RULE", help="Values that are positive: '>=4', or 'solved,great'."),
+    click.option("--negative", metavar="RULE", help="Values that are negative: '<=2', or 'failed,bad'."),
     *FILES,
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last"]),
         default="error",
         show_default=True,
-        help="Different conversations under one id.",
+        help="Which of different conversations with the same id to use.",
     ),
     click.option(
         "--thumbs",
         type=click.Choice(["last", "worst", "each"]),
-        help="Several thumbs on a conversation that differ: which counts, or each its own conversation.",
+        help="Which of several different thumbs to use; `each` makes one conversation for each.",
     ),
-    click.option(
-        "--pairs", is_flag=True, help="Chosen and rejected answers of preference data are thumbs up and down."
-    ),
+    click.option("--pairs", is_flag=True, help="Read preference data: chosen is positive, rejected negative."),
 ]
 """Fields of `ReadOptions`, under their names."""
 
 QUESTIONS = [
     click.option("--id-field", metavar="FIELD", help="Field of the question's id."),
-    click.option("--category-field", metavar="FIELD", help="Field of the task's category, or type; else `category`."),
+    click.option("--category-field", metavar="FIELD", help="Field of the task's category or type, if not `category`."),
     *FILES,
 ]
 """Those of them that count where questions are read."""
@@ -88,11 +84,11 @@ RUN = [
         default=Path(STORE),
         envvar=VARIABLE,
         show_default=True,
-        help="Folder of all that is kept.",
+        help="Folder of the store.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line."),
-    click.option("--resume", is_flag=True, help="Go on with the last run of this command that didn't end."),
-    click.option("--dry-run", is_flag=True, help="Tell calls, tokens and, with prices, cost; ask nobody."),
+    click.option("--resume", is_flag=True, help="Resume the last unfinished run of this command."),
+    click.option("--dry-run", is_flag=True, help="Show calls, tokens and, with prices, cost; make no call."),
 ]
 
 
@@ -114,7 +110,7 @@ URL = click.option(
     "--base-url",
     envvar=["POLLEX_BASE_URL", "OPENAI_BASE_URL"],
     metavar="URL",
-    help="Of any server that speaks OpenAI's protocol. The key is taken from OPENAI_API_KEY alone.",
+    help="Address of an OpenAI-compatible server. The key is read from OPENAI_API_KEY only.",
 )
 
 CLOSING = click.option(
@@ -122,49 +118,51 @@ CLOSING = click.option(
     type=click.Choice(["system", "user", "merged"]),
     default="system",
     show_default=True,
-    help="Who says the task after the conversation; 'merged' for chat templates that want strict turns.",
+    help="Role of the task message after the conversation; 'merged' for strict chat templates.",
 )
 
-EMBEDDING = click.option(
-    "--embedding-model", metavar="NAME", help="Another sentence-transformers model, a name or a path."
-)
+EMBEDDING = click.option("--embedding-model", metavar="NAME", help="A sentence-transformers model, by name or path.")
 
 SAMPLES = click.option(
     "--samples",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Calls per distribution where the endpoint gives no log-probabilities.",
+    help="Calls for one distribution if the endpoint gives no log-probabilities.",
 )
 
 CALLS = [
-    click.option("--retry-refused", is_flag=True, help="Ask again what the model refused in an earlier run."),
-    click.option("--concurrency", default=64, show_default=True, help="Most calls out at once."),
-    click.option("--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Of a single call."),
+    click.option("--retry-refused", is_flag=True, help="Repeat calls that the model refused in an earlier run."),
+    click.option("--concurrency", default=64, show_default=True, help="Maximum number of concurrent calls."),
+    click.option(
+        "--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Time limit of a single call."
+    ),
     click.option(
         "--max-wait",
         default=120.0,
         show_default=True,
         metavar="SECONDS",
-        help="Longest wait for an endpoint that is away.",
+        help="Maximum wait for an endpoint that is down.",
     ),
-    click.option("--max-calls", type=int, metavar="N", help="Stop after so many calls; --resume goes on."),
-    click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs prices."),
-    click.option("--price-in", type=float, metavar="AMOUNT", help="Of a million prompt tokens."),
-    click.option("--price-out", type=float, metavar="AMOUNT", help="Of a million completion tokens."),
-    click.option("--langsmith", is_flag=True, help="Let LangSmith trace; it is off whatever the environment says."),
+    click.option("--max-calls", type=int, metavar="N", help="Stop after N calls; continue with --resume."),
+    click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs --price."),
+    click.option("--price-in", type=float, metavar="AMOUNT", help="Price of a million prompt tokens."),
+    click.option("--price-out", type=float, metavar="AMOUNT", help="Price of a million completion tokens."),
+    click.option("--langsmith", is_flag=True, help="Switch LangSmith tracing on; otherwise it is always off."),
 ]
 """Of all calls, whatever they ask."""
 
-NO_PROMPTS = click.option("--no-prompts", is_flag=True, help="Keep no prompts in the store, replies alone.")
+NO_PROMPTS = click.option("--no-prompts", is_flag=True, help="Store replies, but no prompts.")
 
 MODEL = [
-    _model_option("LLM for all roles; without it the built-in roles (no LLM) work."),
+    _model_option("LLM for all roles; default: built-in (no LLM)."),
     URL,
     SAMPLES,
     *CALLS[1:2],
     *CALLS[4:6],
-    click.option("--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens: 0.15:0.60."),
+    click.option(
+        "--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens, such as 0.15:0.60."
+    ),
     NO_PROMPTS,
 ]
 """Of the roles on a model."""
@@ -173,7 +171,7 @@ JUDGE_CALLS = [URL, CALLS[1], CALLS[4], NO_PROMPTS]
 """Of the judge of a rubric set, which is asked as it was."""
 
 RATER = [
-    _model_option("LLM that is asked; without it the built-in rater answers."),
+    _model_option("LLM to ask; default: built-in (no LLM)."),
     URL,
     CLOSING,
     *CALLS,
@@ -183,18 +181,22 @@ RATER = [
 """Those that count where one question is asked about conversations."""
 
 GRADER = [
-    _model_option("LLM that grades."),
+    _model_option("LLM that grades; required."),
     URL,
     click.option(
-        "--samples", default=1, show_default=True, type=click.IntRange(min=1), help="Calls a grade without logprobs."
+        "--samples",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Calls for each grade without log-probabilities.",
     ),
-    click.option("--require", type=click.Choice(["logprobs"]), help="Fail rather than fall back on samples."),
+    click.option("--require", type=click.Choice(["logprobs"]), help="Fail if the endpoint gives no log-probabilities."),
     click.option(
         "--value",
         type=click.Choice(["auto", "expected", "mode"]),
         default="auto",
         show_default=True,
-        help="The grade is the one written, or the mean of its distribution (expected).",
+        help="Use the written grade, or the mean of its distribution (expected).",
     ),
     CLOSING,
     *CALLS,
@@ -202,7 +204,7 @@ GRADER = [
 ]
 """Those that count where answers are graded."""
 
-ENDPOINT = [_model_option("The model that is asked."), URL, *CALLS, NO_PROMPTS]
+ENDPOINT = [_model_option("Model to ask; required."), URL, *CALLS, NO_PROMPTS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
 
 

@@ -126,7 +126,7 @@ SIDES = {"dsat": "What goes wrong", "sat": "What goes well"}
 
 
 def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
-    """A row a rubric: what it says, and what it is worth on held-out conversations."""
+    """Show a row for each rubric, with its worth on held-out conversations."""
     more = ["reasons", "chosen in resamples"] if screen.verbose else []
     made = table("id", "kind", "rubric", "holds, held out", *more)
     for rubric in rubrics:

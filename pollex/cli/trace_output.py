@@ -30,9 +30,10 @@ def line(console: Console, text: str, style: str | None = None, limit: int = LON
 
 
 def show_runs(screen: Screen, found: RunList) -> None:
-    """Print a row a run."""
+    """Print a row for each run."""
     made = table("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
     made.columns[0].no_wrap, made.columns[0].min_width = True, max((len(row.run.id) for row in found.runs), default=3)
+    made.columns[4].min_width = 8
     for row in found.runs:
         run = row.run
         more = f" and {len(row.logs) - 1} more" if len(row.logs) > 1 else ""
@@ -41,7 +42,7 @@ def show_runs(screen: Screen, found: RunList) -> None:
             run.started[:19].replace("T", " "),
             "" if row.seconds is None else duration(1000 * row.seconds),
             run.status,
-            cell(", ".join(run.roles)),
+            cell(", ".join(role.removesuffix(" (no LLM)") for role in run.roles)),
             cell(row.logs[0] + more if row.logs else "", 60),
             cell(row.rubrics, 60),
             "" if row.auc is None else f"{row.auc:.3f}",
@@ -117,7 +118,7 @@ def show_findings(console: Console, trace: ConversationTrace, questions: Mapping
             options = question.options if question else answer.scale
             known = len(answer.probabilities) == len(options)
             option = options[answer.chosen].text if known else str(answer.chosen)
-            by = ", ".join(dict.fromkeys((answer.source, answer.judge)))
+            by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
             line(console, f"  {id_}  {text}  {option} ({by}); {answer.justification}")
     if (score := trace.score) and score.netsat is not None:
         sure = "confident" if score.confident else "in the uncertainty window"

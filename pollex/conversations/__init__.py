@@ -1,1 +1,1 @@
-"""What comes in: conversations, readers for log formats, labels, splits."""
+"""Conversations, their labels, splits, and questions with references."""

@@ -1,4 +1,4 @@
-"""What comes in: conversations, their turns and labels."""
+"""Conversations, their turns and labels."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ class Conversation(BaseModel):
 
     @property
     def opening(self) -> str:
-        """The first turn of a user that has text, by which people know it; where there is none, the first with text."""
+        """First user turn with text, for lists; else the first turn with text."""
         said = [turn for turn in self.turns if turn.content.strip()]
         first = next((turn for turn in said if turn.role == "user"), said[0] if said else None)
         return first.content if first else ""
 
     @cached_property
     def not_scorable(self) -> str:
-        """Why no judge can be asked about this conversation; empty when one can."""
+        """Reason why no judge can be asked about this conversation; empty if one can."""
         if "too_large" in self.flags:
             return "too large: a turn is over the size limit"
         if not any(turn.content.strip() for turn in self.turns):

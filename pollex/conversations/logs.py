@@ -27,7 +27,7 @@ from pollex.text import count, html_table, printable
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row from which no conversation could be read, where it stands, why, and what to do."""
+    """A row without a readable conversation, with its place, the reason and the remedy."""
 
     source: str
     line: int
@@ -67,11 +67,11 @@ class ScoreKind(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """How files of other tools were read.
+    """Statistics on reading files of other tools.
 
     Attributes:
         formats: Rows by format.
-        ways: Conversations by the way that they were put together.
+        ways: Conversations by the way that they were joined.
         scores: Kinds of scores, and which were taken for the thumb.
     """
 
@@ -82,7 +82,7 @@ class Account:
 
 @dataclass(frozen=True, repr=False)
 class Logs:
-    """What was read.
+    """The conversations that were read, and counts of rows that were not.
 
     Attributes:
         conversations: In the order of the files, each id once; on disk where they are many: walk, don't list them.
@@ -155,7 +155,7 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            remedy = f"mend them, or go on without them: --max-bad {bad}"
+            remedy = f"correct them, or skip them: --max-bad {bad}"
             raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy)
 
 
@@ -165,7 +165,7 @@ def describe_bad_rows(rows: Sequence[BadRow]) -> str:
 
 
 def alike(rows: Sequence[BadRow]) -> list[str]:
-    """Say what is wrong once for all rows that it is wrong with, with their number."""
+    """Describe each kind of bad row once, with the number of rows."""
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:
         groups.setdefault((row.reason, row.remedy), []).append(row)
@@ -179,5 +179,5 @@ def as_list(lines: Sequence[str]) -> str:
 
 
 def positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
-    """Labels [conversation], true for positive."""
+    """Return labels [conversation], true for positive."""
     return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)

@@ -1,4 +1,4 @@
-"""Questions with reference answers, as AlignBench has them, and the answers of a system under test to them."""
+"""Questions with reference answers in AlignBench's form, and answers to grade."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWER_LANGUAGE = "answer in another language than the question"
 
 
 class Evidence(BaseModel):
-    """What a reference rests on: a passage, and where it stands."""
+    """Evidence for a reference: a passage, and its source."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,14 +29,14 @@ class Evidence(BaseModel):
 
 
 class Case(BaseModel):
-    """A question, what is known of its answer, and the answer that is to be graded.
+    """A question with its reference, and the answer to grade.
 
     Attributes:
-        reference: A curated answer; empty where there is none.
-        answer: Of the system under test; None where there is none.
-        answered_by: The system under test, where its name is known.
+        reference: A curated answer; empty if there is none.
+        answer: Answer of the system under test; None if there is none.
+        answered_by: Name of the system under test, if known.
         human: A person's grade of that answer.
-        unanswered: Why there is no answer, where a system was asked.
+        unanswered: Why there is no answer, if a system was asked.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -69,7 +69,7 @@ class Case(BaseModel):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is odd about it. Of languages only what their scripts show."""
+        """Warnings about the case; languages are compared by script only."""
         found = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
             found += [REFERENCE_LANGUAGE] if foreign(self.reference, self.question) else []
@@ -81,11 +81,11 @@ class Case(BaseModel):
 
 @dataclass(frozen=True)
 class Cases:
-    """What was read.
+    """The cases that were read.
 
     Attributes:
         bad_rows: Rows that were left out, and why.
-        notes: What a reader of results should know.
+        notes: Notes for readers of results.
     """
 
     cases: tuple[Case, ...]
@@ -100,7 +100,7 @@ class Cases:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all that was read, in its order."""
+        """Fingerprint of all cases, in their order."""
         digest = hashlib.sha256()
         for case in self.cases:
             digest.update(case.model_dump_json().encode("utf-8", "replace") + b"\n")
@@ -137,7 +137,7 @@ _OTHER_LANGUAGE = re.compile(
 
 
 def script_of(text: str) -> str | None:
-    """Return the script of most words of prose in `text`; None where that can't be told."""
+    """Return the script of most words of prose in `text`; None if unclear."""
     prose = _NOT_PROSE.sub(" ", text)
     words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
@@ -147,11 +147,14 @@ def script_of(text: str) -> str | None:
 
 
 def foreign(text: str, to: str) -> bool:
-    """Whether both texts are clearly written in a script each, and these differ."""
+    """Return whether two texts are clearly written in different scripts."""
     scripts = {script_of(text), script_of(to)}
     return len(scripts) == 2 and None not in scripts
 
 
 def speaks_of_languages(question: str) -> bool:
-    """Whether a question speaks of a language, of translating or of code: then the answer may well be in another."""
+    """Return whether a question mentions a language, translation or code.
+
+    Its answer may then be in another language.
+    """
     return _OTHER_LANGUAGE.search(question) is not None

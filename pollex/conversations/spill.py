@@ -18,9 +18,9 @@ TURN_OVERHEAD = 500
 
 
 class SpilledList(Sequence[Conversation]):
-    """A list that can grow and be read in any order, of conversations that may not fit into memory.
+    """A growing list of conversations that may not fit into memory, read in any order.
 
-    The file has no name and goes when the shelf goes. Reading one conversation costs one read and one parse.
+    Its temporary file has no name and is removed with the list. Reading one conversation costs one read and one parse.
     """
 
     def __init__(self, memory: int = MEMORY) -> None:
@@ -51,7 +51,7 @@ class SpilledList(Sequence[Conversation]):
 
     @property
     def on_disk(self) -> bool:
-        """Whether memory was too small."""
+        """Whether the list was moved to disk."""
         return self._file is not None
 
     def __len__(self) -> int:
@@ -69,7 +69,10 @@ class SpilledList(Sequence[Conversation]):
         return self._read(self._file, *self._places[index])
 
     def _written(self, file: IO[bytes], conversation: Conversation) -> tuple[int, int]:
-        """Say where it begins in the file, and its length. `json`, because pydantic writes null for NaN in metadata."""
+        """Append a conversation to the file; return its place and length.
+
+        `json` is used because pydantic writes null for NaN in metadata.
+        """
         content = json.dumps(conversation.model_dump()).encode("ascii")
         with self._lock:
             place = file.seek(0, 2)

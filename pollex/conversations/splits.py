@@ -36,7 +36,7 @@ class Split:
 
 
 def split(conversations: Sequence[Conversation], test_fraction: float, seed: int) -> Split:
-    """Conversations to learn from, and others to measure on; every label has the same share on both sides, or nearly.
+    """Split conversations for learning and measuring, stratified by label.
 
     Args:
         test_fraction: From 0 (nothing is held out) to less than 1.
@@ -61,7 +61,7 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
 
 
 def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
-    """Return the fold of each conversation, [conversation] int from 0 to k − 1, dealt as in `split`.
+    """Return the fold of each conversation, [conversation] int from 0 to k − 1.
 
     Raises:
         WrongUse: Fewer than 2 folds.
@@ -79,7 +79,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
 
 
 def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
-    """Return indices of conversations that are tied by group or text, each index in one block."""
+    """Return indices of dependent conversations, by group or text; each is in one block."""
     parent = list(range(len(conversations)))
 
     def root(index: int) -> int:
@@ -102,7 +102,7 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
 
 
 def block_ids(conversations: Sequence[Conversation]) -> Ints:
-    """Return the number of each conversation's block [conversation]: those of a block tell less than as many others."""
+    """Return the number of each conversation's block [conversation]; conversations in a block are dependent."""
     numbers = np.zeros(len(conversations), dtype=np.int64)
     for number, block in enumerate(blocks(conversations)):
         numbers[block] = number
@@ -110,7 +110,7 @@ def block_ids(conversations: Sequence[Conversation]) -> Ints:
 
 
 def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
-    """Return the bin of each conversation; None where no way was found for every bin to have both classes.
+    """Return the bin of each conversation; None if some bin would lack a class.
 
     Args:
         shares: Of each bin, [bin], summing to 1.
@@ -135,9 +135,9 @@ def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -
 
 
 def _fill(counts: Ints, shares: Floats) -> Ints:
-    """Deal blocks, [block, label] counts, in their order: each where the squared distance to the quotas falls most.
+    """Assign blocks, [block, label] counts, greedily by squared distance to the quotas.
 
-    A label weighs the less the more conversations have it, so that the rarer class is dealt as evenly as the other.
+    A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as the other.
     """
     total = counts.sum(axis=0)
     weight = 1 / np.maximum(total, 1)
@@ -151,7 +151,7 @@ def _fill(counts: Ints, shares: Floats) -> Ints:
 
 
 def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
-    """Move blocks, in place, until each bin has both classes; False where no single move helps any more.
+    """Move blocks, in place, until each bin has both classes; False if impossible.
 
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it from a block that the
     other can spare, or both trade places over two moves.
@@ -178,7 +178,7 @@ def _lacking(held: Ints) -> int:
 
 
 def _distance(held: Ints, shares: Floats) -> float:
-    """Squared distance to the quotas, weighted as in `_fill`."""
+    """Compute the squared distance to the quotas, weighted as in `_fill`."""
     total = held.sum(axis=0)
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
@@ -201,7 +201,7 @@ MINIMUM = 10
 
 
 def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMUM) -> None:
-    """Stop where one class is missing or too small; conversations that no judge can be asked about don't count.
+    """Raise an error if a class is missing or too small; unscorable conversations don't count.
 
     Raises:
         BadLabels: Says how many there are of each class.

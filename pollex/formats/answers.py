@@ -13,7 +13,7 @@ from pollex.formats.answer_shapes.shape import Records
 from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
 from pollex.measures.arrays import Bools, Floats, Ints
 
-MEND = "mend each; the question counts as not answered there"
+MEND = "correct each; the question counts as unanswered there"
 DIGITS = f"write all digits where they were rounded; else {MEND}"
 
 RARE = 0.05

@@ -66,7 +66,7 @@ def _expanded(source: str) -> list[str]:
         return _inside(Path(source))
     if Path(source).is_fifo():
         raise BadInput(
-            "a pipe, not a file", where=source, remedy="pipe it into standard input, and give - in its place"
+            "this is a pipe, not a file", where=source, remedy="pipe it into standard input, and give - in its place"
         )
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:

@@ -56,7 +56,7 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
         try:
             value = parse_json(line.rstrip())
         except ValueError as error:
-            yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "mend or remove the line")
+            yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line")
             continue
         items, beside = items_of(value) if is_page(value) else ([value], {})
         for item in items:
@@ -74,7 +74,9 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
     try:
         value = parse_json(text)
     except ValueError as error:
-        raise BadInput(f"not JSON: {_reason(error)}", where=source, remedy="mend the file, or use JSON lines") from None
+        raise BadInput(
+            f"not JSON: {_reason(error)}", where=source, remedy="correct the file, or use JSON lines"
+        ) from None
     items, beside = items_of(value)
     for number, item in enumerate(items, start=1):
         yield _row(source, number, item, beside)

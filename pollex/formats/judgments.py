@@ -74,7 +74,7 @@ def judgment_table(
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = _places(questionnaire, question, value)
     known = usable & (question >= 0)
-    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "mend each")
+    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "correct each")
     judgments = _judgments(records, row, question, answer, known & (answer >= 0))
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
@@ -185,7 +185,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
         )  # fmt: skip
         raise BadLabels(what, remedy="add judgments that differ, or name another question with --main")
     alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
-    what = "with the same answer from everybody, which teaches nothing"
+    what = "with the same answer from everybody, which can't be learned from"
     return judgments.where(several[judgments.question] > 1), told("question", what, alone)
 
 

@@ -81,7 +81,7 @@ def drawn_of(conversation: Conversation) -> str:
 
 
 def _options(row: Row, reading: ReadOptions) -> ReadOptions:
-    """The label page's files call the label `answer`."""
+    """Read labels from `answer`, as the label page's files call them, unless a field is named."""
     return replace(reading, label_field=ANSWER) if reading.label_field is None and ANSWER in row.fields else reading
 
 

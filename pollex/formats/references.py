@@ -142,7 +142,7 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
         return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
     evidences = _evidences(row.fields)
     if evidences is None:
-        return BadRow(row.source, row.line, "evidences are no list of url and quote", "mend or remove them")
+        return BadRow(row.source, row.line, "evidences are no list of url and quote", "correct or remove them")
     human = _number(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
@@ -233,6 +233,6 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
-        raise BadInput(what, remedy="mend them, or allow some: --max-bad")
+        raise BadInput(what, remedy="correct them, or allow some: --max-bad")
     if not found:
         raise BadInput("nothing in it could be used", where=", ".join(sources), remedy="see --help for the fields")

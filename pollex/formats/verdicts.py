@@ -162,8 +162,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, parse_json(line)
         except ValueError as error:
-            remedy = "mend the line: the file has one JSON object a line"
-            raise BadInput(f"no JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error
+            remedy = "correct the line: the file has one JSON object per line"
+            raise BadInput(f"not JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error
 
 
 def option_of(answer: str, options: Sequence[str]) -> str | None:

@@ -43,12 +43,12 @@ def require_writable(path: Path, *read: Source) -> None:
         raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise WrongUse(f"{folder} is no folder that can be written", where=str(path), remedy="give another place")
+        raise WrongUse(f"{folder} is not a writable folder", where=str(path), remedy="give another place")
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
-        raise WrongUse("it would take the place of what is read", where=str(path), remedy="give another name")
+        raise WrongUse("it would overwrite an input file", where=str(path), remedy="give another name")
     where = path.resolve()
     if where.name in _of_a_store(where.parent):
-        raise WrongUse("it would take the place of a file of the store", where=str(path), remedy="give another name")
+        raise WrongUse("it would overwrite a file of the store", where=str(path), remedy="give another name")
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Calls, tokens and cost by stage: planned before a run, used after it, in the same table."""
+"""Calls, tokens and cost by stage, planned before a run and used after it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StageUsage:
     outcomes: Counter[str] = field(default_factory=Counter)
 
     def cost(self, price: Price | None) -> float | None:
-        """None where it can't be told: no price, or tokens that nobody counted. Never a guess, never 0 for unknown."""
+        """Return the cost; None if the price or some token counts are unknown."""
         if price is None or self.uncounted:
             return None
         return price.cost(self.prompt, self.completion)
@@ -98,7 +98,7 @@ class UsageTable:
         self.stage(stage).sent += 1
 
     def bill(self, stage: str, usage: Usage) -> None:
-        """Add the tokens of one call that is charged for, or may be: one without a reply too."""
+        """Add the tokens of one call that is or may be charged, even without reply."""
         row = self.stage(stage)
         row.uncounted += not usage.known
         row.prompt += usage.prompt or 0
@@ -110,7 +110,7 @@ _PER_MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens, in whatever currency the user thinks in.
+    """Money for a million tokens, in the user's currency.
 
     Attributes:
         read: For prompt tokens.
@@ -128,13 +128,13 @@ class Price:
             )
 
     def cost(self, prompt: int, completion: int) -> float:
-        """Of that many tokens."""
+        """Compute the price of these numbers of tokens."""
         return (prompt * self.read + completion * self.written) / _PER_MILLION
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How hard, how long and how much.
+    """Limits on concurrency, time and cost.
 
     Attributes:
         concurrency: Most calls out at once; the endpoint may allow fewer.

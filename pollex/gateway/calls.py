@@ -19,7 +19,7 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What to ask, and how.
+    """A question for a model, with its settings.
 
     Attributes:
         messages: `role` and `content` of each, in order.
@@ -91,7 +91,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call made ready for one endpoint: the bytes that go out are the bytes that its key is made of."""
+    """A call prepared for one endpoint; its key is a hash of the bytes sent."""
 
     key: str
     body: bytes
@@ -146,7 +146,7 @@ class Reply:
     seconds: float = 0.0
 
     def facts(self, attempt: int) -> dict[str, Any]:
-        """Return what the ledger keeps beside the body. What the reply means is not in it: that is always read anew."""
+        """Return the metadata of the reply for the ledger, without its interpretation."""
         facts: dict[str, Any] = {"status": self.status, "attempt": attempt, "seconds": round(self.seconds, 4)}
         if self.problem:
             facts |= {"problem": self.problem, "detail": self.detail}

@@ -1,4 +1,4 @@
-"""What an endpoint can do, and what becomes of a call that it can't do all of."""
+"""The capabilities of an endpoint, and the adaptation of calls to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pollex.gateway.calls import Call, Form
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint can do. What it can't is left out of every call, and said once.
+    """The capabilities of an endpoint; others are left out of calls, and reported once.
 
     Attributes:
         json_schema: Whether a schema in `response_format` is obeyed.
@@ -39,7 +39,10 @@ class Capabilities:
 
     @property
     def form(self) -> Form:
-        """The strictest way to ask for an answer in a schema. Below `tool` the prompt has to show the schema."""
+        """The strictest supported way to ask for an answer in a schema.
+
+        Below `tool`, the prompt has to show the schema.
+        """
         if self.json_schema:
             return "json_schema"
         if self.tools:
@@ -47,7 +50,7 @@ class Capabilities:
         return "json_object" if self.json_object else "text"
 
     def fit(self, call: Call) -> Call:
-        """`call` without what the endpoint can't do."""
+        """Return `call` without what the endpoint doesn't support."""
         listed = min(call.top_logprobs or 0, self.logprobs)
         return replace(
             call,
@@ -59,7 +62,7 @@ class Capabilities:
         )
 
     def missing(self) -> list[str]:
-        """Return what is switched off, one sentence each, for people."""
+        """Describe missing capabilities, one sentence each."""
         said = {
             "json_schema": f"no JSON schema: answers are asked for by {self.form.replace('_', ' ')}",
             "logprobs": "no log-probabilities of the answer's token: no distributions from a single call",

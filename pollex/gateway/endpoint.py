@@ -1,4 +1,4 @@
-"""Where a model is served, and with what key."""
+"""The address of a model, and its key."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Endpoint:
 
     @cached_property
     def shown(self) -> str:
-        """`place` for people and files: a key in its query is blanked out."""
+        """`place` for messages and files, with keys in its query removed."""
         return redacted(self.place, self.secrets)
 
     def url(self, path: str) -> str:
@@ -82,12 +82,12 @@ class Endpoint:
 
     @property
     def keyless(self) -> bool:
-        """Whether calls carry nothing that says who asks."""
+        """Whether calls carry no credentials."""
         return self.authorization is None and not self.secrets
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in any text, the longest first."""
+        """Texts that must never be shown, the longest first."""
         kept = {self.api_key} | secrets_of_address(self.base_url)
         kept |= secrets_of_address(self.proxy) if self.proxy else set()
         kept |= {value for name, value in self.headers.items() if names_secret(name)}
@@ -97,12 +97,12 @@ class Endpoint:
 
     @cached_property
     def exposed(self) -> bool:
-        """Whether conversations and key would cross a network in the clear."""
+        """Whether conversations and key would cross a network unencrypted."""
         parts = urlsplit(self.base_url)
         return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
     def request(self, call: Call) -> Request:
-        """`call` made ready for this endpoint."""
+        """Prepare `call` for this endpoint."""
         return request_for(self.place, self.model, call, self.extra)
 
     @cached_property

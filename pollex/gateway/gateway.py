@@ -1,4 +1,4 @@
-"""The one door to a model: asks once, waits politely, never pays twice for what is in the ledger."""
+"""The one client of a model: sends, waits, and never pays twice for a reply."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class _Session:
         self.open = self._open()
 
     async def _open(self) -> AsyncGenerator[None]:
-        """Once begun it ends with the connections; `asyncio.run` ends, with its loop, generators that nobody has."""
+        """Keep connections open until the generator is closed.
+
+        `asyncio.run` closes generators without an owner when its loop ends.
+        """
         try:
             yield
         finally:
@@ -175,12 +178,12 @@ class Gateway:
         return self._session
 
     def _error(self) -> PollexError:
-        """Return what stopped the run, made anew for everyone who is told."""
+        """Return the error that stopped the run, as a new object for each waiter."""
         error = self._stopped or Interrupted("stopped")
         return type(error)(error.what, where=error.where, remedy=error.remedy)
 
     async def _settle(self, session: _Session, request: Request, flight: SharedCall) -> Outcome:
-        """Return a call's way to its outcome, whatever happens."""
+        """Process a call until it has an outcome."""
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request.call) or self._too_long(request.call)
         if outcome is None:
@@ -232,7 +235,10 @@ class Gateway:
     async def _attempt(
         self, session: _Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
     ) -> Outcome | HttpFault:
-        """Send once. The slot is held until the reply is recorded: no more calls than slots can be paid twice."""
+        """Send once, and hold the slot until the reply is recorded.
+
+        At most as many calls as slots can therefore be paid twice.
+        """
         given_at = await session.limiter.acquire(first=number > 1)
         flight.sent = True
         try:
@@ -260,7 +266,9 @@ class Gateway:
             self.stop(error)
             raise
         except Exception as error:
-            self.stop(PollexError(f"the ledger failed: {error}", remedy="free space or mend the store, then resume"))
+            self.stop(
+                PollexError(f"the ledger failed: {error}", remedy="free disk space or repair the store, then resume")
+            )
             raise
         return reply
 
@@ -275,7 +283,7 @@ class Gateway:
             limiter.accept()
 
     def _note(self, session: _Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
-        """Count faults in a row; hold calls back while the endpoint is away. A timeout says nothing of either."""
+        """Count consecutive faults; hold calls back during an outage. Timeouts don't count."""
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
             if session.outage.note_fault(key, meaning, given_at, now):
@@ -300,7 +308,7 @@ class Gateway:
         return False
 
     def _starved(self, session: _Session, patience: RetryPolicy) -> bool:
-        """Tell whether a call met with nothing but 429 for too long. If all calls did, the run ends."""
+        """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
         since = patience.rejected_since(now)
         if now - since <= self.limits.max_wait:

@@ -9,14 +9,14 @@ from pollex.gateway.outcomes import Outcome
 
 
 class SharedCall:
-    """Work on one key.
+    """Shared work on one key.
 
-    It belongs to nobody: an asker who is canceled leaves a call that was sent to come back and be recorded, and takes
-    one that was not sent along.
+    It has no owner: if an asker is canceled, a sent call is still received and recorded, while an unsent one is
+    dropped.
 
     Attributes:
-        sent: Whether a call is out, so that ending the work would lose what is being paid for.
-        abandoned: Whether the work was ended before anything came of it.
+        sent: Whether a call was sent, so that ending the work would lose a paid reply.
+        abandoned: Whether the work was ended before it had a result.
     """
 
     def __init__(self, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> None:
@@ -44,6 +44,6 @@ class SharedCall:
 
 
 def _retrieve(task: asyncio.Task[Outcome]) -> None:
-    """Mark an error as seen: with all askers canceled there is nobody left to see it."""
+    """Mark an error as retrieved, in case all askers were canceled."""
     if not task.cancelled():
         task.exception()

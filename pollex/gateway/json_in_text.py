@@ -62,10 +62,10 @@ def last_object(text: str) -> Block | None:
 
 
 def behind_thoughts(text: str) -> int | None:
-    """Say where in `text` an answer may begin; None where thoughts never end.
+    """Return where in `text` an answer may begin; None if thoughts never end.
 
-    An object may speak of the tags, too: of a conversation about them, or one that tries to spoil the answer. So where
-    one stands right at the beginning, or right behind the first thoughts, and reaches beyond the last tag, that is it.
+    An object may contain the tags, too: from a conversation about them, or one that tries to spoil the answer. So an
+    object at the beginning, or right after the first thoughts, that extends beyond the last tag is the answer.
     """
     first, last = text.find(_THOUGHTS_END), text.rfind(_THOUGHTS_END)
     last_tag = max(last, text.rfind(_THOUGHTS_BEGIN))
@@ -78,14 +78,14 @@ def behind_thoughts(text: str) -> int | None:
 
 
 def _end_of_object(text: str, begin: int) -> int:
-    """Where the object ends that stands at `begin`, white space and a fence before it left aside; -1 without one."""
+    """Return the end of the object at `begin`, after white space; -1 without one."""
     lead = _LEAD.match(text, begin)
     block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
     return block.end if block else -1
 
 
 def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
-    """Say where each string, number and word of `block` stands in `text`, strings without their quotes, by path.
+    """Map the path of each value in `block` to its place in `text`, without quotes.
 
     For example `{("answers", 0, "option"): (31, 36)}`.
     """
@@ -105,7 +105,7 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
 
 
 class _Frame:
-    """An object or array that the scan is in, with the key or index it is at."""
+    """An object or array that is being scanned, with its current key or index."""
 
     def __init__(self, is_object: bool) -> None:
         self.at: str | int | None = None if is_object else 0
@@ -133,12 +133,12 @@ def _decode(text: str, begin: int) -> Block | None:
 
 
 def _mended(text: str) -> str:
-    """`text` without the commas that JSON doesn't allow."""
+    """Blank out the commas that JSON doesn't allow."""
     return _TRAILING_COMMA.sub(_blank_comma, text)
 
 
 def _blank_comma(match: re.Match[str]) -> str:
-    """Offsets stay, so that spans found in the mended text are those of the text."""
+    """Replace a trailing comma by a space, so that offsets stay the same."""
     return " " if match.group() == "," else match.group()
 
 

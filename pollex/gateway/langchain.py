@@ -63,7 +63,7 @@ class ChatModel:
 
     @property
     def keyless(self) -> bool:
-        """Whether calls carry no key: only the model itself knows."""
+        """Whether calls carry no key; False, since only the model knows."""
         return False
 
     @cached_property
@@ -73,12 +73,12 @@ class ChatModel:
         return tuple(value.get_secret_value() for value in held if isinstance(value, SecretStr))
 
     def request(self, call: Call) -> Request:
-        """`call` made ready for this model."""
+        """Prepare `call` for this model."""
         return request_for(self.place, self.model, call)
 
 
 class ChatModelWire:
-    """Sends through `ainvoke` and writes the message down as the body that an endpoint would have sent."""
+    """Sends through `ainvoke` and stores the message in the form of an endpoint's body."""
 
     def __init__(self, place: ChatModel) -> None:
         self._place = place

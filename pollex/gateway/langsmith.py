@@ -1,4 +1,4 @@
-"""Sends no conversation to LangSmith unless the user says so, whatever the environment says."""
+"""LangSmith tracing, off unless the user asks for it, whatever the environment says."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "
 
 
 def tracing_off() -> None:
-    """Switches LangSmith tracing off in this process and those it starts. Call it before anything is run."""
+    """Switch LangSmith tracing off in this process and its children, before any run."""
     _switch(on=False)
 
 
 def tracing_on() -> None:
-    """Switches LangSmith tracing on: `--langsmith`."""
+    """Switch LangSmith tracing on: `--langsmith`."""
     _switch(on=True)
 
 

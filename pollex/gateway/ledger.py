@@ -1,4 +1,7 @@
-"""What the gateway needs of whoever remembers paid calls. The store fulfils it; `MemoryLedger` forgets on exit."""
+"""The protocol of a ledger of paid calls; `MemoryLedger` forgets on exit.
+
+The store implements it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class StoredCall:
 
 
 class Ledger(Protocol):
-    """Two entries a sent call: an intent before, a record after. An intent without a record was possibly billed."""
+    """Two entries for each sent call: an intent before, a record after.
+
+    An intent without a record was possibly billed.
+    """
 
     async def lookup(self, key: str) -> StoredCall | None:
         """Return the last record of `key`, None when there is none."""
@@ -37,7 +43,7 @@ class Ledger(Protocol):
 
 @dataclass(slots=True)
 class MemoryLedger:
-    """A ledger for tests and for calls that nobody wants to keep."""
+    """A ledger in memory, for tests and calls that need not be kept."""
 
     calls: dict[str, StoredCall] = field(default_factory=dict)
     intents: list[tuple[str, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How many calls may be out at once, and how fast they may follow each other."""
+"""The limit of concurrent calls, and their rate."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Limiter:
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
 
     def reject(self, given_at: float, wait: float) -> None:
-        """Note a 429 to a call that got its slot at `given_at`; nothing is sent for `wait` seconds."""
+        """Record a 429 to a call with a slot since `given_at`; pause for `wait` seconds."""
         now = self._loop.time()
         self._resume_at = max(self._resume_at, now + wait)
         self._ready_at = max(self._ready_at, self._resume_at)
@@ -102,7 +102,7 @@ class Limiter:
             self._begin_episode(now, (given_at - self._counted_from) + wait)
 
     def hold(self, wait: float) -> None:
-        """Sends nothing for `wait` seconds, then one call at a time until one is accepted."""
+        """Pause for `wait` seconds, then send single calls until one is accepted."""
         self._resume_at = max(self._resume_at, self._loop.time() + wait)
         self._ready_at = max(self._ready_at, self._resume_at)
         self._before_outage = self._before_outage or self._limit
@@ -130,7 +130,7 @@ class Limiter:
             raise
 
     def _begin_episode(self, now: float, spent: float) -> None:
-        """Adapts to a 429.
+        """Adapt limit and rate to a 429.
 
         Args:
             spent: Seconds in which what was accepted was sent, the wait now asked for included: replies take their

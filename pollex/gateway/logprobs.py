@@ -1,4 +1,4 @@
-"""How a model's probability spreads over the labels that it might have written.
+"""The distribution of a model's probability over the possible labels.
 
 Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer token's
 log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers inside a longer text,
@@ -51,9 +51,9 @@ class Tokens:
 
     @classmethod
     def of(cls, entries: Sequence[Any] | None, text: str) -> Self | None:
-        """Lays `entries`, as the protocol gives them, over `text`; None where they are missing or of another text.
+        """Match token `entries` to `text`; None if they are missing or don't fit.
 
-        Servers that cut thoughts off the text may leave their tokens: the answer is what stands last.
+        Servers that remove thoughts from the text may leave their tokens: the answer is at the end.
         """
         if not entries or not all(isinstance(entry, Mapping) and "token" in entry for entry in entries):
             return None
@@ -65,7 +65,7 @@ class Tokens:
         return len(_listed(self._entries[self._locate(start)[0]]))
 
     def distribution(self, start: int, labels: Sequence[str]) -> Distribution | None:
-        """Return how probability spreads over `labels` for the answer that begins at `start` in the text.
+        """Return the distribution over `labels` of the answer at `start` in the text.
 
         Follows the tokens that were written for as long as more than one label begins with them. At each, every
         alternative that leaves exactly one label open gives it its probability times that of the path so far.
@@ -88,13 +88,13 @@ class Tokens:
         return Distribution(tuple(chance * scale for chance in chances), max(0.0, 1.0 - total))
 
     def _locate(self, start: int) -> tuple[int, bytes]:
-        """Index of the token at `start`, and what of it stands before."""
+        """Return the index of the token at `start`, and its bytes before it."""
         place = len(self._text[:start].encode("utf-8", "replace"))
         index = bisect_right(self._starts, place) - 1
         return index, _bytes(self._entries[index])[: place - self._starts[index]]
 
     def _branches(self, index: int, lead: bytes, labels: Sequence[bytes]) -> Iterator[tuple[int, float]]:
-        """Index and probability of a label, for each alternative that decides for one."""
+        """Yield index and probability of a label, for each alternative that determines one."""
         path: _Choice | None = _Choice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
@@ -115,7 +115,7 @@ class Tokens:
 
 
 def _may_become(written: bytes, label: bytes) -> bool:
-    """Tell whether `written` is a beginning of `label`, or `label` with something behind it that ends a word."""
+    """Return whether `written` begins `label`, or is `label` followed by a word end."""
     if label.startswith(written):
         return True
     return written.startswith(label) and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
@@ -142,7 +142,7 @@ def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:
-    """Return a token's bytes: of a character that is split over tokens, `token` alone doesn't tell them."""
+    """Return a token's bytes; `token` is incomplete for split characters."""
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
         return bytes(raw)

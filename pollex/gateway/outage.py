@@ -1,4 +1,4 @@
-"""Whether a server is away, as while it loads its model, and how long it has been waited for."""
+"""Detection of outages, and the time waited for a server to come back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outage:
 
     @property
     def begun(self) -> bool:
-        """Whether the server is taken to be away."""
+        """Whether the server is considered down."""
         return self._pause > 0
 
     @property

@@ -30,7 +30,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the endpoint counted them. None where it did not say, which is not 0.
+    """Tokens as the endpoint counted them; None if it did not say.
 
     Attributes:
         prompt: Read, `cached` ones included.
@@ -44,13 +44,13 @@ class Usage:
 
     @property
     def known(self) -> bool:
-        """Whether a cost can be told."""
+        """Whether the cost is known."""
         return self.prompt is not None and self.completion is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What all outcomes tell.
+    """Properties of all outcomes.
 
     Attributes:
         kind: One word for counting.

@@ -1,4 +1,4 @@
-"""Finds out what an endpoint can do, by a few tiny calls before a run, instead of guessing from names."""
+"""The probe of an endpoint's capabilities, by a few tiny calls before a run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def probe(
     max_wait: float = 0.0,
     backoff: float = 0.5,
 ) -> Capabilities:
-    """Asks an endpoint to show what it can do: five calls of some 30 tokens where it can do everything, some ten else.
+    """Probe an endpoint by five to some ten calls of about 30 tokens.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
@@ -53,7 +53,7 @@ async def probe(
     """
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
         remedy = "set OPENAI_API_KEY, or name another server"
-        raise ModelRefused("there is no key", where=endpoint.shown, remedy=remedy, option="base_url")
+        raise ModelRefused("no API key is set", where=endpoint.shown, remedy=remedy, option="base_url")
     bench = _Bench(endpoint, max_wait, backoff)
     everything = _question(temperature=0.0, seed=1, top_logprobs=top_logprobs)
     call, outcome = everything, await bench.ask(everything)
@@ -77,7 +77,7 @@ async def probe(
 
 
 def _question(**settings: Any) -> Call:
-    """Make a prompt that nobody answers in the schema's words unless the schema is obeyed.
+    """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
     It says JSON because JSON mode wants the word, and has room for a model that thinks first.
     """
@@ -97,7 +97,7 @@ class _Bench:
 
     @property
     def place(self) -> str:
-        """Where it asks, for people."""
+        """Display name of the endpoint."""
         return self._endpoint.shown
 
     async def ask(self, call: Call, endpoint: Endpoint | ChatModel | None = None) -> Outcome:
@@ -144,7 +144,7 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
 
 
 async def _window(endpoint: Endpoint | ChatModel) -> int | None:
-    """Tokens of the model's context, where the endpoint's list of models has them."""
+    """Return the model's context size in tokens, if the endpoint lists it."""
     if isinstance(endpoint, ChatModel):
         return None
     wire = OpenAIWire(endpoint, 1)
@@ -161,7 +161,7 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
 
 
 def _accepted(outcome: Outcome) -> bool:
-    """Tell whether a completion came back: a page to log in at, or another service's JSON, is none."""
+    """Return whether a completion came back, and not a login page or other JSON."""
     return not isinstance(outcome, Failed | Malformed)
 
 

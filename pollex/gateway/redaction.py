@@ -33,12 +33,12 @@ _RUN_BEGINS = r"(?<!\\)"
 
 
 def names_secret(name: str) -> bool:
-    """Decide whether a header or a field of a URL's query is named as secrets are."""
+    """Return whether a header or query field has a name for secrets."""
     return bool(_NAMES_SECRET.search(name))
 
 
 def secrets_of_address(url: str) -> set[str]:
-    """Collect the secrets that a URL holds, each as it is written and as it is read: user info and query."""
+    """Collect the secrets in a URL, encoded and decoded: user info and query."""
     try:
         parts = urlsplit(url)
         userinfo = [parts.username, parts.password] if parts.password else [parts.username]
@@ -53,10 +53,10 @@ def secrets_of_address(url: str) -> set[str]:
 
 
 def without(secrets: Collection[str], text: str) -> str:
-    """`text` with the known `secrets` blanked out, and not a character else changed: for bodies that are kept.
+    """Remove known `secrets` from `text`, without any other change: for stored bodies.
 
-    In JSON a secret may stand with characters escaped, as some servers write slashes, plus signs and ampersands: it is
-    the same secret once the body is read.
+    In JSON a secret may have escaped characters, as some servers write slashes, plus signs and ampersands: it is the
+    same secret once the body is parsed.
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:
@@ -80,7 +80,7 @@ def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _plain(character: str) -> str:
-    """Match a character as it is, or behind backslashes unless it is a letter or digit."""
+    """Match a character, or a punctuation character behind backslashes."""
     return re.escape(character) if character.isalnum() else rf"\\*{re.escape(character)}"
 
 
@@ -89,5 +89,5 @@ def _escaped(character: str) -> str:
 
 
 def redacted(text: str, secrets: Collection[str] = ()) -> str:
-    """`text` with known secrets and whatever looks like one blanked out: for messages and logs."""
+    """Remove known secrets, and anything that looks like one, for messages and logs."""
     return _LOOKS_SECRET.sub(BLANK, without(secrets, text))

@@ -1,4 +1,7 @@
-"""Reads a reply as an outcome. Never raises, whatever a server sends, and depends on nothing but reply and call."""
+"""Interpretation of a reply as an outcome.
+
+It never raises, whatever a server sends, and depends on nothing but reply and call.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _REFUSAL = re.compile(
 
 
 def read(reply: Reply, call: Call) -> Outcome | HttpFault:
-    """Return what `reply` means: an outcome, or a fault that the gateway has to act on."""
+    """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
     fault = fault_of(reply)
     if fault is not None:
         return _settled(fault) or fault
@@ -99,7 +102,7 @@ def _asked_for_one_token(call: Call) -> bool:
 
 
 def _text(message: Mapping[str, Any], call: Call) -> str:
-    """Return what the model wrote: a string, text parts, or the arguments of the tool call.
+    """Return the model's text: a string, text parts, or the tool call's arguments.
 
     Some servers write words, or none, beside that call; of several calls the last counts, as of several objects.
     """
@@ -120,7 +123,7 @@ def _logprobs(choice: Mapping[str, Any]) -> list[Any] | None:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts as far as they are there; a prompt of 0 tokens is a count that is not there."""
+    """Return the token counts that are there; a prompt of 0 tokens is missing."""
     if not isinstance(usage, dict):
         return Usage()
     return Usage(
@@ -137,7 +140,7 @@ def _count(counts: Any, name: str) -> int | None:
 
 
 def _cut_prompt(usage: Usage, call: Call) -> str:
-    """Say how much of the prompt the server read, where that is less than was sent; else empty."""
+    """Describe how much of the prompt the server read; empty if all of it."""
     if usage.prompt is None:
         return ""
     # Counting takes time; a prompt with a token for every four characters was hardly cut.
@@ -181,14 +184,14 @@ _LONGEST_DETAIL = 300
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """Why a reply is no answer.
+    """The reason why a reply is no answer.
 
     Attributes:
         name: One word, see `Failed.fault`.
-        detail: The endpoint's words on one line, secrets blanked out.
+        detail: The endpoint's words on one line, secrets removed.
         remedy: What to do, for faults that stop everything.
-        wait: Seconds that the endpoint asks to wait; None where it doesn't say.
-        away: Whether there is nobody to answer any call, as far as this reply tells.
+        wait: Seconds that the endpoint asks to wait; None if it doesn't say.
+        away: Whether no call can be answered now, as far as this reply shows.
     """
 
     name: str
@@ -242,7 +245,7 @@ def _too_many(headers: Mapping[str, str], text: str, detail: str) -> HttpFault:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait that a reply's headers ask for; None when they ask for none or for nonsense.
+    """Return the seconds to wait that a reply's headers ask for; None without any.
 
     `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts from the reply's own
     `Date`, so that a wrong clock on either side does no harm.
@@ -273,7 +276,7 @@ def _date(value: str | None) -> datetime | None:
 
 
 def error_text(body: str) -> str:
-    """Return the code and message of an error body, or its beginning, on one line with secrets blanked out."""
+    """Return the message of an error body on one line, with secrets removed."""
     try:
         error = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""When a call is sent again, and when that is over."""
+"""Rules for sending a call again, and for giving up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RetryPolicy:
         self._rejected_at = 0.0
 
     def backoff(self, meaning: HttpFault | Malformed) -> float | None:
-        """Seconds to wait before the call is sent again; None when it is not."""
+        """Return the seconds to wait before the next try; None if there is none."""
         if isinstance(meaning, Malformed):
             self._malformed += 1
             return self._spread(self._malformed) if self._malformed < _MOST_MALFORMED else None
@@ -45,7 +45,7 @@ class RetryPolicy:
         return max(meaning.wait or 0.0, self._spread(self._faults))
 
     def rejection(self, fault: HttpFault, now: float) -> float:
-        """Seconds for which a 429 stops all sending: what the endpoint asks for, where that is not nothing."""
+        """Return the seconds for which a 429 stops all sending, the endpoint's if given."""
         self._rejected += 1
         if self._rejected == 1:
             self._rejected_at = now
@@ -53,7 +53,7 @@ class RetryPolicy:
         return asked if asked >= _SHORTEST_WAIT else self._spread(self._rejected)
 
     def rejected_since(self, now: float) -> float:
-        """When the first 429 came; `now` when none did."""
+        """Return when the first 429 came; `now` if there was none."""
         return self._rejected_at if self._rejected else now
 
     def _spread(self, number: int) -> float:
@@ -92,12 +92,12 @@ class CircuitBreaker:
         return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
 
     def of_outage(self, fault: HttpFault) -> PollexError:
-        """The error that ends a run whose endpoint was away for `max_wait`."""
+        """Return the error for an endpoint that was down for `max_wait`."""
         what = f"no answer for {self._limits.max_wait:g} s, the last attempt failed with {fault.name}: {fault.detail}"
         return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
 
     def waiting(self, fault: HttpFault) -> str:
-        """What to tell people when an outage begins."""
+        """Describe an outage at its beginning."""
         until = f"waiting up to {self._limits.max_wait:g} s for it (max_wait)"
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 

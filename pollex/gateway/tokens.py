@@ -1,4 +1,4 @@
-"""How many tokens a text is, without the model's tokenizer and without a network.
+"""Estimates of a text's number of tokens, without tokenizer or network.
 
 `floor` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and Mistral never join
 two of these into one token, so the true count is not lower but for the odd word of an older tokenizer. `estimate` is a
@@ -21,29 +21,29 @@ _TOKENS_A_MESSAGE = 4
 
 
 def floor(text: str) -> int:
-    """Tokens that `text` has at least."""
+    """Return a lower bound of the tokens in `text`."""
     return len(_WORD.findall(text))
 
 
 def estimate(text: str) -> int:
-    """Tokens that `text` has about: a piece is a token for every six letters, or every three bytes beyond ASCII."""
+    """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
     return sum(_piece_tokens(piece) for piece in _PIECE.findall(text))
 
 
 def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
-    """`floor` of all messages, wrapping not counted."""
+    """Return `floor` of all messages, without their wrapping."""
     return sum(floor(content) for content in _contents(messages))
 
 
 def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return what `prompt_estimate` is at most, told from lengths alone."""
+    """Return an upper bound of `prompt_estimate`, from lengths alone."""
     return sum(_TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2) for content in _contents(messages))
 
 
 def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
-    """`estimate` of all messages with their wrapping."""
+    """Return `estimate` of all messages with their wrapping."""
     return sum(_TOKENS_A_MESSAGE + estimate(content) for content in _contents(messages))
 
 

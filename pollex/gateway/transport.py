@@ -1,4 +1,7 @@
-"""How a request gets to a model and a reply comes back. A wire sends once, never raises, and never reads meaning."""
+"""The transport of requests and replies.
+
+A wire sends once, never raises, and never interprets a reply.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ class OpenAIWire:
 
 
 class _Arriving:
-    """A reply while it comes in: what there is of it stays when the rest never comes."""
+    """A partly received reply; the received part is kept if the connection fails."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -147,7 +150,7 @@ class _Arriving:
 
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
-    """Merge what the client sends by itself with the endpoint's headers; drop what it takes from the environment."""
+    """Merge default headers with the endpoint's; drop those from the environment."""
     own = {name: value for name, value in defaults.items() if isinstance(value, str) and _OWN_HEADER.match(name)}
     # Uncompressed, so that the cap holds for what arrives; replies are small.
     headers = own | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
@@ -157,7 +160,7 @@ def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str
 
 
 def _certificate(error: BaseException | None) -> str:
-    """Return the words of the TLS error that `error` came from; empty when it came from none."""
+    """Return the message of the TLS error behind `error`; empty without one."""
     while error is not None:
         if isinstance(error, ssl.SSLError | ssl.CertificateError):
             return str(error)

@@ -1,1 +1,1 @@
-"""How well: every figure with its interval."""
+"""Measures of quality, each figure with its interval."""

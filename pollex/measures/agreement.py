@@ -69,7 +69,7 @@ def _counts(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
 
 
 def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
-    """Make alpha a function of weights `[resample, text]`."""
+    """Express alpha as a function of weights `[resample, text]`."""
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
     coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(counts), -1)
@@ -89,7 +89,7 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
 
 
 def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
-    """Compute the squared distance of every two options `[resample, option, option]` from how often each was chosen."""
+    """Compute squared distances of options `[resample, option, option]` from their frequencies."""
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
     if level == "interval":

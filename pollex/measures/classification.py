@@ -1,4 +1,4 @@
-"""Figures of how well scores separate positive from negative conversations, each with its 95 % interval.
+"""Figures of how well scores separate the classes, with 95 % intervals.
 
 Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`; that of the AUC is
 computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a window's sides, often a
@@ -57,7 +57,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class WindowAssessment:
-    """The share of labeled conversations outside a window and how often it is right, with exact 95 % intervals.
+    """Share of conversations outside a window and its precision, with exact 95 % intervals.
 
     Attributes:
         yield_rate: Share outside the window.
@@ -78,11 +78,11 @@ Exact = Callable[[float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class _Measure:
-    """A statistic, what it rests on, what it means when it is NaN, and its interval when it is 0 or 1.
+    """A statistic with its sample size, its meaning if NaN, and exact intervals.
 
     Attributes:
-        odds: Whether its interval is worked out on its log-odds.
-        units: How much it rests on, where that is less than the smaller class.
+        odds: Whether its interval is computed on its log-odds.
+        units: Effective sample size, if smaller than the smaller class.
     """
 
     statistic: Statistic
@@ -164,7 +164,7 @@ def assess_window(over: Bools, under: Bools, positive: Bools, together: Ints | N
 
 
 def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
-    """Compute a share with the interval it has if what belongs together all says the same, the widest."""
+    """Compute a share with its interval for fully dependent blocks, the widest."""
     hits, n = int(part.sum()), int(whole.sum())
     if not n:
         return Figure(None, None, None, 0, empty)
@@ -173,7 +173,9 @@ def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
 
 
 def auc(scores: Floats, positive: Bools) -> float:
-    """Compute how often a positive conversation scores over a negative one, ties half (Mann and Whitney 1947).
+    """Compute how often a positive conversation scores over a negative one, ties half.
+
+    Source: Mann and Whitney 1947.
 
     Raises:
         BadLabels: All labels are alike.
@@ -232,7 +234,7 @@ def auc_difference(
 
 
 def auc_statistic(scores: Floats, positives: int) -> Statistic:
-    """Make the AUC a function of weights.
+    """Express the AUC as a function of weights.
 
     Args:
         scores: `[conversation]`, positives first.
@@ -253,7 +255,7 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
 
 
 def require_both_classes(positive: Bools) -> None:
-    """Raise `BadLabels` unless there are both positive and negative conversations, told apart by booleans."""
+    """Raise `BadLabels` unless there are boolean labels of both classes."""
     if positive.dtype != np.bool_:  # as indices, 0 and 1 would pick conversations without a word
         raise BadLabels(f"labels are {positive.dtype}, not booleans", remedy="give True for positive")
     if len(positive) == 0 or positive.all() or not positive.any():
@@ -300,7 +302,7 @@ def _metric(measure: _Measure, value: float, draws: Floats, sample: ClassSample)
 
 
 def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
-    """Divide the weighted sum of `part` by that of `whole`."""
+    """Express the ratio of the weighted sums of `part` and `whole`."""
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:

@@ -18,7 +18,7 @@ GRID = 1000
 
 @dataclass
 class ConfidenceSequence:
-    """Running interval of the mean of values in 0 … 1, valid at all times together.
+    """Running interval of the mean of values in 0 … 1, valid at every look.
 
     Attributes:
         alpha: Chance that the interval ever misses the mean.
@@ -38,7 +38,7 @@ class ConfidenceSequence:
     _kept: Floats = field(default_factory=lambda: np.ones(GRID + 1, dtype=float), repr=False)
 
     def add(self, values: Floats) -> ConfidenceSequence:
-        """Take in values `[n]`, 0 … 1, in the order in which they came; the sequence itself."""
+        """Add values `[n]`, 0 … 1, in their order; return the sequence itself."""
         for value in values:
             self._bet(float(value))
         self._narrow()
@@ -75,6 +75,9 @@ class ConfidenceSequence:
 
 
 def difference_interval(differences: Floats, alpha: float = 0.05) -> tuple[float, float]:
-    """Bound the mean of differences in −1 … 1 `[n]`, valid at every look; low > high where it has drifted."""
+    """Bound the mean of differences in −1 … 1 `[n]`, valid at every look.
+
+    low > high if the mean has drifted.
+    """
     found = ConfidenceSequence(alpha).add((np.asarray(differences, dtype=float) + 1) / 2)
     return 2 * found.low - 1, 2 * found.high - 1

@@ -1,4 +1,4 @@
-"""Figures of how well predicted distributions fit what people answered, each with its 95 % interval.
+"""Figures of predicted distributions against people's answers, with 95 % intervals.
 
     errors         of the expected answer (RMSE), of the distribution (log-loss, Brier, smECE)
     correlations   of the expected answer with the given one (Pearson, Spearman, Kendall's tau-b), quadratic kappa
@@ -27,13 +27,13 @@ CELLS = 1 << 19
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What was predicted of one question beside what was answered.
+    """Predictions for one question, and people's answers to it.
 
     Attributes:
         proba: `[judgment, option]`, rows that sum to 1.
-        answer: Place of the option that was chosen `[judgment]`.
+        answer: Index of the chosen option `[judgment]`.
         text: Which text each judgment is of `[judgment]`.
-        values: What each option is worth.
+        values: Value of each option.
         ordinal: Whether the options are ordered as their values are.
     """
 
@@ -53,12 +53,12 @@ class Predictions:
 
     @cached_property
     def given(self) -> Floats:
-        """What the chosen answer is worth `[judgment]`."""
+        """Value of the chosen answer `[judgment]`."""
         return np.array(self.values)[self.answer]
 
     @cached_property
     def nearest(self) -> Ints:
-        """Place of the option nearest to the expected answer `[judgment]`; the lower one when two are as near."""
+        """Index of the option nearest to the expected answer `[judgment]`; the lower of two."""
         return np.asarray(np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64)
 
     def where(self, keep: Bools | Ints) -> Predictions:
@@ -143,13 +143,13 @@ def assess_each(
 
 
 def log_losses(proba: Floats, answer: Ints) -> Floats:
-    """Compute −log p of the given answer `[judgment]`, in nats; infinite where it had probability 0."""
+    """Compute −log p of the given answer `[judgment]`, in nats; infinite at probability 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(proba[np.arange(len(answer)), answer]))
 
 
 def entropy(proba: Floats) -> Floats:
-    """Compute −Σ p log p in nats of distributions `[…, option]`: `[…]`; 0·log 0 is 0, NaN stays NaN."""
+    """Compute −Σ p log p in nats of distributions `[…, option]`; NaN stays NaN."""
     logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
     return np.asarray(-(proba * logs).sum(axis=-1) + 0.0)  # no −0
 
@@ -187,7 +187,7 @@ def difference(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
 ) -> Figure:
-    """Subtract a measure of `second` from that of `first`, of the same judgments on the same resamples.
+    """Subtract a measure of `second` from that of `first`, on the same resamples.
 
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
@@ -343,7 +343,7 @@ def kappa_statistic(x: Ints, y: Ints) -> Statistic:
 
 
 def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Statistic:
-    """Make a statistic of contingency tables `[resample, x value, y value]` one of weights, block by block."""
+    """Turn a statistic of contingency tables `[resample, x, y]` into one of weights."""
     (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
@@ -367,7 +367,7 @@ def _midranks(counts: Floats) -> Floats:
 
 
 def _correlation(moments: Floats, floors: tuple[float, float]) -> Floats:
-    """Compute the correlation from the weighted means of a, b, a², b² and ab `[5, resample]`.
+    """Compute the correlation from weighted means of a, b, a², b² and ab.
 
     NaN where a variance is under its floor.
     """

@@ -1,4 +1,4 @@
-"""How far conversations of now are unlike those of then, without a label.
+"""Differences of conversations between two periods, without labels.
 
 Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p) ln(q / p) over bins.
 """
@@ -40,12 +40,12 @@ class Stability:
 
     @property
     def marked(self) -> bool:
-        """Whether there is more than chance in it."""
+        """Whether the difference exceeds chance."""
         return self.low > 0
 
 
 def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
-    """Compare how two samples of one value are spread, over ten bins with equal shares of `before`.
+    """Compare two samples' distributions over ten bins with equal shares of `before`.
 
     Args:
         before: Values then `[n]`.
@@ -65,12 +65,12 @@ def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples
 
 
 def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
-    """Population stability index of counts `[…, bin]`."""
+    """Compute the population stability index of counts `[…, bin]`."""
     p, q = ((counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True) for counts in (before, after))
     found: Floats = ((q - p) * np.log(q / p)).sum(axis=-1)
     return found
 
 
 def expected_log_loss(probability: Floats) -> float:
-    """Log-loss per conversation that calibrated probabilities `[n]` foretell: their mean entropy, in nats."""
+    """Return the mean entropy of probabilities `[n]`: their expected log-loss if calibrated."""
     return float(-(xlogy(probability, probability) + xlogy(1 - probability, 1 - probability)).mean())

@@ -27,7 +27,7 @@ def mean_grade(grades: Floats, rng: np.random.Generator, resamples: int = RESAMP
 
 
 def cumulative(grades: Floats, levels: Floats) -> Floats:
-    """Compute the share of grades up to each level `[level]`; NaN where there are no grades.
+    """Compute the share of grades up to each level `[level]`; NaN without grades.
 
     Args:
         grades: `[text]`; NaN counts for nothing.
@@ -73,7 +73,7 @@ def areas(
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """A judge's grades beside people's, as step functions F and G on the levels that either has.
+    """A judge's and people's grades as step functions F and G on common levels.
 
     Attributes:
         below: F − G of each text `[text, level]`.
@@ -90,13 +90,13 @@ class _Pair:
         return cls((grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels))
 
     def areas(self, weights: Floats) -> Floats:
-        """Compute ∫ |F − G| `[resample]`; a text of weight −1 has its two grades swapped."""
+        """Compute ∫ |F − G| `[resample]`; a text of weight −1 has its grades swapped."""
         gaps = np.abs(weights @ self.below)[:, :-1] / np.abs(weights).sum(axis=1, keepdims=True)
         return np.asarray(gaps @ self.widths, float)
 
 
 def _measured_area(value: float, draws: Floats, alike: Floats, texts: int) -> Figure:
-    """Give an area its interval, which begins at 0 where chance gives as large an area 5 times of 100.
+    """Give an area its interval, which begins at 0 if a permutation test fails.
 
     Args:
         alike: Areas with a text's two grades swapped at random `[draw]`: a permutation test.

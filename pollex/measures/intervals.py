@@ -1,4 +1,4 @@
-"""Figures with their 95 % intervals, by the bootstrap or exact, and how many labels are enough.
+"""Figures with 95 % intervals, bootstrap or exact, and the number of labels needed.
 
 Sources: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile intervals; Hesterberg
 2015, doi:10.1080/00031305.2015.1089789, for widening them where there are few units; Pepe 2003, "The Statistical
@@ -77,10 +77,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Support:
-    """Whether a number of labels is enough to call probabilities calibrated.
+    """The number of labels, and whether probabilities may be called calibrated.
 
     Attributes:
-        labels: How many there are.
+        labels: Number of labels.
         missing: How many more are needed.
     """
 
@@ -89,7 +89,7 @@ class Support:
 
     @property
     def enough(self) -> bool:
-        """Whether the word may be used."""
+        """Whether probabilities may be called calibrated."""
         return self.missing == 0
 
     def __str__(self) -> str:
@@ -168,19 +168,19 @@ def resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
 
 
 class ClassSample:
-    """Labeled conversations to be resampled class by class, positives first.
+    """Labeled conversations to be resampled by class, positives first.
 
-    Splits are stratified, so the sizes of the classes are not left to chance, and every resample has both. What belongs
-    together, a user's conversations for example, is resampled together, whatever its classes: how many users have only
-    one class is chance, and with these by themselves 95 % intervals held the truth 83 to 93 times of 100.
+    Splits are stratified, so the sizes of the classes are not left to chance, and every resample has both. Dependent
+    conversations, such as a user's, are resampled as a block, whatever their classes. (How many users have only one
+    class is chance; when these were resampled separately, 95 % intervals held the truth 83 to 93 times of 100.)
 
     Args:
-        sizes: Of both classes.
-        together: One number for what belongs together `[conversation]`; None: each is alone.
+        sizes: Sizes of both classes.
+        together: Number of each conversation's block `[conversation]`; None if each is independent.
 
     Attributes:
-        unit: Of each conversation, from 0 on `[conversation]`.
-        having: How many units have a conversation of each class.
+        unit: Block of each conversation, from 0 on `[conversation]`.
+        having: Number of blocks with a conversation of each class.
     """
 
     def __init__(self, sizes: tuple[int, int], together: Ints | None) -> None:
@@ -214,7 +214,7 @@ class ClassSample:
 
 
 def mean_of(values: Floats) -> Statistic:
-    """Make the weighted mean of values `[observation]` a statistic."""
+    """Express the weighted mean of values `[observation]` as a statistic."""
     return lambda weights: np.asarray(weights @ values / weights.sum(axis=1))
 
 
@@ -283,7 +283,7 @@ def _student(units: int) -> float:
 
 
 def share_interval(hits: float, n: int, level: float = LEVEL, *, units: int | None = None) -> tuple[float, float]:
-    """Compute the Clopper–Pearson interval of a share: at least `level`, whatever the share is.
+    """Compute the Clopper–Pearson interval of a share: coverage is at least `level`.
 
     Args:
         units: How many the n are if those that belong together count as one, as if they all said the same, which

@@ -1,4 +1,4 @@
-"""Whether what is said to happen with probability p happens that often: smECE, and diagrams of it.
+"""Calibration of probabilities: smECE, and reliability diagrams.
 
 Source: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
 arXiv:2309.12236; the error is computed by the authors' package.
@@ -31,7 +31,7 @@ Z = 1.959964
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """What a reliability diagram of one answer shows.
+    """The content of a reliability diagram of one answer.
 
     Attributes:
         mesh: Predicted probabilities `[mesh]` from 0 to 1.
@@ -74,7 +74,7 @@ def smece(
     rng: np.random.Generator | None = None,
     resamples: int = SMECE_RESAMPLES,
 ) -> tuple[Figure, list[Figure]]:
-    """Smoothed calibration error: mean over the answers, and of each answer against the rest.
+    """Compute the smoothed calibration error, as mean over answers and for each answer.
 
     Resampling adds noise to every smoothed share and so drives the error up, by about as much as the sample itself did:
     the interval is the basic one, drawn out to the value where it would end under it. It is no test of calibration:
@@ -103,7 +103,7 @@ def smece(
 
 
 def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
-    """smECE of each answer `[resample, option]`."""
+    """Compute smECE of each answer `[resample, option]`."""
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
     apart = 1 if options == 2 else options  # of two answers, one is the mirror image of the other
@@ -144,7 +144,7 @@ def reliability(
 
 
 def smoothed(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float) -> Floats:
-    """Kernel regression of hits on probabilities `[resample, mesh]`.
+    """Smooth hits over probabilities by kernel regression `[resample, mesh]`.
 
     The kernel is a normal density that is reflected at 0 and 1, where a plain one would lose mass.
 
@@ -160,13 +160,13 @@ def smoothed(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, wi
 
 
 def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
-    """Reflected normal density of each mesh point around each probability, without its norm.
+    """Evaluate the reflected normal density of mesh points around probabilities, without norm.
 
-    With five images on either side: what is further away weighs under e⁻⁷ of the nearest, even if the width is 1.
+    Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width 1.
 
     Returns:
         `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would round to 0; and
-        these `[mesh]`.
+            these `[mesh]`.
     """
     images = np.concatenate([shift + sign * mesh for shift in (-4, -2, 0, 2, 4) for sign in (1, -1)])
     logs = -(((probability[:, None] - images) / width) ** 2) / 2
@@ -176,7 +176,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
 
 
 def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
-    """Return the smoothed half of a diagram, with the width of the kernel that smECE itself has found."""
+    """Compute the smoothed half of a diagram, with smECE's kernel width."""
     width = float(smooth_error(probability, hit, return_width=True)[1])
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
@@ -194,7 +194,7 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
 
 
 def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
-    """Return how many texts a smoothed share rests on `[mesh]`: (Σ w)² / Σ w² of what each weighs.
+    """Return the effective number of texts behind a smoothed share `[mesh]`.
 
     Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
 
@@ -217,7 +217,9 @@ def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> list[Bin]:
-    """Bin predictions by probability into at most 8 bins of at least 10; equal ones stay together.
+    """Bin predictions by probability into at most 8 bins of at least 10.
+
+    Equal probabilities stay in one bin.
 
     Args:
         probability: `[judgment]`.

@@ -145,7 +145,9 @@ def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:
 
 
 def difference_at_random(a: Labeled, b: Labeled, level: float = LEVEL) -> Share:
-    """Estimate how much larger the share of good conversations is in `b`: PPI++ in each, one λ for both.
+    """Estimate how much larger the share of good conversations is in `b`.
+
+    PPI++ on each side, with one λ for both.
 
     Raises:
         BadLabels: A side has fewer than 20 labels.
@@ -165,7 +167,9 @@ def difference_at_random(a: Labeled, b: Labeled, level: float = LEVEL) -> Share:
 
 
 def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Floats, level: float = LEVEL) -> Share:
-    """Estimate the share of all from voluntary votes, if votes depend on the conversation alone (doubly robust).
+    """Estimate the share of all from voluntary votes (doubly robust).
+
+    Votes are assumed to depend on the conversation alone.
 
     Args:
         voted: Whether each conversation has a vote `[N]`.
@@ -188,7 +192,7 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
 def bounds_of_share(
     voted: Bools, good: Bools, outcome: Floats, propensity: Floats, factors: Sequence[float] = FACTORS
 ) -> list[Bounds]:
-    """Bound the share where the odds of voting differ by a factor between good and bad conversations.
+    """Bound the share if good and bad conversations differ in their odds of voting.
 
     For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard errors.
     """
@@ -226,7 +230,10 @@ def expected_half_width(n: int, share: float, correlation: float = 0.0, rest: in
 def labels_for_difference(
     difference: float, share: float, correlation: float = 0.0, power: float = 0.8, reserve: float = 1.05
 ) -> int:
-    """Count the labels a side that find a difference of shares, 5 % more for good measure."""
+    """Compute the labels for each side that detect a difference of shares.
+
+    Includes a reserve of 5 %.
+    """
     other = min(max(share + difference, 0.0), 1.0)
     spread = share * (1 - share) + other * (1 - other)
     reach = float(norm.ppf(0.975) + norm.ppf(power))
@@ -245,7 +252,7 @@ def _remaining(correlation: float, ratio: float) -> float:
 
 
 def _weight(sides: Sequence[Labeled]) -> float:
-    """λ of PPI++, pooled over sides by their labels."""
+    """Compute λ of PPI++, pooled over sides by their labels."""
     covariance = spread = 0.0
     for side in sides:
         n, rest = len(side.good), max(len(side.rest), 1)
@@ -257,7 +264,7 @@ def _weight(sides: Sequence[Labeled]) -> float:
 
 
 def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
-    """The estimate, and what each user adds to its error `[user]`."""
+    """Return the estimate, and each user's contribution to its error `[user]`."""
     weight = weight if len(side.rest) else 0.0
     own = side.good - weight * side.probability
     value = float(own.mean() + (weight * side.rest.mean() if weight else 0.0))
@@ -291,7 +298,7 @@ def _correlation(good: Bools, probability: Floats) -> float:
 
 
 def _doubly_robust(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> tuple[Floats, int]:
-    """What each conversation adds `[N]`, its mean being the estimate, and how many propensities were raised."""
+    """Return each conversation's term of the estimate `[N]`, and the number of raised propensities."""
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
     weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
     weights *= len(voted) / weights.sum()

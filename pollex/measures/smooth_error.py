@@ -24,7 +24,7 @@ def smooth_error(probability: Any, hit: Any, *, return_width: bool = False) -> A
 
 @cache
 def _metrics() -> ModuleType:
-    """Import `relplot.metrics` under a bare package, and leave `relplot` itself to whoever imports it whole."""
+    """Import `relplot.metrics` without executing the package `relplot` itself."""
     if _PACKAGE in sys.modules:
         return import_module(f"{_PACKAGE}.metrics")
     spec = find_spec(_PACKAGE)

@@ -34,7 +34,10 @@ class QuestionLeverage:
 
 
 def calibration_page(data: CalibrationData) -> str:
-    """Render the whole page as HTML, the same for the same data. Write it as UTF-8."""
+    """Render the whole page as HTML, the same for the same data.
+
+    Write it as UTF-8.
+    """
     leverages = [
         QuestionLeverage(each.question, Figure(each.mean, each.low, each.high, each.n, each.undefined),
                          each.spread)
@@ -116,18 +119,18 @@ def _sentence(words: str) -> str:
 
 
 def smece_spared(models: tuple[ComparedModel, ...]) -> bool:
-    """Tell whether the calibrator alone has an interval of smECE, because the others' would take too long."""
+    """Return whether only the calibrator has an interval of smECE, to save time."""
     own, *others = (model.assessment.smece for model in models if model.assessment is not None)
     return known(own.low) and any(known(each.value) and not known(each.low) for each in others)
 
 
 def members(choice: Choice) -> str:
-    """Name the models that predict together, with their weights; empty for one alone."""
+    """Name the combined models with their weights; empty for a single one."""
     weights = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
     return listed(weights) if len(weights) > 1 else ""
 
 
 def ranking(choice: Choice) -> list[tuple[Trial, bool]]:
-    """List the candidates that could be fitted from the best on, and whether each was chosen."""
+    """List the fitted candidates, the best first, and whether each was chosen."""
     taken = [choice.trials[place] for place in choice.weights]
     return [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]

@@ -19,7 +19,7 @@ THIN = 0.2
 
 
 def reliability_chart(diagram: Reliability, labels: int) -> Markup:
-    """Draw how often an answer was given against how often it was predicted: smoothed with its band, and in bins."""
+    """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
     thick = np.flatnonzero(diagram.density >= THIN)
     within = slice(int(thick[0]), int(thick[-1]) + 1) if len(thick) else slice(0)
@@ -38,7 +38,7 @@ def reliability_chart(diagram: Reliability, labels: int) -> Markup:
 
 
 def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve]) -> Markup:
-    """Draw a line for each judge, an unknown judge in bold, and the LLM's own answer dotted."""
+    """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
     every = [value for curve in curves for value in curve.predicted]
     low, high = min([*mesh, *every]), max([*mesh, *every])
     frame = Frame.over((mesh[0], mesh[-1]), (low, high))

@@ -109,7 +109,7 @@ class Places:
     given: dict[str, str] = field(default_factory=dict)
 
     def example(self, id_: str) -> Example:
-        """The conversation as an example, with an anchor where its text is at hand."""
+        """Make an example of the conversation, with an anchor if its text is known."""
         if id_ not in self.texts:
             return Example(id_)
         return Example(id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}"))

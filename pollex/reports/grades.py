@@ -75,7 +75,7 @@ def cumulative_chart(found: Summary, pivot: float) -> Markup:
 
 
 def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], list[float]]:
-    """Return the corners of a cumulative distribution that is constant between levels, from 0 at `start` on."""
+    """Return the corners of a cumulative distribution with steps, from 0 at `start`."""
     rises = np.flatnonzero(np.diff(shares, prepend=0.0))  # flat stretches need no corners
     xs = np.concatenate([[start], np.repeat(levels[rises], 2), levels[-1:]])
     after = shares[rises]

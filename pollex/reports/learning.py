@@ -1,4 +1,4 @@
-"""The report on a rubric set: what was learned, how well it does, and how far that can be trusted."""
+"""The report on a rubric set: what was learned, figures, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _classes(figures: Assessment) -> str:
 def who_worked(rubrics: RubricSet) -> str:
     """Name the model of each role, or say that no LLM was used."""
     names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
-    if rubrics.judge.built_in and all(name.startswith("embedded") for name in names):
+    if rubrics.judge.built_in and all(name.startswith("built-in") for name in names):
         return (
             "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
             "and judged, on this machine."

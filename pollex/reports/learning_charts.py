@@ -1,4 +1,7 @@
-"""Charts of the report on a rubric set. Positive is a disc and above, negative a diamond and below."""
+"""Charts of the report on a rubric set.
+
+Positive is a disc and above, negative a diamond and below.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
 
 
 def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
-    """Draw Prec+ and Prec− against θ, the tanh curves that selection compares them with, and the window.
+    """Draw Prec+ and Prec− against θ, their tanh curves, and the window.
 
     Raises:
         BadLabels: All labels are alike.
@@ -140,7 +143,7 @@ def reliability(bins: Sequence[Bin], n: int) -> Markup:
 
 
 def bin_mark(frame: Frame, bin_: Bin, noun: str, verb: str, radius: float) -> Markup | None:
-    """Draw one bin of a reliability diagram with its interval; nothing where its share is undefined."""
+    """Draw one reliability bin with its interval; nothing if its share is undefined."""
     share = bin_.share
     if not known(share.value):
         return None

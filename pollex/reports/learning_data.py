@@ -36,7 +36,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class MeanAnswer:
-    """Mean agreement with a rubric, 0 … 10, by label; None where no conversation has an answer."""
+    """Mean agreement with a rubric, 0 … 10, by label; None without answers."""
 
     positive: float | None
     negative: float | None
@@ -85,7 +85,7 @@ class Scores:
 
 
 def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
-    """Group scores by the name of their side, in the order in which sides are shown."""
+    """Group scores by the name of their side, in display order."""
     sides = {"Training": Scores.of(scores, "training")}
     return sides | ({"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {})
 
@@ -107,7 +107,7 @@ class RubricCard:
 
 
 def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, MeanAnswer]) -> list[RubricCard]:
-    """Prepare the rubrics of one kind in the order of choice; rubrics that a person added come last."""
+    """Prepare the rubrics of one kind in the order of choice; added ones last."""
     reasons, last = {reason.id: reason for reason in rubrics.reasons}, len(rubrics.rubrics) + 1
     own = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
     cards = []
@@ -120,7 +120,7 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, MeanAnswer]) -> 
 
 
 def agreement_range(means: Iterable[MeanAnswer]) -> tuple[float, float]:
-    """Return whole answers that enclose all means: on all of 0 … 10, means could not be told apart."""
+    """Return integers around all means, since the full scale would hide differences."""
     values = [value for mean in means for value in (mean.positive, mean.negative) if known(value)]
     return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
 

@@ -1,4 +1,4 @@
-"""Numbers as a person writes them. An undefined number is a word, never NaN, None or 0."""
+"""Formatting of numbers; an undefined number is a word, never NaN, None or 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates to pages: one HTML file that needs nothing else, without a script and without a web address."""
+"""Rendering of templates: one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render(template: str, **data: Any) -> str:
 
 @cache
 def environment() -> Environment:
-    """Make what templates are filled in: every text in them is escaped, and a missing name is an error."""
+    """Make the template environment: text is escaped, and a missing name is an error."""
     made = Environment(
         loader=PackageLoader("pollex.reports", "templates"),
         autoescape=True,
@@ -69,7 +69,7 @@ def short(text: str, limit: int = NAME) -> str:
 
 
 def file_of(page: Path) -> str | None:
-    """Return the file name that a report was made for; None without a page, or where the page names none."""
+    """Return the rubric-set file that a report was rendered from; None if unknown."""
     try:
         with page.open("rb") as written:
             found = _OF_FILE.search(written.read(_HEAD))

@@ -32,7 +32,7 @@ def scale_of(figures: Iterable[Estimate]) -> Scale:
 
 
 def axis(scale: Scale, values: Sequence[float] = ()) -> Markup:
-    """Label a scale above a table's rows: at these values, else at its ends and 0."""
+    """Label a scale above a table's rows: at these values, else ends and 0."""
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
     labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
     title = f"Scale from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"

@@ -1,4 +1,7 @@
-"""Drawings as inline SVG, and the one place that makes markup. Colors come from the page's style by class name."""
+"""Drawings as inline SVG, and the only code that makes markup.
+
+Colors come from the page's style by class name.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ LEFT, RIGHT, TOP, BOTTOM = 40, 10, 24, 36
 
 
 def escape(text: object) -> Markup:
-    """Make text inert: controls and bidi characters are visible, and nothing reads as a web address."""
+    """Escape text: controls are visible, and nothing is a web address."""
     if isinstance(text, Markup):
         return text
     shown = html.escape(printable(str(text), keep_lines=True))
@@ -60,7 +63,10 @@ class Scale:
 
 
 def nice_step(span: float, count: int) -> float:
-    """Return the step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into at most `count` parts."""
+    """Return a round step with at most `count` steps in `span`.
+
+    Steps are 1, 2, 2.5 or 5 times a power of ten.
+    """
     if not (span > 0 and math.isfinite(span)):
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / count))
@@ -80,7 +86,7 @@ def tick_label(value: float) -> str:
 
 
 def svg(title: str, *parts: object, width: int = WIDTH, height: int = HEIGHT, class_: str = "panel") -> Markup:
-    """Make a drawing, with a title for people who can't see it. A drawing with links is a group, not an image."""
+    """Make a drawing with a title for screen readers; a group if it has links."""
     inside = join(parts)
     role = "group" if "<a " in inside else "img"  # foreign text has no `<`
     return element("svg", element("title", title), inside, viewBox=f"0 0 {width} {height}", class_=class_, role=role)

@@ -39,7 +39,7 @@ def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str,
 
 
 def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[Piece, ...]:
-    """Cut a text where quotes begin and end. Only white space may differ from the quoted words."""
+    """Split a text at the borders of quotes, ignoring differences in white space."""
     spans = [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
     borders = sorted({0, len(content), *(end for low, high, _ in spans for end in (low, high))})
     return tuple(

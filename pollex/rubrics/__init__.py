@@ -1,1 +1,1 @@
-"""What is learned and how it scores: questions, answers, rubrics, rubric sets, NetSAT."""
+"""Learned objects and their scoring: questions, answers, rubrics, rubric sets, NetSAT."""

@@ -1,4 +1,4 @@
-"""Questions with answer options, and what a judge answered: a distribution, or why there is none."""
+"""Questions with answer options, and a judge's answers: distributions, or reasons for none."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _BY_LENGTH = {len(options): options for options in SCALES.values()}
 
 
 class Question(BaseModel):
-    """What a judge is asked about a conversation.
+    """A question about a conversation.
 
     Attributes:
-        id: The rubric's id where a rubric is asked.
-        rubric: The rubric that is asked; None for any other question.
+        id: The rubric's id if the question is about one.
+        rubric: The rubric; None for any other question.
         may_never: Whether "Never came up" is an answer.
     """
 
@@ -79,7 +79,7 @@ class Question(BaseModel):
         return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale], may_never=scale == "occasion")
 
 
-Source = Literal["embedded", "logprobs", "sampled", "point", "recorded"]
+Source = Literal["built-in", "logprobs", "sampled", "point", "recorded"]
 
 
 class Answer(BaseModel):
@@ -89,9 +89,9 @@ class Answer(BaseModel):
         probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.
         chosen: Index of the option picked; one past the last where the occasion never came up.
         source: Where the probabilities come from.
-        justification: The judge's words, or what the embedded judge saw.
+        justification: The judge's words, or what the built-in judge saw.
         turns: Indices of the turns that the answer rests on.
-        judge: Who answered; starts with `embedded` for the embedded judge.
+        judge: Who answered; starts with `built-in` for the built-in judge.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -106,7 +106,7 @@ class Answer(BaseModel):
 
     @property
     def never_came_up(self) -> bool:
-        """Whether the statement's occasion never came up; the answer then has no probabilities and no value."""
+        """Whether the statement never applied; the answer then has no probabilities or value."""
         return self.chosen == len(self.probabilities)
 
     @property
@@ -130,7 +130,7 @@ class Answer(BaseModel):
         return (self.scale if options is None else options)[self.chosen].value
 
     def value(self, options: tuple[Option, ...] | None = None) -> float:
-        """Return what NetSAT adds up: the picked option's value for a point mass, else the expected one."""
+        """Return the value for NetSAT: of the chosen option for point masses, else expected."""
         return self.mode(options) if self.source == "point" else self.expected(options)
 
 
@@ -153,11 +153,11 @@ RETRYABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_excee
 
 
 class Unanswered(BaseModel):
-    """Why a question has no answer. Never a score.
+    """The reason why a question has no answer, which is never a score.
 
     Attributes:
-        question_id: Empty when the whole call failed before its questions were told apart.
-        outcome: What became of the call.
+        question_id: Empty if the whole call failed.
+        outcome: Outcome of the call.
         detail: The cause in words; for `error` it starts with the kind.
     """
 

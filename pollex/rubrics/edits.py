@@ -20,7 +20,7 @@ HEAD = """\
 # Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
 # Changes count once they are fitted: pollex refit LOGS --rubrics {name}
 """
-MEND = "mend it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on and note"
+MEND = "correct it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on and note"
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 

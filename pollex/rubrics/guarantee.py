@@ -30,7 +30,7 @@ class SideRecord(BaseModel):
 
     @classmethod
     def of(cls, side: Side) -> Self:
-        """As a record."""
+        """Make a record of a side."""
         return cls(**vars(side))
 
 
@@ -59,7 +59,7 @@ class GuaranteeRecord(BaseModel):
 
     @classmethod
     def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools, together: Ints) -> Self:
-        """As a record, with what it does on held-out scores `[conversation]`, of which a block's bear one number."""
+        """Make a record of a window, with its figures on held-out scores `[conversation]`."""
         outside = found.window.confident(tested)
         return cls(
             lower=SideRecord.of(found.lower),
@@ -75,12 +75,12 @@ class GuaranteeRecord(BaseModel):
 
     @property
     def window(self) -> Window:
-        """For use like the plug-in window."""
+        """The window in the form of the plug-in window."""
         return Window(self.lower.threshold, self.upper.threshold, self.precision)
 
 
 def in_words(record: GuaranteeRecord) -> str:
-    """Return what it promises and did, for people; to stand behind a colon."""
+    """Describe the guarantee and its held-out figures, to follow a colon."""
     return f"{guarantee_text(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
 
 
@@ -101,13 +101,13 @@ def _held_out(record: GuaranteeRecord) -> str:
 
 
 def _counted(hits: int, n: int, blocks: int) -> str:
-    """Return a count with its share and the exact 95 % interval of that, if each block has but one thing to say."""
+    """Format a count with its share and exact 95 % interval for dependent blocks."""
     low, high = share_interval(hits, n, units=blocks)
     return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
 
 
 def _percent(share: float) -> str:
-    """Return a whole number, or with the digits that it takes to say 0 % and 100 % of nothing that is neither."""
+    """Format a percentage, with enough digits to avoid a false 0 % or 100 %."""
     percent = 100 * share
     digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
     return f"{percent:.{digits}f} %"

@@ -1,4 +1,4 @@
-"""Rubrics that somebody wrote by hand, in a TOML file: `[[rubrics]]` with `text` and `polarity`."""
+"""Rubrics written by hand, in a TOML file: `[[rubrics]]` with `text` and `polarity`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pollex.prompts import rubric_sets
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 HOME = Path(rubric_sets.__file__).parent
-MEND = "mend it; each of [[rubrics]] has text and polarity, sat or dsat"
+MEND = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
 class _Entry(BaseModel):
@@ -31,7 +31,7 @@ class _List(BaseModel):
 
 
 def bundled() -> list[str]:
-    """Names of the sets that come with pollex."""
+    """Return the names of the bundled sets."""
     return sorted(file.stem for file in HOME.glob("*.toml"))
 
 
@@ -42,7 +42,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         source: A path, or a name of `bundled`.
 
     Raises:
-        BadRubrics: It can't be read, something in it is missing or wrong, or a rubric stands there twice.
+        BadRubrics: It can't be read, something in it is missing or wrong, or a rubric occurs twice.
     """
     path = HOME / f"{source}.toml" if str(source) in bundled() else Path(source)
     try:
@@ -62,5 +62,5 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         raise BadRubrics(f"{place}: {first['msg']}", where=str(source), remedy=MEND) from error
     rubrics = [Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries]
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
-        raise BadRubrics("a rubric stands there twice", where=str(source), remedy="take one of them out")
+        raise BadRubrics("a rubric occurs twice", where=str(source), remedy="remove one of them")
     return tuple(rubrics)

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class Score(BaseModel):
-    """What a conversation came to.
+    """The score of a conversation.
 
     Attributes:
-        netsat: Sum of the signed rubric values; None where any rubric is unanswered, and so are the six below.
-        label: `positive` where NetSAT is over θ, as the paper has it; `decision` is the one to filter by.
+        netsat: Sum of the signed rubric values; None if any rubric is unanswered, and so are the six below.
+        label: `positive` if NetSAT is over θ, as in the paper; `decision` is the one to filter by.
         confident: Whether NetSAT lies outside the uncertainty window.
-        guaranteed: Whether it lies outside the window with a guarantee; None where the set has no such window, too.
-        probability: P(positive), of somebody unknown.
-        entropy: Of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
-        decision: `positive` where the probability is at least that at which both mistakes cost the same.
-        differs: Why the decision is not the label, in a sentence; empty where it is.
-        judges: P(positive) of each judge that was asked for.
+        guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such window.
+        probability: P(positive), of an unknown annotator.
+        entropy: Entropy of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
+        decision: `positive` if the probability is at least that at which both mistakes cost the same.
+        differs: Why the decision is not the label, in a sentence; empty if it is.
+        judges: P(positive) of each requested annotator.
         outcome: `scored`, or why there is no score.
-        answers: One a rubric, in the set's order.
+        answers: One for each rubric, in the set's order.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -124,12 +124,12 @@ class NetSat(BaseModel):
     def score_all(
         self, answers: Mapping[str, Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
     ) -> list[Score]:
-        """By conversation a score where every rubric is answered, else the reason why there is none.
+        """Score conversations by their answers; unanswered rubrics give a reason instead.
 
         Args:
             answers: By conversation, in any order; they are added up in the set's, since the last digit of a sum
                 depends on it.
-            judges: Whose probabilities are wanted beside that of somebody unknown.
+            judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
         scores = [self._added_up(id_, given) for id_, given in answers.items()]
         scored = [score for score in scores if score.netsat is not None]
@@ -181,7 +181,7 @@ class NetSat(BaseModel):
         return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
 
     def _likelihoods(self, scored: Sequence[Score], judges: Sequence[str]) -> Iterator[dict[str, object]]:
-        """Return what the model says of each; all at once, as one alone takes it as long as hundreds."""
+        """Compute the probabilities of all scores in one batch, which is much faster."""
         model = self.thumb_model
         assert model is not None, "only called where there is one"
         rows = model.rows([score.answers for score in scored])
@@ -225,7 +225,7 @@ def entropy_of(p: float) -> float:
 
 
 def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL) -> float:
-    """Return what NetSAT adds up for an answer: by default the mode for a point mass, else the expected value."""
+    """Return an answer's value for NetSAT, by rule; by default mode or expected value."""
     if answer.never_came_up:
         return never
     if rule == "auto":

@@ -15,13 +15,13 @@ from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 
 class Record(BaseModel):
-    """Base of all parts: unknown fields are refused, so that a typo in a hand-edited file doesn't vanish."""
+    """Base of all records: unknown fields are errors, to detect typing errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Choice(Record):
-    """Why a rubric was chosen.
+    """The choice of a rubric, with the losses at that step.
 
     Attributes:
         step: From 1, in the order of choice.
@@ -39,12 +39,12 @@ class Choice(Record):
 
 
 class Worth(Record):
-    """What a rubric is worth on held-out conversations. Associations, not causes.
+    """Associations of a rubric with thumbs on held-out conversations, not causes.
 
     Attributes:
         holds: Share of conversations in which it holds: the answer is beyond the middle of the scale.
         down_with: Share of thumbs down where it holds.
-        down_without: Likewise where it doesn't.
+        down_without: Share of thumbs down where it doesn't.
     """
 
     holds: Figure
@@ -89,7 +89,7 @@ class Segment(Record):
 
 
 class ChosenRubric(Rubric):
-    """A rubric of the set. A person who adds one gives text and polarity; the rest has defaults.
+    """A rubric of the set; one added by a person needs only text and polarity.
 
     Attributes:
         worth: On held-out conversations; None where nothing was held out, and for a rubric that a person added.
@@ -143,10 +143,10 @@ class DroppedRubric(Record):
 
 
 class Baseline(Record):
-    """What something simpler reaches on the same split.
+    """Figures of a simpler method on the same split.
 
     Attributes:
-        advantage: AUC of the rubrics less that of the baseline, with its interval.
+        advantage: AUC of the rubrics minus that of the baseline, with its interval.
     """
 
     name: str
@@ -216,18 +216,18 @@ class JudgeRecord(Record):
 
     @property
     def built_in(self) -> bool:
-        """Whether it answers on this machine, without a model: nothing is sent, nothing is paid."""
+        """Whether it answers on this machine, without a model: nothing is sent or paid."""
         return self.kind != LLM
 
     @property
     def scale(self) -> ScaleName:
-        """How rubrics are asked."""
+        """Scale on which rubrics are asked."""
         found: ScaleName = self.options.get("scale", "likert-domain")
         return found
 
 
 class DataRecord(Record):
-    """The data that a set was learned from. Text hashes show later that a conversation was seen before.
+    """The data of a set, with text hashes to recognize conversations seen before.
 
     Attributes:
         training_hashes: Of those that rubrics came from and were chosen on.
@@ -264,11 +264,11 @@ class CalibrationRecord(Record):
 
 
 class CandidateRow(Record):
-    """How a model of the thumbs did on conversations that neither it nor the choice of rubrics saw.
+    """Cross-validated figures of a probability model, with rubrics chosen without the fold.
 
     Attributes:
         log_loss: Mean −log p of the given thumb, in nats.
-        behind: Its log-loss less that of the best.
+        behind: Its log-loss minus that of the best.
         error: Standard error of `behind`.
     """
 
@@ -280,15 +280,15 @@ class CandidateRow(Record):
 
 
 class ProbabilityFigures(Record):
-    """How true the probabilities of one set of conversations are.
+    """Figures of the probabilities of one set of conversations.
 
     Attributes:
         log_loss: Mean −log p of the given thumb, in nats.
         brier: Mean (p − thumb)².
-        smece: Smoothed calibration error; None where it was not measured.
-        share_log_loss: Log-loss of the share of positive training conversations, said of every conversation.
-        share_brier: Likewise.
-        gain: `share_log_loss` less `log_loss`.
+        smece: Smoothed calibration error; None if it was not measured.
+        share_log_loss: Log-loss of the share of positive training conversations, as prediction for every conversation.
+        share_brier: Brier score of that share.
+        gain: `share_log_loss` minus `log_loss`.
     """
 
     n: int
@@ -301,7 +301,7 @@ class ProbabilityFigures(Record):
 
 
 class CalibratorRecord(Record):
-    """The model that gives probabilities; its arrays lie in the file beside, whose hash is among the facts.
+    """The model of the probability; its arrays are in a file with the recorded hash.
 
     Attributes:
         chosen: Which of those compared.

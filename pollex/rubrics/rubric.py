@@ -38,12 +38,12 @@ class Quote(BaseModel):
 
 
 class Reason(BaseModel):
-    """Why one conversation was good (`sat`) or bad (`dsat`).
+    """A reason why one conversation was good (`sat`) or bad (`dsat`).
 
     Attributes:
-        id: Hash of all the rest.
-        source: What the reason rests on, for example `signal:thanks`, `phrase`, `turns`, or the prompt's name; the same
-            for reasons that say the same thing of several conversations.
+        id: Hash of all other fields.
+        source: Evidence of the reason, for example `signal:thanks`, `phrase`, `turns`, or the prompt's name; the same
+            for reasons that say the same about several conversations.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -77,7 +77,7 @@ class Rubric(BaseModel):
 
     @property
     def leads(self) -> bool:
-        """Whether it belongs to the headline list: an event, a model's or a person's rubric, not how users sound."""
+        """Whether it belongs to the headline list, rather than to style signals."""
         return self.source.partition(":")[0] not in BESIDE
 
 

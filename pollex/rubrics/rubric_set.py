@@ -1,4 +1,4 @@
-"""The artifact of `learn`: a JSON file that is all that scoring needs, reads well, and may be edited by hand."""
+"""The artifact of `learn`: an editable JSON file with all that scoring needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RubricSet(Record):
         policy: What chose the rubrics, and whose α it is.
         guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
-        roles: Who did which work, by role: `embedded`, or a model's name.
+        roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
         off: Rubrics that a person switched off: nobody is asked about them.
@@ -113,10 +113,10 @@ class RubricSet(Record):
         except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise BadRubrics(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
         except json.JSONDecodeError as error:
-            what, remedy = f"not valid JSON: {error.msg}", "mend it, or learn again"
+            what, remedy = f"not valid JSON: {error.msg}", "correct it, or learn again"
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
-            raise BadRubrics(str(error), where=str(path), remedy="mend it, or learn again") from error
+            raise BadRubrics(str(error), where=str(path), remedy="correct it, or learn again") from error
         found = cls.parse(stored, where=str(path)).with_edits(edits_beside(path))
         if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
             return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
@@ -134,7 +134,7 @@ class RubricSet(Record):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the whole"
-            raise BadRubrics(f"{place}: {first['msg']}", where=where, remedy="mend it, or learn again") from error
+            raise BadRubrics(f"{place}: {first['msg']}", where=where, remedy="correct it, or learn again") from error
         ids = [rubric.id for rubric in rubrics.rubrics]
         if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
             raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
@@ -156,9 +156,9 @@ class RubricSet(Record):
             return self
         on, off = applied(read_edits(path), self.rubrics, self.off)
         if not on:
-            raise BadRubrics("no rubric is on", where=str(path), remedy="switch one on")
+            raise BadRubrics("no rubric is active", where=str(path), remedy="activate one")
         if self.edited and digest_of(on) != digest_of(self.rubrics):
-            what = f"the rubrics were changed in the JSON file, which {path.name} overrules"
+            what = f"the rubrics were changed in the JSON file, but {path.name} overrules"
             raise BadRubrics(what, where=str(path), remedy=f"make the changes there, or remove {path.name}")
         return self.model_copy(update={"rubrics": on, "off": off})
 
@@ -180,7 +180,7 @@ class RubricSet(Record):
             remove_others(target, place_of(target, record.facts))
 
     def to_json(self) -> str:
-        """Indented JSON, fields in a fixed order."""
+        """Return indented JSON, with fields in a fixed order."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
 
     def with_arrays(self, arrays: bytes) -> Self:
@@ -191,7 +191,7 @@ class RubricSet(Record):
 
     @property
     def thumb_model(self) -> ThumbModel | None:
-        """What gives probabilities; None where a set has none.
+        """Model of the probability; None if the set has none.
 
         Raises:
             BadCalibrator: It can't be rebuilt from what stands there.
@@ -211,7 +211,7 @@ class RubricSet(Record):
 
     @property
     def support(self) -> Support:
-        """How many labels stand behind the probabilities, and whether they may be called calibrated."""
+        """Number of labels behind the probabilities, and whether they may be called calibrated."""
         return support(self.calibrator.labels if self.calibrator else self.data.training)
 
     @property
@@ -233,7 +233,7 @@ class RubricSet(Record):
 
     @property
     def learned_from(self) -> frozenset[str]:
-        """Hashes of the conversations that the rubrics came from and were chosen on; none where people wrote them."""
+        """Hashes of the conversations that rubrics were learned from; empty for handwritten rubrics."""
         return frozenset(self.data.training_hashes if self.reasons else ())
 
     @property
@@ -280,7 +280,7 @@ class RubricSet(Record):
         return DataFrame(rows)
 
     def require_unedited(self, where: str = "") -> None:
-        """Raise BadRubrics where θ doesn't belong to the rubrics any more, or the windows don't belong to θ."""
+        """Raise BadRubrics if rubrics, θ and windows don't fit together any more."""
         if self.edited:
             raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
         windows = {"window": Window(**self.window.model_dump())}

@@ -1,4 +1,4 @@
-"""From answers to a probability: the model that is fitted on thumbs, and the step of `learn` that chooses it."""
+"""The model of the probability, and its choice as a step of `learn`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ThumbModel:
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), self.options)
 
     def probability(self, answers: Floats, judge: str | None = None) -> Floats:
-        """P(thumb up) `[conversation]`; None: of somebody unknown.
+        """Compute P(thumb up) `[conversation]`; for an unknown annotator if `judge` is None.
 
         Args:
             answers: Probability of each option `[conversation, rubric, option]`; NaN where unanswered.
@@ -62,11 +62,11 @@ class ThumbModel:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Who gave the thumbs that it was fitted on, as far as the log says."""
+        """Annotators of the thumbs that it was fitted on, if the log names them."""
         return self.model.judges_
 
     def wanted(self, judges: Sequence[str]) -> tuple[str, ...]:
-        """Return the judges that a user asks for; `all` stands for all.
+        """Return the annotators that a user asks for; `all` means every known one.
 
         Raises:
             WrongUse: One is not known, or a name stands for a list.
@@ -81,24 +81,24 @@ class ThumbModel:
 
 
 def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str, ...]:
-    """As `ThumbModel.wanted`, also for a rubric set that has none.
+    """Return the requested annotators, also for a rubric set without any.
 
     Raises:
         WrongUse: One is not known, or there is no model that knows any.
     """
     if judges and model is None:
-        raise WrongUse("this rubric set knows no judges", remedy="learn it again, or score without judges")
+        raise WrongUse("this rubric set has no annotators", remedy="learn it again, or score without annotators")
     return () if model is None else model.wanted(judges)
 
 
 def _who(judges: Sequence[str]) -> str:
     if not judges:
-        return "the log that it was learned from names nobody: learn with --judge-field FIELD, or leave judges out"
+        return "its log names no annotators: learn again with --judge-field FIELD, or leave annotators out"
     more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
     return f"name one of {', '.join(judges[:SHOWN])}{more}"
 
 
 def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
-    """Say who gave each thumb; None where the log names nobody."""
+    """Return who gave each thumb; None if the log names nobody."""
     judges = [conversation.judge for conversation in conversations]
     return judges if any(judge is not None for judge in judges) else None

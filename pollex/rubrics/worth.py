@@ -1,4 +1,4 @@
-"""What rubrics are worth in words that a product manager reads, on conversations that they were not learned from.
+"""Plain figures of rubrics on held-out conversations, for product managers.
 
 Intervals: Wilson 1927, doi:10.1080/01621459.1927.10502953.
 """
@@ -13,7 +13,7 @@ from pollex.rubrics.rubric import Polarity
 
 
 def share_of(hits: int, n: int) -> Figure:
-    """A share of n conversations with its 95 % interval."""
+    """Compute a share of n conversations with its 95 % interval."""
     if not n:
         return Figure(None, undefined="there is no such conversation")
     low, high = wilson(hits / n, n)
@@ -21,7 +21,7 @@ def share_of(hits: int, n: int) -> Figure:
 
 
 def worth_of(held: Bools, up: Bools) -> Worth:
-    """The worth of one rubric from whether it held and the thumb, each [conversation]."""
+    """Compute a rubric's worth from whether it held and the thumb, each [conversation]."""
     return Worth(
         holds=share_of(int(held.sum()), len(held)),
         down_with=share_of(int((held & ~up).sum()), int(held.sum())),
@@ -55,10 +55,10 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
 
 
 def percent(share: Figure) -> str:
-    """A share as a whole percentage; for one that has a value."""
+    """Format a defined share as a whole percentage."""
     return f"{100 * (share.value or 0):.0f} %"
 
 
 def ends(share: Figure) -> str:
-    """The ends of a share's interval."""
+    """Return the ends of a share's interval."""
     return f"{100 * (share.low or 0):.0f}–{100 * (share.high or 0):.0f} %"

@@ -223,7 +223,7 @@ def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]
 
 
 def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
-    """The conversations and scores of a run; None where the name is a file's."""
+    """Return the conversations and scores of a run; None if the name is a file's."""
     if Path(name).exists() or any(sign in name for sign in "*?[./"):
         return None
     with Store.open(run.store, read_only=True) as store:
@@ -233,7 +233,7 @@ def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
 
 
 def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
-    """The samples that a field makes of one, the baseline in front."""
+    """Split a sample by a field, with the baseline first."""
     conversations, scores = sample
     masks = grouped(conversations, by)
     if baseline is not None and baseline not in masks:
@@ -246,7 +246,7 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
-    """A sample as arrays, without the conversations that have no score."""
+    """Convert a sample to arrays, without conversations that have no score."""
     both = [(c, s) for c, s in zip(*sample, strict=True) if s.netsat is not None and s.probability is not None]
     values = [[a.expected() if isinstance(a, Answer) else np.nan for a in s.answers] for _, s in both]
     return Arm(
@@ -304,7 +304,7 @@ def _compared(
 
 
 def _units(conversations: Sequence[Conversation]) -> Ints:
-    """Number users; where a conversation names none, ids: those in both samples are pairs."""
+    """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
     names = [("user", c.group) if c.group is not None else ("id", c.id) for c in conversations]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return np.array([places[name] for name in names], dtype=np.int64)
@@ -313,7 +313,7 @@ def _units(conversations: Sequence[Conversation]) -> Ints:
 def _labeled(
     arm: Arm, labels: list[GivenLabel] | None, drawn: str | None, rubric_set: RubricSet
 ) -> tuple[Labeled | None, int]:
-    """The labels at random of a sample, with probabilities by a model that hasn't seen them; None where too few."""
+    """Return a sample's random labels with cross-fitted probabilities; None if too few."""
     mine = {c.id for c in arm.conversations}
     given = labels_in(arm.conversations, drawn or "") if labels is None else [
         one._replace(drawn=one.drawn or drawn or "") for one in labels if one.id in mine

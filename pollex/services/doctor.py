@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("pollex", "langgraph", "langchain-openai", "openai", "duckdb", "numpy", "scikit-learn", "openvino", "torch")
 
-EMBEDDED = "Without --model the embedded roles work: no LLM, no network, no key."
+BUILT_IN = "Without --model everything is built-in (no LLM): no network and no key are needed."
 ABLE = {
     "json_schema": "JSON schema",
     "tools": "tool calls",
@@ -90,8 +91,8 @@ def examine(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild
         examined("store", lambda: store(run)),
         *([examined("model", endpoint.look)] if endpoint else []),
     ]
-    notes = tuple(endpoint.notes) if endpoint else (EMBEDDED,)
-    return Health(tuple(findings), notes, model.model or "embedded", endpoint.as_dict() if endpoint else None)
+    notes = tuple(endpoint.notes) if endpoint else (BUILT_IN,)
+    return Health(tuple(findings), notes, model.model or NAME, endpoint.as_dict() if endpoint else None)
 
 
 class Examined:

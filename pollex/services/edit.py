@@ -96,7 +96,7 @@ def remove_rubric(path: Path, rubric: str, *, progress: Progress | None = None) 
     def left(entries: Sequence[Entry]) -> list[Entry]:
         rest = [entry for entry in entries if entry.name != id_]
         if not any(entry.on for entry in rest):
-            raise WrongUse("it is the only rubric that is on", where=str(path), remedy="add another before")
+            raise WrongUse("it is the only active rubric", where=str(path), remedy="add another one first")
         return rest
 
     return _written(path, left, id_, progress)
@@ -143,5 +143,5 @@ def _found(path: Path, rubric: str) -> str:
 
 def _worded(text: str) -> str:
     if not (words := " ".join(text.split())):
-        raise WrongUse("a rubric has words", remedy="give a statement that a conversation can bear out or not")
+        raise WrongUse("the rubric has no text", remedy="write a statement that is true or false of a conversation")
     return words

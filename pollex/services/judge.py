@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
@@ -60,9 +61,9 @@ class JudgeOptions:
         runs: Independent runs per conversation.
         minimum: Runs that must have answered; None for more than half.
         panel: Models at the endpoint that take turns with the first.
-        variant: Prompt: bare, with instructions, grounded, expected end state first, actual end state first too.
+        variant: Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state.
         domain: Domain profile; None for the neutral one.
-        instructions: File of what human raters are told.
+        instructions: File with the instructions for human annotators.
         tau: Highest diversity entropy that passes; None for at most one run that disagrees.
         tau_precision: Precision on the thumbs that τ is fitted to, in place of `tau`.
         stop_early: Ask no more runs once the verdict can no longer change.
@@ -100,7 +101,7 @@ class JudgeOptions:
             raise WrongUse("no question", remedy="give one", option={"question": "Was the task completed?"})
         # As answers are read: of two options that look alike there, the second would never be chosen.
         if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
-            what = f"{', '.join(self.options)!r} are no answers to choose from"
+            what = f"{', '.join(self.options)!r} is not a list of answers"
             raise WrongUse(what, remedy="give at least two different ones", option={"options": "yes,no"})
         if not members and not HOW_IT_WENT.search(self.question):
             remedy = "ask how it went (“Was the task completed?”), or name an LLM"
@@ -114,7 +115,7 @@ class JudgeOptions:
         rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
-        by = f"{', '.join(members)}, prompt {self.variant}" if members else "embedded"
+        by = f"{', '.join(members)}, prompt {self.variant}" if members else NAME
         return Task(asked(self.question, self.options), rule, self.tau_precision, by)
 
     def instructions_text(self) -> str:

@@ -167,7 +167,10 @@ def _columns(conversations: Sequence[Conversation], given: Sequence[GivenLabel],
 
 
 def users_of(conversations: Sequence[Conversation]) -> Ints | None:
-    """Number the users; a conversation without one is alone. None where no conversation names a user."""
+    """Assign numbers to users [conversation]; None if no conversation names one.
+
+    A conversation without a user is a user of its own.
+    """
     if all(one.group is None for one in conversations):
         return None
     names = [(one.group, "") if one.group is not None else ("", one.id) for one in conversations]

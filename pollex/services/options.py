@@ -25,7 +25,7 @@ class ModelOptions:
     """The model, its limits, and its settings.
 
     Attributes:
-        model: None for the embedded roles.
+        model: None for the built-in roles.
         chat: A LangChain chat model in place of an endpoint.
         scale: How rubrics are asked; `likert` and `numeric` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
@@ -71,7 +71,7 @@ class ModelOptions:
         A key as an option would be kept in the shell's history. White space around it, from the file that it was read
         from, is removed.
         """
-        assert self.model is not None, "the embedded roles need no endpoint"
+        assert self.model is not None, "the built-in roles need no endpoint"
         return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY", "").strip() or None)
 
 

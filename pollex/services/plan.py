@@ -319,7 +319,7 @@ def call_plan(
     return CallPlan(models, model.limits.price, tuple(notes))
 
 
-NO_CALLS = CallPlan((), None, ("The embedded roles work: no calls, no tokens, no cost.",))
+NO_CALLS = CallPlan((), None, ("Built-in (no LLM): no calls, no tokens, no cost.",))
 
 
 def _reason(number: int, kind: Polarity) -> Reason:

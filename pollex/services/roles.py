@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.backends import EMBEDDED, build
-from pollex.agents.embedded import DEFAULT_MODEL
+from pollex.agents.embedded import DEFAULT_MODEL, NAME
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
@@ -49,8 +49,9 @@ class Workers:
 
     Attributes:
         record: How a rubric set remembers the judge.
-        prompts: Version of each prompt by name; empty for the embedded roles.
-        gateway: None for the embedded roles; `capabilities` likewise.
+        prompts: Version of each prompt by name; empty for the built-in roles.
+        gateway: None for the built-in roles.
+        capabilities: Capabilities of the endpoint; None for the built-in roles.
         retry_outcomes: Outcomes that a resume asks about again.
         traced: Told the run's tracer, for spans of model calls.
         notes: What to tell the user before the work.
@@ -121,7 +122,7 @@ class Workers:
     def said(self) -> str:
         """Display name of the judge, with its endpoint."""
         if self.gateway is None:
-            return "embedded (no LLM, no network)"
+            return NAME
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
 
 
@@ -156,7 +157,9 @@ async def hire(
             raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one", option="model")
         if options.without:
             raise WrongUse(
-                "the embedded roles have no prompts to leave parts out of", remedy="name a model", option="model"
+                "the built-in roles (no LLM) have no prompts to leave parts out of",
+                remedy="name a model",
+                option="model",
             )
         return embedded_workers(profile, embedder, seed)
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
@@ -266,7 +269,7 @@ def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) ->
 
 def embedded_record(embedder: Embedder) -> JudgeRecord:
     """Return the record of a built-in judge that has not learned yet."""
-    return JudgeRecord(kind=EMBEDDED, name="embedded", fingerprint="", options={"embedding_model": embedder.model})
+    return JudgeRecord(kind=EMBEDDED, name=NAME, fingerprint="", options={"embedding_model": embedder.model})
 
 
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
@@ -286,8 +289,8 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
     record = rubric_set.judge
     if not record.built_in:
         raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of the embedded judge",
-            remedy=f"give --model {record.name}, or fit it for the embedded judge: `pollex refit`",
+            f"θ was fitted to the answers of {record.name}, not of the built-in judge",
+            remedy=f"give --model {record.name}, or fit it for the built-in judge: `pollex refit`",
         )
     return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)))
 
@@ -342,7 +345,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     """Return the embedding model with which the set's built-in judge answers as before."""
     if asked := options.name:
         raise WrongUse(
-            f"θ was fitted to the embedded judge's answers, not to those of {asked}",
+            f"θ was fitted to the built-in judge's answers, not to those of {asked}",
             remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
         )
     return embeds_with(record, options.embedding_model)

@@ -38,7 +38,7 @@ Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
 class Scorer:
     """Scores conversations with a rubric set, one by one or many.
 
-    A model's answers are kept in the store, so that none is paid for twice; the embedded judge keeps nothing. With a
+    A model's answers are kept in the store, so that none is paid for twice; the built-in judge keeps nothing. With a
     model, `close` the scorer in the end, or use it in a `with`. Any thread and event loop may ask: a model is asked
     from one event loop of the scorer's own.
 
@@ -47,7 +47,7 @@ class Scorer:
         judge: Who answers; by default the judge that the set was learnt with.
         model: The LangChain chat model that the set was learnt with, where it was one.
         base_url: Where the set's model is served, if not at OpenAI.
-        embedding_model: What the set's embedded judge embeds with, where it isn't the bundled model.
+        embedding_model: Embedding model of the set's built-in judge, if it isn't the bundled one.
         store: Folder of a model's answers.
         costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
 
@@ -76,7 +76,7 @@ class Scorer:
         self.rubrics = rubrics
         embedded = rubrics.judge.built_in
         if (judge or embedded) and (model is not None or base_url is not None):
-            who = "the judge that is given" if judge else "the embedded judge, whose answers θ was fitted to,"
+            who = "the judge that is given" if judge else "the built-in judge, whose answers θ was fitted to,"
             raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
         self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
         self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)

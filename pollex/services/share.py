@@ -230,7 +230,7 @@ def plan_share(
 ) -> CallPlan:
     """Plan what `share` would ask."""
     if rubrics is None:
-        raise WrongUse("without a rubric set nobody is asked", remedy="leave --dry-run out")
+        raise WrongUse("without a rubric set there are no calls to plan", remedy="leave --dry-run out")
     return plan_score(logs, rubrics, reading=reading, run=run, model=model, progress=progress)
 
 

@@ -74,7 +74,7 @@ def interface_of(tool: str, *, pushing: bool) -> Interface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
     able = {n: one for n, one in INTERFACES.items() if (one.push is not None if pushing else bool(one.streams))}
     if tool not in able:
-        raise WrongUse(f"{tool!r:.40} has no interface for this", remedy=f"one of: {', '.join(able)}")
+        raise WrongUse(f"{tool!r:.40} can't be used for this", remedy=f"one of: {', '.join(able)}")
     return able[tool]
 
 
@@ -118,7 +118,7 @@ def pull(
 
 
 def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
-    """The project's id, which is asked for where a name is given."""
+    """Return the id of a project, looked up if only its name is given."""
     if not project or (named := interface.named(project)) is None:
         return project
     ask, id_of = named
@@ -228,7 +228,11 @@ def _state(out: Path, tool: str, project: str, since: str) -> State:
     """
     if not _beside(out).exists():
         if out.exists() and out.stat().st_size:
-            raise WrongUse("it is there, and wasn't fetched", where=str(out), remedy="give another name with --out")
+            raise WrongUse(
+                "the file exists, and `pollex pull` did not write it",
+                where=str(out),
+                remedy="give another name with --out",
+            )
         streams = [stream.name for stream in INTERFACES[tool].streams]
         return State(tool, project, since=dict.fromkeys(streams, since) if since else {})
     try:

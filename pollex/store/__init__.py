@@ -1,1 +1,1 @@
-"""What is kept: SQLite for runs, paid calls and labels, Parquet for conversations and answers."""
+"""The store: SQLite for runs, paid calls and labels, Parquet for conversations and answers."""

@@ -1,4 +1,4 @@
-"""Conversations, texts, answers and scores as Parquet, and DuckDB to ask them.
+"""Conversations, texts, answers and scores as Parquet, queried by DuckDB.
 
 A run has a folder, `runs/<run>`, with parts called `<table>-<first>-<last>.parquet`: one a batch while the run goes
 on, put together when there are many and when it ends. A part whose numbers lie within another's was put together into
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Path of the part."""
         return self.pile.with_name(f"{self.pile.name}-{self.first:06}-{self.last:06}.parquet")
 
 
@@ -62,7 +62,7 @@ class Columns:
         self._opened: duckdb.DuckDBPyConnection | None = None
 
     def write(self, kind: type[ColumnRow], run: str, rows: Sequence[str]) -> None:
-        """Write a batch of a run, rows as JSON, as a new part; readable when it returns."""
+        """Write a batch of a run, rows as JSON, as a new readable part."""
         pile = self._pile(kind.table, run)
         parts = parts_of(pile)
         number = parts[-1].last + 1 if parts else 1
@@ -124,7 +124,7 @@ class Columns:
         return self._folder / TEXTS / run if table == TEXTS else self._folder / RUNS / run / table
 
     def _sources(self, table: str, run: str) -> str:
-        """Return the parts of a run's table as SQL; of texts those of all runs. Empty where there are none."""
+        """Return the parts of a run's table as SQL; of texts, all runs'."""
         pile = self._pile(table, run)
         parts = all_parts(pile.parent) if table == TEXTS else parts_of(pile)
         return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}])" if parts else ""
@@ -153,7 +153,7 @@ class Columns:
             part.path.unlink(missing_ok=True)
 
     def _copy(self, sql: str, parameters: Sequence[Any], part: Part) -> None:
-        """Write the rows of a query as a part, which is there whole or not at all."""
+        """Write the rows of a query as a part, completely or not at all."""
         make_private(part.path.parent)
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:

@@ -1,4 +1,4 @@
-"""The SQLite file: opening it, short transactions, and what its errors mean for people."""
+"""The SQLite file: opening, short transactions, and error messages."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _address(path: Path, *, read_only: bool) -> str:
-    """Return the file's URI; one that can't be written and that nobody writes is read as it lies there."""
+    """Return the file's URI; immutable if nobody can write it."""
     address = path.absolute().as_uri()
     if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         return f"{address}?immutable=1"

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class GroupCommit(Generic[T]):
-    """A thread that hands batches to `commit`, in the order in which they came.
+    """A thread that passes batches to `commit`, in order.
 
     The first failure is final: those who wait get it, and so does everybody who comes later. A caller who puts more
     than `room` bytes ahead of the thread is held back, so memory stays bounded.

@@ -30,7 +30,7 @@ class StoreLedger:
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
     def trace(self, tracer: Tracer) -> None:
-        """Write the spans of calls from now on: for a run that begins after its ledger was made."""
+        """Write spans of calls from now on, for a run that begins later."""
         self._tracer = tracer
 
     async def lookup(self, key: str) -> StoredCall | None:
@@ -50,7 +50,7 @@ class StoreLedger:
         return StoredCall(key, values["outcome"], values["raw"])
 
     async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Note, before it returns, that a call is about to be sent; `request` is what goes out."""
+        """Record that a call is about to be sent, before returning."""
         begun = now()
         run = self._tracer.run if self._tracer else None
         self._begun[key, attempt] = begun, time.perf_counter(), about

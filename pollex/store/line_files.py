@@ -71,7 +71,7 @@ class LineFile:
         self._remember(connection, end)
 
     def catch_up(self, folder: Path, connection: sqlite3.Connection) -> str:
-        """Bring database and file in line inside a write transaction; the sentence returned is for people."""
+        """Synchronize database and file in a write transaction; return a message or nothing."""
         path = folder / self.name
         known, size = self._size(connection), path.stat().st_size if path.exists() else 0
         if size > known:
@@ -119,7 +119,7 @@ class LineFile:
 
 
 def write_all(file: int, content: bytes) -> int:
-    """Write everything: `os.write` may write less than it is given when the disk fills up."""
+    """Write everything, since `os.write` may write less when the disk fills up."""
     view = memoryview(content)
     while view:
         view = view[os.write(file, view) :]

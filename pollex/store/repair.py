@@ -41,10 +41,10 @@ def check(store: Store) -> None:
 
 
 def rebuild(folder: Path) -> list[str]:
-    """Set database and parts that can't be read aside, make the database anew from the lines; say what was done.
+    """Set unreadable files aside, make the database from the line files, and report it.
 
     Raises:
-        StoreBusy: A run is at work in the store.
+        StoreBusy: A run is running in the store.
         WrongUse: There is no store.
     """
     path = folder / FILE
@@ -52,7 +52,7 @@ def rebuild(folder: Path) -> list[str]:
         raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
     for run in (folder / RUNS).glob("*"):
         if is_worked_on(folder / RUNS, run.name):
-            raise StoreBusy(f"{run.name} is at work", where=str(folder), remedy="wait until it ends")
+            raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")
     done = [*_set_database_aside(path), *_set_parts_aside(folder)]
     with Store.open(folder) as store:
         kept = f"{store.paid} paid answers, {store.value('SELECT count(*) FROM labels')} labels and "
@@ -81,7 +81,7 @@ def _set_database_aside(path: Path) -> list[str]:
 
 
 def _set_parts_aside(folder: Path) -> list[str]:
-    """Set parts aside that can't be read; the scores of a run without all of its answers, too: a resume gives them."""
+    """Set unreadable parts aside, and scores without all answers, which a resume restores."""
     done = []
     for each in (folder / TEXTS, *(folder / RUNS).glob("*")):
         parts = all_parts(each)

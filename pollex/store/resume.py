@@ -1,4 +1,4 @@
-"""What a run has done already: all that a resume needs not to do it again."""
+"""The results of a run so far: all that a resume needs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pollex.store.tables import damaged, unpacked
 
 
 def runs(store: Store) -> list[Run]:
-    """All runs, the first one first."""
+    """Return all runs, the first one first."""
     return read_runs(store.rows(f"{ALL_RUNS} ORDER BY number"))
 
 
 def find_run(store: Store, name: str) -> Run:
-    """The run whose id is or begins with `name`; `last` is the last one.
+    """Return the run whose id begins with `name`; `last` is the last one.
 
     Raises:
         WrongUse: There is none, or several.
@@ -46,7 +46,7 @@ def find_run(store: Store, name: str) -> Run:
 
 
 def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] | None = None) -> Run | None:
-    """The last run of `command` that did not end, with that fingerprint where one is given; None when there is none."""
+    """Return the last unfinished run of `command`, with this fingerprint if given."""
     left = [
         run
         for run in runs(store)
@@ -58,7 +58,7 @@ def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] |
 
 
 def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
-    """The run that a `--resume` of `command` goes on with.
+    """Return the run that a `--resume` of `command` goes on with.
 
     Raises:
         ResumeRefused: What is unfinished was started with something else; the message says with what.
@@ -105,7 +105,7 @@ def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, R
 
 
 def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
-    """The conversations that a run used, or those of them in `ids`, as they first came; read in portions."""
+    """Yield the conversations of a run, or those in `ids`, read in portions."""
     if ids is None:
         places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
         ids = [row["id"] for row in places]
@@ -133,7 +133,7 @@ def extractions_of(store: Store, run: str, *, conversation: str | None = None) -
 def answers_of(
     store: Store, run: str, *, fingerprint: str | None = None, ids: Sequence[str] | None = None
 ) -> dict[str, dict[str, Answer | Unanswered]]:
-    """What was answered so far, by conversation and question; the last answer stands.
+    """Return the answers so far, by conversation and question; the last answer counts.
 
     Args:
         fingerprint: Only answers of the judge with this fingerprint.

@@ -1,4 +1,4 @@
-"""How conversations, reasons, rubrics and answers become rows, and rows become them again."""
+"""Conversion between rows and conversations, reasons, rubrics and answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPENING = 200
 
 
 def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: str = "") -> Iterator[Row]:
-    """The conversations that a run uses; `side` is the part of the split that they are on: `train`, `test` or empty."""
+    """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for one in conversations:
         yield TextRow(run, one.text_hash, packed([[turn.role, turn.content] for turn in one.turns]))
         yield ConversationRow(
@@ -58,7 +58,7 @@ def answer_rows(
     answers: Sequence[Answer | Unanswered],
     fingerprint: str,
 ) -> Iterator[Row]:
-    """What a judge of that fingerprint answered to `questions`, one answer each, in their order."""
+    """Yield rows of a judge's answers to `questions`, in their order."""
     for question, answer in zip(questions, answers, strict=True):
         row: dict[str, Any] = {
             "run": run,
@@ -83,7 +83,7 @@ def answer_rows(
 
 
 def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
-    """What a person said about a conversation; `drawn` tells how it came before them."""
+    """Make the row of a person's label; `drawn` says how the conversation was selected."""
     return LabelRow(annotator, about.text_hash, about.id, run, question, packed(value), drawn=drawn)
 
 
@@ -93,7 +93,7 @@ def question_hash(question: Question) -> str:
 
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
-    """A row of conversations, with the turns of its text, as a conversation."""
+    """Convert a row of conversations, with its text's turns, to a conversation."""
     turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"])]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
@@ -102,7 +102,7 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
 
 
 def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
-    """A row of answers as an answer, or as the reason why there is none."""
+    """Convert a row of answers to an answer, or to the reason for none."""
     if row["outcome"]:
         return Unanswered.model_construct(
             question_id=row["question"], outcome=row["outcome"], detail=row["detail"], judge=row["judge"]

@@ -108,9 +108,9 @@ def kept_copies(folder: Path) -> Iterator[Run]:
 
 
 class Claim:
-    """A run that this process works on, held until `release`; the kernel releases it when the process dies.
+    """An exclusive claim on a run by this process, held until `release` or exit.
 
-    The lock is on the open file, not on the number written into it, so what a killed process left behind locks nothing.
+    The lock is on the open file, not on the number written into it, so a killed process leaves no lock.
 
     Raises:
         StoreBusy: Another process, or another part of this one, works on it.

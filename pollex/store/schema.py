@@ -1,4 +1,4 @@
-"""The database's schema as steps forward: `PRAGMA user_version` says how many of them a file went through.
+"""The database's schema as forward migrations, counted in `PRAGMA user_version`.
 
 Never edit a step that was released: add the next. Times are ISO 8601 in UTC. Columns called payload, arguments,
 fingerprint, versions, roles, result, inputs, outputs and value hold JSON. What a table's columns mean, its class in

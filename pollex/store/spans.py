@@ -1,4 +1,4 @@
-"""Spans: what a run did, one for every graph, node, role call and model call, with references and never contents.
+"""Spans of a run: every graph, node, role call and model call, without contents.
 
     async with tracer.span("judge", kind="role", item=conversation.id, inputs=rubric_ids) as span:
         answers = await judge.judge(conversation, questions)
@@ -61,7 +61,7 @@ class Tracer:
         self.errors: deque[dict[str, str]] = deque(maxlen=10)
 
     def span(self, name: str, *, kind: Kind, item: str = "", inputs: Iterable[str] = ()) -> Span:
-        """A span to be entered.
+        """Make a span, to be entered.
 
         Args:
             item: Id of the conversation or other thing that it is about.
@@ -70,7 +70,7 @@ class Tracer:
         return Span(self, name, kind, item, tuple(inputs))
 
     def call(self, key: str, about: Mapping[str, Any], *, started: str, ms: float) -> None:
-        """Writes the span of a model call that is over.
+        """Write the span of a model call that is over.
 
         Args:
             key: The call's key in the ledger.
@@ -125,11 +125,11 @@ class Span:
         self._outer: Token[str | None] | None = None
 
     def outputs(self, references: Iterable[str]) -> None:
-        """Notes what came out: ids, hashes."""
+        """Record outputs: ids, hashes."""
         self.found = tuple(references)
 
     def failed(self, error: str) -> None:
-        """Notes an error that was not raised, an item's outcome for example."""
+        """Record an error that was not raised, such as an item's outcome."""
         self._error = error
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@
         run = store.begin("learn", arguments={…}, fingerprint={…}, versions={…})
         store.put(conversation_rows(run.id, conversations, side="train"))        # returns at once
         await store.write(answer_rows(run.id, one, questions, answers, judge.fingerprint))  # returns when it is kept
-        store.finish(run.id, "done", roles=["embedded"], result={…})
+        store.finish(run.id, "done", roles=["built-in (no LLM)"], result={…})
 
 Any number of processes may have it open; each run is worked on by one. Rows are built by the functions in `rows` and
 read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or `settle` first.
@@ -52,7 +52,7 @@ LATEST = 10.0
 
 
 class Change(NamedTuple):
-    """A change of the database, and the line that is to stand in a file, too."""
+    """A change of the database, with an optional line for a file."""
 
     sql: str
     values: Sequence[Any]
@@ -107,7 +107,7 @@ class Store:
             WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or a much older pollex.
         """
         if not is_text(folder):
-            raise WrongUse("its name is no UTF-8 text", where=str(folder), remedy="name another folder: --store")
+            raise WrongUse("its name is not valid UTF-8", where=str(folder), remedy="name another folder: --store")
         try:
             return cls(folder, read_only=read_only, secret=secret)
         except OSError as failure:
@@ -120,7 +120,7 @@ class Store:
 
     @property
     def paid(self) -> int:
-        """How many paid answers it has."""
+        """Number of paid replies."""
         return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
     def put(self, rows: Iterable[Row]) -> None:
@@ -133,7 +133,7 @@ class Store:
         self._writer.put(*_queued(rows))
 
     async def write(self, rows: Iterable[Row]) -> None:
-        """Return when the facts, and all that was put before, are kept and can be read.
+        """Write rows; return when they and all earlier rows are stored and readable.
 
         Raises:
             StoreFull: There is no room on the disk.
@@ -142,11 +142,11 @@ class Store:
         await self._writer.write(*_queued(rows), settle=True)
 
     async def settle(self) -> None:
-        """Return when all that was put is kept and can be read. Raises as `write` does."""
+        """Return when all queued rows are stored and readable; raise as `write` does."""
         await self._writer.write((), settle=True)
 
     def flush(self) -> None:
-        """`settle`, for code that isn't async."""
+        """Do `settle` in synchronous code."""
         self._writer.flush()
 
     async def change(self, *changes: Change) -> None:
@@ -178,7 +178,7 @@ class Store:
         return run
 
     def take_up(self, run: str, *, roles: Sequence[str] = ()) -> None:
-        """Go on with a run; no other process may work on it until it is finished or the store is closed.
+        """Go on with a run, and lock it for other processes until it ends.
 
         Raises:
             StoreBusy: Another process works on it.
@@ -187,7 +187,7 @@ class Store:
         self._note(run, status="unfinished", roles=tuple(roles), finished=None)
 
     def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
-        """Note what became of a run, after all that was put, and put its parts together.
+        """Record the end of a run after all its rows, and merge its parts.
 
         A resumed run is `finish`ed again, and the last status stands.
         """
@@ -207,7 +207,7 @@ class Store:
         self._writer.put([Change("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """Return what a query of the database gives, a dict a row. Text goes into `parameters`, never into `sql`.
+        """Return the rows of a query as dicts; text belongs into `parameters`.
 
         Raises:
             StoreDamaged: The database can't be read.
@@ -219,7 +219,7 @@ class Store:
         return self._database.each(sql, parameters)
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """Return the first column of the first row; None when there is none. Raises as `rows` does."""
+        """Return the first value of a query; None without rows. Raises as `rows` does."""
         return self._database.value(sql, parameters)
 
     def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -329,7 +329,7 @@ class Store:
             self._claims[run] = Claim(self.folder / RUNS / run)
 
     def _note(self, run: str, **changes: Any) -> None:
-        """Change what is known of a run; a run that the database doesn't know is none of the store's."""
+        """Change a run's record; ignore runs that the database doesn't have."""
         with self._database.transaction() as connection:
             cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
             names = [column[0] for column in cursor.description]

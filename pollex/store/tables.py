@@ -1,4 +1,4 @@
-"""What is kept: one class a table, a field a column."""
+"""The tables of the store, one class each with a field for each column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Row:
-    """A fact. Lists become JSON in the database; lone surrogates, which it can't hold, become U+FFFD."""
+    """A row of a table; lists become JSON, lone surrogates U+FFFD."""
 
     table: ClassVar[str]
 
@@ -71,10 +71,10 @@ class TextRow(ColumnRow):
 
 @dataclass(frozen=True)
 class ConversationRow(ColumnRow):
-    """A conversation that a run used; `side` is the part of the split that it was on, or empty.
+    """A conversation of a run, with its side of the split or none.
 
     Attributes:
-        opening: How it begins, for lists.
+        opening: Its beginning, for lists.
         metadata: JSON.
     """
 
@@ -92,9 +92,9 @@ class ConversationRow(ColumnRow):
 
 @dataclass(frozen=True)
 class AnswerRow(ColumnRow):
-    """An answer, or why there is none: then `outcome` isn't empty and there are no probabilities.
+    """An answer, or a non-empty `outcome` without probabilities.
 
-    `question_hash` stands for the question's words and options, `fingerprint` for all else that the judge goes by.
+    `question_hash` covers the question's words and options, `fingerprint` everything else that the judge depends on.
     """
 
     table: ClassVar = "answers"
@@ -150,7 +150,7 @@ class FactRow(Row):
 
 @dataclass(frozen=True)
 class SpanRow(Row):
-    """One node, role call or model call of a run. `inputs` and `outputs` are references, never contents."""
+    """One node, role call or model call; `inputs` and `outputs` are references."""
 
     table: ClassVar = "spans"
     run: str
@@ -173,14 +173,14 @@ def now() -> str:
 
 @dataclass(frozen=True)
 class LabelRow(Row):
-    """What a person said about a conversation. Labels are only added: the last one of an annotator stands.
+    """A person's answer about a conversation; of several the last one counts.
 
     Attributes:
-        annotator: Who said it; empty where that is not known.
+        annotator: Name of the person; empty if unknown.
         question: Id of the question that was asked.
         value: The answer as JSON.
-        source: `person`, or `adjudicated` where people differed.
-        drawn: How the conversation came before the annotator: `doubtful`, `random`, `voluntary`, …
+        source: `person`, or `adjudicated` if annotators differed.
+        drawn: How the conversation was selected: `doubtful`, `random`, `voluntary`, …
     """
 
     table: ClassVar = "labels"
@@ -256,7 +256,7 @@ def insert_of(row: Row, twice: str = "") -> str:
 
 
 def packed(value: Any) -> str:
-    """Return JSON text: as it is in UTF-8, escaped where that can't hold it; other types become their text."""
+    """Convert a value to JSON text, escaped if UTF-8 can't encode it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     if not text.isascii() and _LONE_SURROGATE.search(text):
         return json.dumps(value, separators=(",", ":"), default=str)

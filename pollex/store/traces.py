@@ -1,4 +1,4 @@
-"""Looking back: the tree of a run, everything that happened to one conversation, where a rubric came from."""
+"""Views of past runs: the tree of spans, a conversation's trace, a rubric's origin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Branch:
 
     @property
     def failed(self) -> int:
-        """How many ended with an error."""
+        """Number of spans that ended with an error."""
         return sum(self.errors.values())
 
 
@@ -63,7 +63,7 @@ class ConversationTrace:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a rubric came from: its reasons, and the conversations that they quote."""
+    """The origin of a rubric: its reasons, and the quoted conversations."""
 
     rubric: Rubric
     reasons: tuple[Reason, ...]
@@ -71,7 +71,7 @@ class Provenance:
 
 
 def run_tree(store: Store, run: str) -> list[Branch]:
-    """A run's spans, added up by name at each place of the tree: thousands of items make one branch."""
+    """Sum a run's spans by name at each place of the tree."""
     spans = store.rows(
         "SELECT id, parent, name, kind, ms, error FROM spans WHERE run = ? ORDER BY started, rowid", [run]
     )
@@ -112,7 +112,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
 
 
 def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
-    """Where a rubric of a run came from.
+    """Return the origin of a rubric of a run.
 
     Raises:
         WrongUse: The run has no such rubric.
@@ -127,7 +127,7 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
 
 
 def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
-    """The reasons with these ids, in the ids' order; one that the run doesn't have is left out."""
+    """Return the reasons with these ids, in their order; unknown ones are skipped."""
     rows = store.rows(
         """SELECT reason.value AS reason FROM facts, json_each(facts.payload, '$.reasons') AS reason
         WHERE run = ? AND kind = 'extraction' AND reason.value ->> 'id' IN (SELECT value FROM json_each(?))

@@ -34,7 +34,7 @@ def application(site: Site, door: Door) -> Guard:
 
 
 def routes() -> list[BaseRoute]:
-    """All routes; those of a page stand in its module."""
+    """List all routes; those of a page are in its module."""
     return [
         Route(links.HEALTH, health),
         Route(f"{links.STATIC}/{{edition}}/{{name}}", static),
@@ -50,7 +50,7 @@ def routes() -> list[BaseRoute]:
 
 
 def health(request: Request) -> Response:
-    """Say that the server lives; whoever has the token learns which store it is."""
+    """Report that the server runs; visitors with the token also get its store."""
     site: Site = request.app.state.site
     told: dict[str, object] = {"ok": True}
     if site.token is None or site.token in (request.cookies.get(f"pollex-{site.id}"), _bearer(request)):

@@ -13,7 +13,7 @@ WIDTH, HIGH, LOW = 360, 64, 18
 
 
 def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] = ()) -> Markup:
-    """Draw how often a figure lies where: all conversations pale, those that were found filled."""
+    """Draw the distribution of a figure: all conversations pale, those found filled."""
     low, high = float(counted.edges[0]), float(counted.edges[-1])
     across = Scale(low, high, 4, WIDTH - 4)
     up = Scale(0, float(counted.all.max() or 1), HIGH, 6)
@@ -41,7 +41,7 @@ def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] 
 
 
 def scale(netsat: float, theta: float, lower: float | None, upper: float | None, reach: float) -> Markup:
-    """Draw where a NetSAT lies: θ as a line, the uncertainty window as a band.
+    """Draw a NetSAT on its scale, with θ and the uncertainty window.
 
     Args:
         reach: The scale goes from −`reach` to `reach`.

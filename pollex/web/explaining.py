@@ -1,4 +1,4 @@
-"""Why a conversation has its score: what each rubric's answer adds, and the words in the turns behind it."""
+"""The explanation of a score: each answer's term, and the words behind it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Part:
 
     @property
     def adds(self) -> float | None:
-        """What NetSAT changes by."""
+        """Change of NetSAT by this answer."""
         if self.value is None:
             return None
         return self.value if self.rubric.polarity == "sat" else -self.value
 
     @property
     def far(self) -> float:
-        """How far the answer is from the middle."""
+        """Distance of the answer from the middle."""
         return -1.0 if self.value is None else abs(self.value - MIDDLE)
 
 
@@ -60,12 +60,12 @@ class Sums:
 
     @property
     def netsat(self) -> float:
-        """What SAT adds less what DSAT takes."""
+        """Sum of SAT terms minus the sum of DSAT terms."""
         return self.of("sat") - self.of("dsat")
 
     @property
     def unanswered(self) -> int:
-        """How many rubrics have no answer."""
+        """Number of rubrics without an answer."""
         return sum(part.value is None for part in self.parts)
 
 

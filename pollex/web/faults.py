@@ -1,4 +1,4 @@
-"""What goes wrong between a browser and the application, with the HTTP status of each."""
+"""Errors between a browser and the application, with their HTTP status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Fault(WrongUse):
 
 
 class NotThere(Fault):
-    """What was asked for does not exist."""
+    """An error for an address that does not exist."""
 
     status = 404
 

@@ -1,4 +1,4 @@
-"""What a list of conversations is narrowed to, and how many each further step would leave."""
+"""Filters of a list of conversations, and how many rows each further filter leaves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BINS = 40
 
 @dataclass(frozen=True)
 class Choice:
-    """One value of a facet: how many rows it would leave, and whether it is chosen."""
+    """One value of a facet, with the number of rows that it would leave."""
 
     value: str
     words: str
@@ -36,7 +36,7 @@ SIDES = {"train": "learned from", "test": "held out", "": "not used"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a list is narrowed to: values by facet, ranges by number, and words."""
+    """The filters of a list: values by facet, ranges by number, and words."""
 
     facets: dict[str, str]
     ranges: dict[str, tuple[float | None, float | None]]
@@ -98,7 +98,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often a figure lies where, among all rows and among those that were found."""
+    """Counts of a figure by interval, among all rows and among those found."""
 
     edges: Floats
     all: Ints
@@ -106,7 +106,7 @@ class Histogram:
 
 
 def histogram(values: Floats, found: Bools) -> Histogram | None:
-    """Count a column's values in bins of equal width; None where there is nothing to draw."""
+    """Count a column's values in bins of equal width; None if there are none."""
     known = ~np.isnan(values)
     if not known.any() or (low := float(values[known].min())) == (high := float(values[known].max())):
         return None

@@ -1,4 +1,4 @@
-"""Queries and bodies of requests, parsed into models; an unknown parameter is refused, so no typo is passed over."""
+"""Queries and bodies of requests, parsed into models; unknown parameters are errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def query(request: Request, form: type[F]) -> F:
 
 
 async def body(request: Request, form: type[F]) -> F:
-    """Read a request's body: JSON, or the fields of a form that was sent without a script.
+    """Read a request's body: JSON, or the fields of a form without script.
 
     Raises:
         Fault: It is neither, or a field is unknown or wrong.
@@ -54,7 +54,7 @@ async def body(request: Request, form: type[F]) -> F:
         try:
             given = parse_json((await request.body()).decode("utf-8"))
         except ValueError as error:
-            raise Fault(f"the body is no JSON: {error}") from error
+            raise Fault(f"the body is not JSON: {error}") from error
         page = request.headers.get("x-pollex-site", "")
     else:
         given = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))

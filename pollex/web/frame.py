@@ -1,4 +1,4 @@
-"""Pages and parts from templates, style sheets and scripts under names that change with them, and error pages."""
+"""Pages from templates, style sheets and scripts under versioned names, and error pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAGES = (
 
 @cache
 def environment() -> Environment:
-    """Make what templates are filled in: that of the reports, with the application's links and words."""
+    """Make the template environment: that of the reports, with the application's links."""
     made = of_reports().overlay()
     made.filters = made.filters | {each.__name__: each for each in words.FILTERS}
     made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES}
@@ -51,7 +51,7 @@ def static_files() -> dict[str, bytes]:
 
 @cache
 def edition() -> str:
-    """Compute a digest of all static files: modules import each other by their bare names, so they share one."""
+    """Compute a digest of all static files, which import each other by name."""
     kept = static_files()
     return hashlib.sha256(b"\0".join(name.encode() + kept[name] for name in sorted(kept))).hexdigest()[:12]
 
@@ -81,7 +81,7 @@ def page(template: str, http: int = 200, headers: dict[str, str] | None = None, 
 
 
 def wants_json(scope: Scope) -> bool:
-    """Tell whether whoever asks reads JSON rather than pages."""
+    """Return whether the client wants JSON rather than pages."""
     return scope["path"].startswith("/api/") or Headers(scope=scope).get("accept", "") == "application/json"
 
 

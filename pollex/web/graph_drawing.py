@@ -1,4 +1,4 @@
-"""The graph of a run as SVG: nodes from left to right by the longest way to them, back edges below."""
+"""The graph of a run as SVG: nodes by longest path, back edges below."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _edge(start: tuple[float, float], end: tuple[float, float], chosen: bool, he
 
 
 def strip(node: Node, bins: int) -> Markup:
-    """Draw how many spans of a node were open at once, over the time that is shown."""
+    """Draw how many spans of a node were open at once, over time."""
     active = node.active
     if not active.any():
         return Markup("")

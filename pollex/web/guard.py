@@ -1,4 +1,4 @@
-"""What every request has to pass, in this order: host, origin, token, limits; and the headers of every answer.
+"""The checks of every request: host, origin, token, limits; and the headers of answers.
 
 A page of another site, a name that resolves to loopback, and another user of the machine all reach a local server:
 none of them may read conversations or write labels.
@@ -56,13 +56,13 @@ DAYS_30 = 30 * 24 * 3600
 
 @dataclass(frozen=True)
 class Door:
-    """Who may come in.
+    """The conditions of access.
 
     Attributes:
         hosts: Names with port that requests may be sent to.
         origins: Origins whose pages may write: scheme, name, port.
-        token: What a visitor has to bring; None asks nobody for one.
-        site: Names this server and store in cookies and pages.
+        token: Token of visitors; None asks for none.
+        site: Name of this server and store in cookies and pages.
     """
 
     hosts: frozenset[str]
@@ -72,7 +72,7 @@ class Door:
 
     @classmethod
     def at(cls, names: Iterable[str], port: int, token: str | None, site: str, behind: str | None = None) -> Door:
-        """Make the door of a server that is reached under some names, or by a proxy's address."""
+        """Make the conditions of a server with several names, or behind a proxy."""
         hosts = {f"{_bracketed(name)}:{port}" for name in names}
         origins = {f"http://{host}" for host in hosts}
         if behind:
@@ -128,7 +128,7 @@ class Guard:
         return host.lower() in self.door.hosts
 
     def _same_site(self, headers: Headers, method: str) -> bool:
-        """Tell whether a request comes from our own pages, or from nobody's: a link that was typed or opened."""
+        """Return whether a request comes from pollex's own pages, or a typed address."""
         origin, fetched = headers.get("origin"), headers.get("sec-fetch-site")
         if method in SAFE:
             opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"

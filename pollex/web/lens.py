@@ -38,17 +38,17 @@ FAILED = """
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """Columns of a run, one entry a conversation; NaN is a figure that there is none of.
+    """Columns of a run, one entry for each conversation; NaN is a missing figure.
 
     Attributes:
-        version: Changes with the rows; places in a list hold for one version.
+        version: Changes with the rows; places in a list are valid for one version.
         label: The thumb of the log: 1, 0, or −1 without one.
-        predicted: The label that the rubrics give, likewise.
+        predicted: The label predicted by the rubrics: 1, 0, or −1 without one.
         certain: 1 outside the uncertainty window, 0 inside, −1 without a score.
         probability: P(positive).
-        entropy: Of that, in nats.
-        surprise: −log of the probability of the thumb that came.
-        failed: How many questions have no answer.
+        entropy: Entropy of the probability, in nats.
+        surprise: −log of the probability of the actual thumb.
+        failed: Number of questions without an answer.
     """
 
     version: str
@@ -103,7 +103,7 @@ class Lens:
         return [f"{id_}\n{opening}".lower() for id_, opening in zip(self.ids, self.openings, strict=True)]
 
     def found(self, words: str) -> Bools:
-        """Tell which conversations have words in their first turn or id `[row]`, whatever the case."""
+        """Mask the conversations with words in first turn or id `[row]`, ignoring case."""
         wanted = words.lower()
         return np.fromiter((wanted in text for text in self._lowered), bool, len(self))
 

@@ -1,4 +1,4 @@
-"""Every address of the application, in one place. Ids of conversations stand in the query, never in the path."""
+"""Every address of the application; ids of conversations are in the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of conversations as its address asks for it: filters, order, and one window of rows."""
+"""A list of conversations by address: filters, order, and one window of rows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """What an address asks for, of a run."""
+    """A filtered list of a run's conversations."""
 
     run: Run
     lens: Lens
@@ -111,7 +111,7 @@ class Listing:
 
     @property
     def total(self) -> int:
-        """How many are in the list."""
+        """Number of conversations in the list."""
         return len(self.order)
 
     @property
@@ -121,11 +121,11 @@ class Listing:
 
     @property
     def facets(self) -> dict[str, list[Choice]]:
-        """How many rows every further choice would leave."""
+        """Number of rows that every further choice would leave."""
         return choices(self.lens, self.masks)
 
     def histogram(self, name: str) -> Histogram | None:
-        """Count a figure over the whole run, and over what was found beside that figure's own range."""
+        """Count a figure over the run, and over rows found by other filters."""
         return histogram(self.lens.column(name), all_of(self.masks, len(self.lens), but=name))
 
     def rows(self) -> Iterator[Row]:
@@ -163,7 +163,7 @@ class Listing:
 
 
 def list_form(text: str) -> ListForm:
-    """Read a list's query from another page's; one that can't be read any more is the whole list."""
+    """Read a list's query from another page's; invalid queries give the whole list."""
     try:
         return ListForm.model_validate(dict(parse_qsl(text)))
     except ValueError:
@@ -189,7 +189,7 @@ SCORING = ("score", "evaluate", "label", "learn", "refit")
 
 
 def lens_for(site: Site, run: Run) -> Lens:
-    """Return a run's columns: kept once it has ended, read again every time while it goes on."""
+    """Return a run's columns, cached once it has ended."""
     ended = f"{run.finished}-{run.status}"
     if run.status == "unfinished":
         beat = site.store.value("SELECT max(beat) FROM progress WHERE run = ?", [run.id])

@@ -1,4 +1,4 @@
-"""What people said about texts: the last answer of each, where they agree, and what it comes to."""
+"""Annotators' labels of texts: the last of each, their agreement, and the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Opinion:
-    """The last answer of one person to one question about a text; skipped ones are none."""
+    """The last answer of one annotator to a question about a text, not skipped."""
 
     annotator: str
     text_hash: str
@@ -44,7 +44,7 @@ def opinions(store: Store, question: str) -> list[Opinion]:
 
 
 def agreement(of: Sequence[Opinion]) -> Figure:
-    """Compute Krippendorff's alpha of people's answers, with its interval."""
+    """Compute Krippendorff's alpha of annotators' answers, with its interval."""
     if len(shared := _shared(of)) < FEWEST:
         return Figure(
             None, n=len(shared), undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed"
@@ -64,13 +64,13 @@ def agreement(of: Sequence[Opinion]) -> Figure:
 
 
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
-    """Compute the agreement of each two people."""
+    """Compute the agreement of each pair of annotators."""
     people = sorted({one.annotator for one in of})
     return [(a, b, agreement([one for one in of if one.annotator in (a, b)])) for a, b in combinations(people, 2)]
 
 
 def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
-    """Return, by text, answers of people that differ, without those that somebody has decided."""
+    """Return, by text, differing answers that are not adjudicated yet."""
     decided = {one.text_hash for one in of if one.source == "adjudicated"}
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for one in of:
@@ -80,7 +80,7 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
 
 
 def settled(of: Sequence[Opinion]) -> dict[str, Opinion]:
-    """Return one answer a text: what was decided, else what most people said; where they tie there is none."""
+    """Return one answer for each text: adjudicated, or by majority; none for ties."""
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for one in of:
         by_text[one.text_hash].append(one)

@@ -1,4 +1,4 @@
-"""Giving out conversations to label: the least sure first, a share of them at random, each to as many as are wanted."""
+"""Selection of conversations to label: the least sure first, some at random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
 
 @dataclass(frozen=True)
 class Left:
-    """How far a queue is: texts that are wanted, answered often enough, skipped by somebody, out with somebody."""
+    """The progress of a queue: texts wanted, done, skipped, and in work."""
 
     wanted: int
     done: int
@@ -63,7 +63,7 @@ def lease_of(store: Store, lease_id: str) -> LeaseRow:
 def require_open(lease: LeaseRow, annotator: str) -> None:
     """Raise Clash where a lease is another's, or over."""
     if lease.annotator != annotator:
-        raise Clash("this conversation is with somebody else", remedy="ask for the next one")
+        raise Clash("another annotator has this conversation", remedy="ask for the next one")
     if lease.until < now():
         raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
 
@@ -88,7 +88,9 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
 
 
 def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> LeaseRow | None:
-    """Choose what an annotator labels next; None where nothing is left for them.
+    """Choose an annotator's next conversation; None if there is none.
+
+    A text that the annotator has not finished comes again. No text goes to more annotators than wanted.
 
     A text that they have before them comes again. No text goes to more people than the queue wants.
     """
@@ -125,7 +127,7 @@ def _rows(queue: QueueRow, lens: Lens) -> Ints:
 
 
 def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
-    """By text: who answered, who has it out, how often it was skipped."""
+    """Return by text who answered, who works on it, and how often it was skipped."""
     found: dict[str, dict[str, Any]] = defaultdict(lambda: {"by": set(), "out": set(), "skips": 0})
     moment = now()
     for row in store.rows(_SEEN, [queue.id]):

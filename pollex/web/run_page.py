@@ -129,7 +129,7 @@ def errors_of(store: Store, run: Run) -> list[dict[str, Any]]:
 
 @cache
 def drawn_graphs() -> dict[str, Any]:
-    """Read the graphs as `make docs` keeps them: nodes, and edges with whether a node chooses them."""
+    """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
     found: dict[str, Any] = json.loads((files("pollex.web") / "graphs.json").read_text("utf-8"))
     return found
 
@@ -196,7 +196,7 @@ def read_call(row: dict[str, Any]) -> Call:
 
 
 def request_of(store: Store, key: str) -> list[tuple[str, str]]:
-    """Return a call's prompt, role and words of each message; empty where it was not kept."""
+    """Return the messages of a call's prompt; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
     messages = body.get("messages", []) if isinstance(body, dict) else []
     return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages if isinstance(one, dict)]

@@ -32,10 +32,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Serving:
-    """How a server is started.
+    """Settings of a server.
 
     Attributes:
-        names: Names that it may be reached under, beside loopback's.
+        names: Names that it may be reached under, besides loopback's.
         behind: Address of the proxy in front of it.
         opens: Open the browser.
     """
@@ -70,7 +70,7 @@ def serve(serving: Serving) -> int:
 
 
 class Server(uvicorn.Server):
-    """A server that ends in good order at a signal, and doesn't raise it again: to stop it is no failure."""
+    """A server that ends cleanly at a signal, without raising it again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ async def _run(site: Site, door: Door, listening: socket.socket) -> None:
 
 
 def found_store(here: Path) -> Path:
-    """Return the store to show when none was named: the usual one, or the only one in a folder below."""
+    """Return the default store, or the only one in a subfolder."""
     usual = here / STORE
     below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
     return below[0] if not (usual / FILE).exists() and len(below) == 1 else usual
@@ -127,7 +127,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; a port in use is told with one that is free."""
+    """Return a listening socket; an error for a used port names a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -144,7 +144,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def free_port(host: str, after: int) -> int:
-    """Return a port behind `after` that is free now; 0, any, where none of the next hundred is."""
+    """Return a free port after `after`; 0 if the next hundred are used."""
     for port in range(after + 1, min(after + 100, 65536)):
         with socket.socket() as tried:
             if tried.connect_ex((host, port)) != 0:

@@ -1,4 +1,4 @@
-"""What a server was started with: a store, rubric sets by id, and what else pages may name but never give a path to."""
+"""The content of a server: a store, and named rubric sets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NamedSet:
 
 @dataclass
 class Site:
-    """A store with everything that the server shows beside it.
+    """A store with everything else that the server shows.
 
     Attributes:
         files: Rubric sets that were named at the start, by file.
@@ -104,7 +104,7 @@ class Site:
             raise NotThere(error.what, remedy="the list of runs has those there are") from None
 
     def status(self, run: Run) -> str:
-        """Return what became of a run, or how it is doing: `running`, `stalled`, `killed`, else as kept."""
+        """Return a run's state: `running`, `stalled`, `killed`, or its stored status."""
         if run.status != "unfinished":
             return run.status
         if not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
@@ -113,7 +113,7 @@ class Site:
         return "stalled" if beat and seconds_since(beat) > STALE else "running"
 
     def sets(self) -> dict[str, NamedSet]:
-        """Return all rubric sets by id: of files, and of runs in the store; the last one first."""
+        """Return all rubric sets by id, of files and runs; the last first."""
         rows = self.store.rows("SELECT run, id FROM facts WHERE kind = 'rubric_set' ORDER BY rowid DESC")
         for row in rows:
             if (key := f"{row['run']}/{row['id']}") not in self._sets and key not in self.unreadable:
@@ -143,13 +143,13 @@ class Site:
         return found
 
     def set_of(self, run: Run) -> NamedSet | None:
-        """Return the rubric set that a run made or scored with; None where neither store nor files have it."""
+        """Return the rubric set that a run made or used; None if unknown."""
         sets = self.sets()
         asked = run.fingerprint.get("rubrics", "")
         return next((one for one in sets.values() if one.id == asked or one.run == run.id), None)
 
     def kept(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
-        """Return what was made under a key, made anew when it is not there; the last ones of each kind stay."""
+        """Return a cached value, or make it; each kind keeps its last ones."""
         with self._lock:
             if key in self._made:
                 self._made[key] = self._made.pop(key)
@@ -180,7 +180,7 @@ def set_digest(rubric_set: RubricSet) -> str:
 
 
 def kept_token(folder: Path) -> str:
-    """Return the token beside a store, made when there is none; only its owner can read it."""
+    """Return the token next to a store, readable only by its owner."""
     path = folder / TOKEN
     try:
         found = path.read_text("ascii").strip()
@@ -195,7 +195,7 @@ def kept_token(folder: Path) -> str:
 
 
 def sets_beside(folder: Path) -> dict[str, RubricSet]:
-    """Read the rubric sets that lie beside a store; other files are passed over."""
+    """Read the rubric sets next to a store; other files are skipped."""
     found = {}
     for path in sorted(folder.absolute().parent.glob("*.json")):
         if path.is_file() and path.stat().st_size <= LARGEST_SET:

@@ -1,4 +1,4 @@
-"""Durations, times, sizes and money as people read them."""
+"""Formatting of durations, times, sizes and money."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Stretch:
 
 
 def fences(pieces: Sequence[Piece]) -> list[Stretch]:
-    """Cut a turn's pieces at lines that open or close code; the fences themselves stay in the code."""
+    """Split a turn at code fences; the fences stay in the code."""
     found, code = [list[Piece]()], [False]
     for piece in pieces:
         for text in _FENCE.split(piece.text):

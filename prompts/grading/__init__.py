@@ -1,1 +1,1 @@
-"""What is asked where answers are graded against references: prompts, and profiles of scale, rules and dimensions."""
+"""Prompts and profiles for grading against references: scale, rules, dimensions."""

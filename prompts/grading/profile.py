@@ -1,4 +1,4 @@
-"""How answers are graded against references: scale, rules, dimensions, task types, in a TOML file and in its language.
+"""A profile for grading against references: scale, rules, dimensions, task types.
 
 Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743. The
 bundled profiles say in their own words what the paper's rules and dimensions say.
@@ -36,7 +36,7 @@ class _Part(BaseModel):
 
 
 class Rule(_Part):
-    """What grades from `lowest` to `highest` mean."""
+    """The meaning of grades from `lowest` to `highest`."""
 
     lowest: int
     highest: int
@@ -67,14 +67,14 @@ class TaskType(_Part):
 
 
 class Unknown(_Part):
-    """What holds where the type of a task can't be told."""
+    """The settings for tasks of unknown type."""
 
     dimensions: tuple[str, ...] = Field(min_length=1)
     temperature: Temperature
 
 
 class Words(_Part):
-    """What is said to the judge beside rules and dimensions.
+    """The texts for the judge besides rules and dimensions.
 
     Attributes:
         task: Who it is and what it does, where there is a reference.
@@ -102,7 +102,7 @@ class Words(_Part):
 
 
 class ReferencingProfile(_Part):
-    """See the module.
+    """A parsed grading profile; see the module.
 
     Attributes:
         language: Of the profile, for people.
@@ -183,16 +183,16 @@ class ReferencingProfile(_Part):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
     def type_of(self, category: str, subcategory: str = "") -> str | None:
-        """Return the type of a category's tasks, or of a type's own name; None if unknown."""
+        """Return the type of a category's tasks, or of a type's name; may be None."""
         places = {known_as(place): name for name, part in self.types.items() for place in (*part.categories, name)}
         return next((places[place] for place in _places(category, subcategory) if place in places), None)
 
     def dimensions_of(self, type_: str | None) -> tuple[str, ...]:
-        """Keys of what a task of that type is graded on."""
+        """Return the keys of the dimensions for a task of that type."""
         return self.types[type_].dimensions if type_ in self.types else self.unknown.dimensions
 
     def temperature_of(self, category: str, subcategory: str = "") -> float:
-        """At which the system under test is asked."""
+        """Return the temperature for asking the system under test."""
         given = {known_as(place): value for place, value in self.temperatures.items()}
         for place in _places(category, subcategory):
             if place in given:
@@ -211,7 +211,7 @@ def _remedy() -> str:
 
 
 def bundled() -> list[str]:
-    """Names of the profiles that come along."""
+    """Return the names of the bundled profiles."""
     return sorted(file.stem for file in HOME.glob("*.toml"))
 
 

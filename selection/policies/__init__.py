@@ -1,4 +1,4 @@
-"""How to choose rubrics. One module a policy: its function `choose` takes a pool, α and a generator.
+"""The selection policies, one module each with `choose(pool, α, generator)`.
 
 A new module in this folder is a new policy, under its own name. One that has a use for α says so by `ALPHAS`, the
 values that cross-validation tries; the others are the same for every α.

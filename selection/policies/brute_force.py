@@ -1,4 +1,7 @@
-"""Rank all rubrics by the bandit's reward over all data. Source: Biyani et al. 2024, the comparison of policies."""
+"""Ranks all rubrics by the bandit's reward over all data.
+
+Source: Biyani et al. 2024, the comparison of policies.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """Return the rubrics with the largest scores summed over all conversations, whatever their labels."""
+    """Choose the rubrics with the largest summed scores, ignoring labels."""
     return ranked(pool, _summed_scores(pool))
 
 

@@ -1,4 +1,7 @@
-"""RUBICON without sharpness: greedy with α = 0. Source: Biyani et al. 2024, the comparison of policies."""
+"""RUBICON without sharpness: greedy with α = 0.
+
+Source: Biyani et al. 2024, the comparison of policies.
+"""
 
 from __future__ import annotations
 
@@ -9,5 +12,5 @@ from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """Return the rubrics that separate the class means most: LC of a set is the sum of its rubrics'."""
+    """Choose the rubrics that separate the class means most; LC is additive."""
     return ranked(pool, pool.evals[0].mean(1) - pool.evals[1].mean(1))

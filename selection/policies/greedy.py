@@ -12,5 +12,5 @@ ALPHAS = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """Add the rubric with the lowest `−LC/(10·|R|) + α·LS` of the set with it in, until the budgets are used."""
+    """Add the rubric that minimizes `−LC/(10·|R|) + α·LS`, until the budgets are used."""
     return walk(pool, lambda chosen: pool.losses(chosen, alpha))

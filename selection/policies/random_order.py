@@ -9,5 +9,8 @@ from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """Every set that uses both budgets is as likely as any other. Lots go to ids, so that columns may be shuffled."""
+    """Choose uniformly among all sets that use both budgets.
+
+    The permutation is over ids, so that columns may be shuffled.
+    """
     return ranked(pool, rng.permutation(len(pool.rank)).astype(float)[pool.rank])

@@ -1,4 +1,4 @@
-"""Correctness over spread: a rubric is worth what it adds to the gap, less what it adds to the noise around it.
+"""Correctness over spread: a rubric's gain in class distance relative to noise.
 
 Two rubrics that say the same widen the gap between the class means twice and the spread twice, too; two that say
 different things widen the spread by less. LC knows only the gap. With α = 1 the ratio is Fisher's linear discriminant
@@ -28,7 +28,7 @@ FLOOR = EVAL_RANGE / 100
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
-    """Add the rubric with the largest `LC / s^α` of the set with it in, s its standard deviation within the classes."""
+    """Add the rubric that maximizes `LC / s^α`, s the within-class standard deviation."""
     gaps, covariance = pool.evals[0].mean(1) - pool.evals[1].mean(1), within(pool)
     variances = np.diag(covariance)
 
@@ -46,7 +46,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
 
 def within(pool: Pool) -> Floats:
-    """Covariances of evals within the classes, pooled and shrunk `[rubric, rubric]`."""
+    """Compute pooled and shrunk within-class covariances of evals `[rubric, rubric]`."""
     centered = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
     covariance: Floats = (centered[0] @ centered[0].T + centered[1] @ centered[1].T) / freedom

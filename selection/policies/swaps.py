@@ -1,4 +1,4 @@
-"""Greedy, then exchanges of one rubric for another of its kind until none lowers the loss."""
+"""Greedy choice, then exchanges within a kind until none lowers the loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 100
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:
-    """Return the greedy set with its best exchanges made, in the order in which greedy would take it."""
+    """Choose greedily, make the best exchanges, and order the result greedily."""
     chosen = frozenset(greedy.choose(pool, alpha, rng).tolist())
     for _ in range(MOST):
         better = _exchanged(pool, alpha, chosen)

@@ -1,4 +1,4 @@
-"""Upper confidence bound bandit: each rubric is an arm, its reward the rubric's summed score on a random batch.
+"""Upper confidence bound bandit: arms are rubrics, rewards their scores on random batches.
 
 Sources: Biyani et al. 2024, the comparison of policies; Auer, Cesa-Bianchi and Fischer 2002, UCB1,
 doi:10.1023/A:1013689704352.
@@ -48,7 +48,7 @@ def _highest(pool: Pool, bounds: Floats, kind: Bools, budget: int) -> Ints:
 
 
 def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
-    """Mean score of `arms` on one random batch: the summed score, in units that don't depend on the batch's size."""
+    """Compute the mean score of `arms` on one random batch."""
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     batch = rng.choice(size, min(BATCH, size), replace=False)

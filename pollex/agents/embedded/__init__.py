@@ -1,4 +1,7 @@
 """The four built-in roles (no LLM): MiniLM embeddings, conversation signals, contrastive phrases."""
 
+NAME = "built-in (no LLM)"
+"""Display name of everything that works without a model."""
+
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The bundled embedding model."""

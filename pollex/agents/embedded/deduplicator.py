@@ -1,4 +1,4 @@
-"""The embedded deduplicator: rubrics whose texts are near are one."""
+"""The built-in deduplicator: rubrics whose texts are near are one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Deduplication
 from pollex.rubrics.rubric import MAX_QUOTES, Rubric, content_id
@@ -31,7 +32,7 @@ class EmbeddedDeduplicator:
 
     @property
     def name(self) -> str:
-        return "embedded"
+        return NAME
 
     @property
     def fingerprint(self) -> str:

@@ -151,7 +151,7 @@ class CacheFile:
         return PollexError(
             f"the embedding cache can't be {verb}: {error.strerror}",
             where=str(self.path),
-            remedy="mend its permissions, or remove it: it is made anew",
+            remedy="correct its permissions, or delete it: it will be rebuilt",
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.checks import refusal
-from pollex.agents.embedded import events
+from pollex.agents.embedded import NAME, events
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.signal import event_quotes, event_signal, source_of
@@ -67,7 +67,7 @@ class EmbeddedExtractor:
 
     @property
     def name(self) -> str:
-        return "embedded"
+        return NAME
 
     @property
     def fingerprint(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.wording import plain_events
 from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
@@ -51,7 +52,7 @@ class EmbeddedJudge:
 
     @property
     def name(self) -> str:
-        return "embedded" if self._replicate is None else RESAMPLED
+        return NAME if self._replicate is None else RESAMPLED
 
     @property
     def fingerprint(self) -> str:
@@ -121,7 +122,7 @@ class EmbeddedJudge:
             question_id=question.id,
             probabilities=p,
             chosen=int(np.argmax(p)),
-            source="embedded",
+            source="built-in",
             justification=justified(evidence, measures, scales.get(rubric.id)),
             turns=tuple(strongest(marks, turns, MOST_TURNS)),
             judge=self.name,
@@ -215,7 +216,7 @@ def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
 
 
 def quoted_source(rubric: Rubric) -> str:
-    """The source of a rubric that quotes what somebody says; empty where it denies that, or quotes nothing."""
+    """Return the source of a rubric that quotes words; empty if negated or without quote."""
     found = _QUOTED.search(rubric.text)
     party = party_of(rubric)
     return "" if found is None or negated(rubric.text) or party == "both" else f"phrase:{party}:{found.group(1)}"

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS, strongest
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
@@ -76,7 +77,7 @@ class EmbeddedRater:
 
     @property
     def name(self) -> str:
-        return "embedded" if self._replicate is None else RESAMPLED
+        return NAME if self._replicate is None else RESAMPLED
 
     @property
     def fingerprint(self) -> str:
@@ -127,7 +128,7 @@ class EmbeddedRater:
         """
         if any(len(question.options) != 2 for question in questions):
             remedy = "give two options, or an LLM: --model"
-            raise WrongUse("the embedded rater answers questions of two options alone", remedy=remedy)
+            raise WrongUse("the built-in rater answers questions of two options alone", remedy=remedy)
         if why := conversation.not_scorable:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=self.name) for q in questions
@@ -135,7 +136,7 @@ class EmbeddedRater:
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:
-            raise WrongUse("the embedded rater has studied no log", remedy="call `fit` with the log first")
+            raise WrongUse("the built-in rater has studied no log", remedy="call `fit` with the log first")
         return [self._answer(conversation, question, weights) for question in questions]
 
     def _answer(self, conversation: Conversation, question: Question, weights: Weights) -> Answer:
@@ -152,7 +153,7 @@ class EmbeddedRater:
             question_id=question.id,
             probabilities=(p, 1 - p),
             chosen=chosen,
-            source="embedded",
+            source="built-in",
             justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
             turns=tuple(strongest(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)),
             judge=self.name,

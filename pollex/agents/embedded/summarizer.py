@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from pollex.agents.embedded import NAME
 from pollex.agents.roles import Pair, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
@@ -27,7 +28,7 @@ class EmbeddedSummarizer:
 
     @property
     def name(self) -> str:
-        return "embedded"
+        return NAME
 
     @property
     def fingerprint(self) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.reading import Reading, read
 from pollex.agents.embedded.events.topics import Topics
@@ -106,8 +107,8 @@ def shortened(text: str) -> str:
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
 
 
-RESAMPLED = "embedded, resampled turns"
-"""What such a run is signed with."""
+RESAMPLED = f"{NAME}, resampled turns"
+"""Display name of a judge on resampled turns."""
 
 
 def chance(conversation: Conversation, replicate: int) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""The summariser on a model."""
+"""The summarizer on a model."""
 
 from __future__ import annotations
 

@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 
 @click.command("answer", cls=Verb)
 @click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS…")
-@out_option("answers.jsonl", "Ends in .jsonl, .csv or .parquet.")
+@out_option("answers.jsonl", "Output file: .jsonl, .csv or .parquet.")
 @click.option(
     "--profile",
     default="chinese",
     show_default=True,
     metavar="NAME|FILE",
-    help="Whose temperatures count: chinese, english, or a TOML file.",
+    help="Grading profile: chinese, english, or a TOML file. It sets the temperatures.",
 )
-@click.option("--system", default="", metavar="TEXT", help="What the model is told before each question.")
-@click.option("--max-tokens", default=4096, show_default=True, help="Of an answer; twice as many where it was cut.")
-@click.option("--seed", default=0, show_default=True, help="Sent with every question.")
+@click.option("--system", default="", metavar="TEXT", help="System message before each question.")
+@click.option(
+    "--max-tokens",
+    default=4096,
+    show_default=True,
+    help="Maximum tokens of an answer; doubled once if it is truncated.",
+)
+@click.option("--seed", default=0, show_default=True, help="Random seed sent with every question.")
 @with_questions
 @with_endpoint
 @with_run

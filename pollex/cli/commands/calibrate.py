@@ -90,9 +90,9 @@ def command() -> None:
 @command.command("fit")
 @ANSWERS
 @JUDGMENTS
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to keep the calibrator in.")
-@click.option("--main", metavar="QUESTION", help="What is to be predicted; Q0 or overall when left out.")
-@click.option("--nominal", multiple=True, metavar="QUESTION", help="Its options have no order. Repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Output folder of the calibrator.")
+@click.option("--main", metavar="QUESTION", help="Id of the question to predict; default: Q0 or overall.")
+@click.option("--nominal", multiple=True, metavar="QUESTION", help="Question whose options have no order. Repeatable.")
 @click.option(
     "--options",
     multiple=True,
@@ -100,9 +100,13 @@ def command() -> None:
     metavar="QUESTION=1,2,3",
     help="All options of a question. Repeatable.",
 )
-@click.option("--shift", metavar="COLUMN", help="Choose the model by leaving one of its groups out: new data differs.")
-@click.option("--model", default="best", show_default=True, help="One model, in place of choosing the best of them.")
-@click.option("--network", is_flag=True, help="The calibration network is among those it chooses among: slower.")
+@click.option(
+    "--shift", metavar="COLUMN", help="Choose the model for new groups of this column, by leaving groups out."
+)
+@click.option(
+    "--model", default="best", show_default=True, help="Name of a model, or `best` to choose by cross-validation."
+)
+@click.option("--network", is_flag=True, help="Also try the calibration network (slower).")
 @SEED
 @AS_JSON
 def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, Any], ...], **given: Any) -> int:
@@ -131,13 +135,13 @@ def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, A
 @command.command("predict")
 @FOLDER
 @ANSWERS
-@out_option("predictions.parquet", "Ends in .parquet, .jsonl or .csv.")
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Predict for this judge too. Repeatable.")
+@out_option("predictions.parquet", "Output file: .parquet, .jsonl or .csv.")
+@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Also predict for this annotator. Repeatable.")
 @click.option(
     "--aggregate",
     type=HowToAggregate(),
     metavar="HOW",
-    help="Combine the judges named, or all: mean, max, or a quantile such as 0.1.",
+    help="Combine the annotators: mean, max, or a quantile such as 0.1.",
 )
 @AS_JSON
 def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
@@ -164,7 +168,7 @@ def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
 @ANSWERS
 @JUDGMENTS
 @out_option("calibration.html", "The page to write.")
-@click.option("--quick", is_flag=True, help="Fewer resamples and draws: rougher intervals and curves, sooner.")
+@click.option("--quick", is_flag=True, help="Use fewer resamples: faster, with less exact intervals.")
 @SEED
 @AS_JSON
 def report(folder: Path, answers: str, judgments: str, as_json: bool, **given: Any) -> int:

@@ -12,9 +12,11 @@ from pollex.services.options import RunOptions
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Folder.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Output folder."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
-@click.option("--serve", "serves", is_flag=True, help="Then show it in the browser.")
+@click.option("--serve", "serves", is_flag=True, help="Show the results in the browser afterwards.")
 def command(out: Path, as_json: bool, serves: bool) -> int:
     """Learn, score and report on the bundled sample log, with built-in roles.
 

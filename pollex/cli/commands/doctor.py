@@ -12,7 +12,7 @@ from pollex.services.options import RunOptions
 @click.command("doctor")
 @MODEL[0]
 @MODEL[1]
-@click.option("--rebuild", is_flag=True, help="Make a damaged store anew from what was paid for and what people said.")
+@click.option("--rebuild", is_flag=True, help="Rebuild a damaged store from its files of paid replies and labels.")
 @with_store
 def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: bool) -> int:
     """Check the installation, the embedding weights, the store and a model's endpoint.

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     "--to",
     required=True,
     metavar="TOOL",
-    help="autorubric, deepeval, inspect, langfuse, langsmith, mlflow, openevals, phoenix, promptfoo or ragas.",
+    help="Tool: autorubric, deepeval, inspect, langfuse, langsmith, mlflow, openevals, phoenix, promptfoo or ragas.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the files.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Output folder for the files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(rubrics: Path, to: str, out: Path, as_json: bool) -> int:
     """Write a rubric set as files of another tool.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("grade", cls=Verb)
 @click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS…")
 @click.option(
-    "--answers", type=click.Path(path_type=Path), help="Answers to grade; else the questions' field `answer`."
+    "--answers", type=click.Path(path_type=Path), help="File of answers to grade; default: field `answer` of QUESTIONS."
 )
 @click.option(
     "--profile",
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     metavar="NAME|FILE",
     help="Scale, rules and dimensions: chinese, english, or a TOML file.",
 )
-@click.option("--plain", is_flag=True, help="Grade without references too, to compare.")
+@click.option("--plain", is_flag=True, help="Also grade without references, for comparison.")
 @click.option("--human", multiple=True, metavar="FILE", help="People's grades, by id. Repeatable.")
 @click.option("--human-field", metavar="FIELD", help="Field of people's grades.")
-@out_option("grades.jsonl", "A row a question; ends in .jsonl, .csv or .parquet.")
-@click.option("--page", type=click.Path(path_type=Path), help="Page about the grades; beside --out if left out.")
+@out_option("grades.jsonl", "Output file, one row for each question: .jsonl, .csv or .parquet.")
+@click.option("--page", type=click.Path(path_type=Path), help="Report page about the grades; default: next to --out.")
 @with_questions
 @with_grader
 @with_run

@@ -22,30 +22,45 @@ THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
 
 @click.command("judge", cls=Verb, rare=(*THUMBS, "domain"))
 @logs_argument
-@click.option("--question", required=True, metavar="TEXT", help="What is asked about every conversation.")
+@click.option("--question", required=True, metavar="TEXT", help="Question about every conversation.")
 @click.option(
-    "--options", default="yes,no", show_default=True, metavar="A,B,…", help="Its answers; the first is a thumb up."
+    "--options",
+    default="yes,no",
+    show_default=True,
+    metavar="A,B,…",
+    help="Possible answers; the first one is positive.",
 )
-@click.option("--ensemble", "runs", default=7, show_default=True, metavar="N", help="Independent runs a conversation.")
-@click.option("--minimum", type=int, metavar="N", help="Runs that must have answered; more than half if left out.")
-@click.option("--panel", multiple=True, metavar="MODEL", help="Another model at the endpoint that takes turns.")
+@click.option(
+    "--ensemble", "runs", default=7, show_default=True, metavar="N", help="Independent runs for each conversation."
+)
+@click.option("--minimum", type=int, metavar="N", help="Minimum number of answered runs; default: more than half.")
+@click.option(
+    "--panel", multiple=True, metavar="MODEL", help="Another model of the endpoint, used in turn. Repeatable."
+)
 @click.option(
     "--variant",
     type=click.Choice(["v0", "v1", "v2", "v3", "v4"]),
     default="v4",
     show_default=True,
-    help="Prompt: bare, with instructions, grounded, expected end state first, actual end state first too.",
+    help="Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state.",
 )
 @click.option("--domain", type=click.Path(path_type=Path), help="Domain profile (TOML).")
-@click.option("--instructions", type=click.Path(path_type=Path), help="File of what human raters are told.")
 @click.option(
-    "--tau", type=float, metavar="NATS", help="Highest diversity entropy that passes; all runs but one if left out."
+    "--instructions", type=click.Path(path_type=Path), help="File with the instructions for human annotators."
+)
+@click.option(
+    "--tau",
+    type=float,
+    metavar="NATS",
+    help="Maximum diversity entropy of accepted ratings; default: one run may differ.",
 )
 @click.option("--tau-precision", type=float, metavar="P", help="Fit τ to this precision on the thumbs in LOGS.")
 @click.option("--stop-early", is_flag=True, help="Ask no more runs once the verdict can no longer change.")
-@click.option("--seed", default=0, show_default=True, help="Random seed; each run is sent another one.")
-@out_option("verdicts.jsonl", "Verdicts; ends in .jsonl, .csv or .parquet.")
-@click.option("--accepted", type=click.Path(path_type=Path), help="Conversations with a rating, ready for fine-tuning.")
+@click.option("--seed", default=0, show_default=True, help="Random seed; each run gets another one.")
+@out_option("verdicts.jsonl", "Output file of verdicts: .jsonl, .csv or .parquet.")
+@click.option(
+    "--accepted", type=click.Path(path_type=Path), help="Output file of conversations with a rating, for fine-tuning."
+)
 @with_reading
 @with_rater
 @with_run

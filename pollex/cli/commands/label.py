@@ -31,7 +31,7 @@ def command() -> None:
     "--calibrator",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="In its place, for answers of your own: what `pollex calibrate fit` wrote.",
+    help="A calibrator of `pollex calibrate fit`, instead of --rubrics.",
 )
 @click.option(
     "--for",
@@ -41,10 +41,16 @@ def command() -> None:
     show_default=True,
     help="Labels that improve predictions (model), or a random sample for `pollex share` (share).",
 )
-@click.option("--by", metavar="FIELD", help="For share: --count conversations of each value.")
-@click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many to list.")
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Who can be asked. Repeatable; `all` for all.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Ends in .jsonl or .csv.")
+@click.option(
+    "--by", metavar="FIELD", help="With --for share: draw --count conversations for each value of this field."
+)
+@click.option(
+    "--count", default=20, show_default=True, type=click.IntRange(min=1), help="Number of conversations to list."
+)
+@click.option(
+    "--judge", "judges", multiple=True, metavar="NAME", help="Annotator who can be asked; repeatable, or `all`."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Output file: .jsonl or .csv.")
 @with_logs("label_field", "positive", "negative", "max_bad")
 @with_set_judge
 @with_run

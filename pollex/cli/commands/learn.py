@@ -25,19 +25,21 @@ if TYPE_CHECKING:
 @click.option(
     "--domain", type=click.Path(path_type=Path), help="Domain profile (TOML); `pollex domain new` writes one."
 )
-@click.option("--test-fraction", default=0.5, show_default=True, help="Share held out for honest figures; 0 for none.")
+@click.option(
+    "--test-fraction", default=0.5, show_default=True, help="Share of conversations held out for testing; 0 for none."
+)
 @click.option("--budget", default=10, show_default=True, help="Maximum number of rubrics of each kind.")
 @click.option(
     "--method",
     type=click.Choice(["rubicon", "spur"]),
     default="rubicon",
     show_default=True,
-    help="A growing pool to choose from, or one small set that a model keeps revising.",
+    help="`rubicon` selects from a growing pool; `spur` lets a model revise one small set.",
 )
 @click.option(
     "--rubrics-from",
     metavar="FILE",
-    help="Learn none: fit those of a TOML file, of autorubric or promptfoo, or a bundled set's name.",
+    help="Fit existing rubrics instead: a TOML, autorubric or promptfoo file, or a bundled set's name.",
 )
 @click.option(
     "--starter",

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 @click.command("pull")
 @click.argument("tool", metavar="TOOL")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="A file of JSON lines, made or added to.")
-@click.option("--project", default="", help="Project whose logs are fetched.")
-@click.option("--since", default="", metavar="TIME", help="Only from this time on, such as 2026-11-01T00:00:00Z.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Output file of JSON lines; new rows are appended."
+)
+@click.option("--project", default="", help="Project to fetch logs from.")
+@click.option(
+    "--since", default="", metavar="TIME", help="Fetch only logs since this time, such as 2026-11-01T00:00:00Z."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(tool: str, out: Path, project: str, since: str, as_json: bool) -> int:
     """Fetch logs and scores from langfuse, langsmith, phoenix, mlflow or open-webui into a file.

@@ -20,7 +20,7 @@ COST = "LangSmith may keep traces longer that get feedback, which can cost more.
 @click.command("push")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--to", required=True, metavar="TOOL", help="langfuse, langsmith, phoenix, mlflow, opik or otel.")
-@click.option("--yes", is_flag=True, help="Ask nothing before sending.")
+@click.option("--yes", is_flag=True, help="Send without asking for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(file: Path, to: str, yes: bool, as_json: bool) -> int:
     """Send scores that `pollex score --as TOOL` wrote to that tool.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.command("refit", cls=Verb)
 @logs_argument
 @rubrics_option
-@click.option("--out", type=click.Path(path_type=Path), help="Where to write; the rubric set itself when left out.")
-@click.option("--test-fraction", type=float, help="Share held out; the one that the set was learnt with when left out.")
-@click.option("--seed", type=int, help="Of the split; the one that the set was learnt with when left out.")
+@click.option("--out", type=click.Path(path_type=Path), help="Output file; default: the rubric set itself.")
+@click.option("--test-fraction", type=float, help="Share held out for testing; default: as the set was learned.")
+@click.option("--seed", type=int, help="Random seed of the split; default: as the set was learned.")
 @verbose_option
 @with_logs("label_field", "positive", "negative", "judge_field", "group_field", "max_bad")
 @with_model

@@ -21,9 +21,9 @@ PATH = click.Path(path_type=Path)
 
 @click.command("review", cls=Verb)
 @click.argument("named", default="last", metavar="[RUN]")
-@click.option("--out", type=PATH, metavar="FILE", help="Write what people are to answer: JSON lines, by entropy.")
-@click.option("--answers", type=PATH, metavar="FILE", help="That file, with answers in its field `answer`.")
-@click.option("--ask", is_flag=True, help="Ask here and now, on this terminal.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write the conversations to decide, as JSON lines.")
+@click.option("--answers", type=PATH, metavar="FILE", help="Read that file, with answers in its field `answer`.")
+@click.option("--ask", is_flag=True, help="Ask on this terminal.")
 @click.option("--verdicts", type=PATH, metavar="FILE", help="Write all verdicts: .jsonl, .csv or .parquet.")
 @click.option("--accepted", type=PATH, metavar="FILE", help="Write conversations with a rating, for fine-tuning.")
 @with_store

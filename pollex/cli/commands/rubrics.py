@@ -48,7 +48,10 @@ def list_(rubrics: Path, as_json: bool) -> int:
 @rubrics_argument
 @click.argument("text")
 @click.option(
-    "--polarity", type=click.Choice(["sat", "dsat"]), required=True, help="Of good conversations, or of bad ones."
+    "--polarity",
+    type=click.Choice(["sat", "dsat"]),
+    required=True,
+    help="Polarity: `sat` describes good conversations, `dsat` bad ones.",
 )
 @note_option
 @json_option

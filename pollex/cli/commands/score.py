@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 @click.command("score", cls=Verb)
 @logs_argument
 @rubrics_option
-@out_option("scores.parquet", "Ends in .parquet, .jsonl or .csv.")
+@out_option("scores.parquet", "Output file: .parquet, .jsonl or .csv.")
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     metavar="NAME",
-    help="A probability of this judge's thumb, too; repeatable, and `all` for all that were learnt from.",
+    help="Also predict the label of this annotator; repeatable, or `all`.",
 )
 @click.option(
     "--as",
     "form",
     metavar="TOOL",
-    help="Write requests that give the scores to langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
+    help="Write requests for another tool: langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
 )
 @with_logs("max_bad")
 @with_set_judge

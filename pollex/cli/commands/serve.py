@@ -17,15 +17,20 @@ from pollex.store.folder import STORE, VARIABLE
     help=f"The store's folder; else {STORE}, or the only one below the current folder.",
 )
 @click.option(
-    "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; else those beside the store."
+    "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; default: those next to the store."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Name that the server may be reached under.")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Host name of the server, if it is not only used locally. Repeatable.",
+)
 @click.option("--behind", metavar="URL", help="Address of the proxy in front of it.")
-@click.option("--read-only", is_flag=True, help="Show only: nothing can be written.")
-@click.option("--no-token", is_flag=True, help="Ask nobody for a token; on loopback only.")
-@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--read-only", is_flag=True, help="Allow no changes.")
+@click.option("--no-token", is_flag=True, help="Require no token; on this machine only.")
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def command(
     store: Path | None,

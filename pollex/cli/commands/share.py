@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--drawn",
     type=click.Choice(["random", "voluntary"]),
-    help="How labels were drawn whose rows do not say it in a field `drawn`.",
+    help="How labels without a field `drawn` were selected.",
 )
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page (.html).")
 @with_logs("label_field", "positive", "negative", "group_field", "max_bad")

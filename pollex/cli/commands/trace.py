@@ -13,7 +13,7 @@ from pollex.services.options import RunOptions
 
 @click.command("trace")
 @click.argument("run_id", metavar="RUN")
-@click.option("--conversation", metavar="ID", help="Everything that happened to one conversation.")
+@click.option("--conversation", metavar="ID", help="Show everything that happened to this conversation.")
 @with_store
 def command(run_id: str, conversation: str | None, run: RunOptions) -> int:
     """Show every node and role call of a run as a tree.

@@ -103,7 +103,7 @@ def _usual(scores: Sequence[Score]) -> list[Score]:
         shown = Counter(score.name for score in named)
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
         most = shown.most_common(1)[0][0]
-        raise WrongUse(f"several scores may be the thumb: {listed}", remedy=f"say which: --label-field {most}")
+        raise WrongUse(f"several scores may be the label: {listed}", remedy=f"say which: --label-field {most}")
     return [score for score in people if not score.name] + named
 
 
@@ -174,7 +174,7 @@ def _order(place: int | None) -> float:
 
 
 def notes(found: Sequence[ScoreKind]) -> list[str]:
-    """Notes on the score used as thumb, or on the scores found if none was."""
+    """Describe the score used as thumb, or the scores found if none was."""
     taken = Counter[str]()
     for kind in found:
         if kind.taken:

@@ -66,7 +66,9 @@ def _require_read(fields: Fields, before: Side | None, after: Side | None) -> No
         known = {"messages", *names, *GENERATED_NAMES}
         if side is None and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
             have = printable(", ".join(values), 100)
-            raise BadInput(f"which field has what the {role} said? There are {have}", remedy=f"call it {names[0]}")
+            raise BadInput(
+                f"it is not clear which field has the {role}'s text; there are {have}", remedy=f"call it {names[0]}"
+            )
 
 
 def _stats(fields: Fields, run: str) -> Iterator[Score]:

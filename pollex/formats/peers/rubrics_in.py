@@ -39,7 +39,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
         raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
-        raise BadRubrics(what, where=str(source), remedy="mend it") from error
+        raise BadRubrics(what, where=str(source), remedy="correct it") from error
     found = [pair for read in (_criteria, _assertions, _questions) for pair in read(stored)]
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in found if text.strip())
     if not unique:

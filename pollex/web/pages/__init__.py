@@ -1,1 +1,1 @@
-"""Pages, one module each: what is shown comes from the store, how it looks from templates."""
+"""Pages, one module each: content from the store, form from templates."""

@@ -1,4 +1,4 @@
-"""One conversation: its turns with the quotes, why it has its score, and its way through the run."""
+"""One conversation: turns with quotes, its score's explanation, and its trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pollex.web.site import NamedSet, Site
 
 
 class ConversationForm(Form):
-    """Which conversation; `of` is the query of the list that it was opened from."""
+    """The form of a conversation's page; `of` is the query of its list."""
 
     run: str
     id: str
@@ -71,7 +71,7 @@ def decision_of(probability: float | None) -> str:
 
 
 def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
-    """Return what a run did with a conversation, and the rubrics that it was scored with.
+    """Return a conversation's trace in a run, and the rubrics of its score.
 
     Raises:
         NotThere: The run did not use it; the remedy says which run did.

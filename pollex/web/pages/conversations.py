@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def conversations(request: Request) -> Response:
-    """Show a window of the list, or only its rows where a page asks for those."""
+    """Show a window of the list, or only its rows on request."""
     site, form = site_of(request), query(request, ListForm)
     listing = listing_of(site, form)
     headers = {

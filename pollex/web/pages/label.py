@@ -44,7 +44,7 @@ class QueueForm(Form):
 
 
 class NextForm(Form):
-    """Who asks for the next conversation of a queue."""
+    """The form for the next conversation of a queue."""
 
     who: str = Name
 
@@ -66,7 +66,7 @@ class LabelForm(Form):
 
 
 class DecisionForm(Form):
-    """What somebody decided where people differ."""
+    """The form for a decision if annotators differ."""
 
     text: str
     who: str = Name
@@ -75,7 +75,7 @@ class DecisionForm(Form):
 
 
 class ExportForm(Form):
-    """What to export, and as what."""
+    """The form for an export of labels."""
 
     sources: str = "person,adjudicated"
     drawn: Literal["all", "random"] = "all"
@@ -193,7 +193,7 @@ async def keep(request: Request) -> Response:
 
 
 def agree(request: Request) -> Response:
-    """Show how far people agree, with each other and with the log."""
+    """Show how far annotators agree, with each other and with the log."""
     site = site_of(request)
     query(request, Nothing)
     said = opinions(site.store, QUESTION)
@@ -212,7 +212,7 @@ def agree(request: Request) -> Response:
 
 
 def _of_log(site: Site, people: list[Opinion]) -> list[Opinion]:
-    """Return the log's thumbs of the texts that people labeled, as if the log were a person."""
+    """Return the log's thumbs of the labeled texts, as an annotator's."""
     found = []
     for run in {one.run for one in people}:
         lens = lens_for(site, site.run(run))
@@ -225,7 +225,7 @@ def _of_log(site: Site, people: list[Opinion]) -> list[Opinion]:
 
 
 def adjudicate(request: Request) -> Response:
-    """Show the first text about which people differ, without their names."""
+    """Show the first text on which annotators differ, without their names."""
     site = site_of(request)
     query(request, Nothing)
     left = disputed(opinions(site.store, QUESTION))
@@ -245,7 +245,7 @@ async def decide(request: Request) -> Response:
     async with site.turn:
         said = disputed(await run_in_threadpool(opinions, site.store, QUESTION)).get(form.text)
         if said is None:
-            raise Clash("nobody differs about this text any more", remedy="go on with the next one")
+            raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
         label = LabelRow(
             annotator=form.who,
             text_hash=form.text,
@@ -260,7 +260,7 @@ async def decide(request: Request) -> Response:
 
 
 def export(request: Request) -> Response:
-    """Send labels as a log that `learn` reads, or as a long table that `calibrate` reads."""
+    """Send labels as a log for `learn`, or as a table for `calibrate`."""
     site, form = site_of(request), query(request, ExportForm)
     sources = form.sources.split(",")
     said = [one for one in opinions(site.store, QUESTION) if one.source in sources]

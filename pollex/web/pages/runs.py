@@ -1,4 +1,4 @@
-"""Runs: the list, one run with its graph and times, its calls, and how far it is."""
+"""Runs: the list, one run with graph and times, its calls, and progress."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GRAPHS = {"evaluate": "score", "label": "score"}
 
 
 class RunsForm(Form):
-    """Which runs to list."""
+    """The form of the list of runs."""
 
     command: str | None = None
     status: str | None = None
@@ -63,7 +63,7 @@ class CallsForm(Form):
 
 
 class CallForm(Form):
-    """Which call."""
+    """The form of a call's page."""
 
     key: str
 
@@ -95,7 +95,7 @@ def counted(site: Site, run: Run) -> dict[str, Any]:
 
 
 def _while_ended(site: Site, run: Run, key: tuple[str, ...], make: Callable[[], T]) -> T:
-    """Make something once for a run that has ended, and anew each time for one that goes on."""
+    """Make something once for a finished run, and each time for others."""
     if run.finished is None:
         return make()
     return site.kept((*key, run.id, run.finished), make)
@@ -114,7 +114,7 @@ def _counted(site: Site, run: Run) -> dict[str, Any]:
 
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
-    """Return how far a run is: its stages, each with items per second and the time left, once that can be said."""
+    """Return a run's progress: stages with rate and remaining time, if known."""
     found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     if not found:
         return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
@@ -127,7 +127,10 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
 
 
 def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
-    """Return the pace of the last half minute, and the time that is left at it; None before ten seconds were seen."""
+    """Return the rate of the last half minute, and the remaining time.
+
+    Both are None in the first ten seconds.
+    """
     seen, moment = site.seen.setdefault(key, deque()), time.monotonic()
     seen.append((moment, stage["done"]))
     while moment - seen[0][0] > LATELY:
@@ -171,7 +174,7 @@ def run_page(request: Request) -> Response:
 
 
 def live(request: Request) -> Response:
-    """Return the part of a page that tells how far a run is; 304 while nothing has changed."""
+    """Return the live part of a page; 304 if nothing has changed."""
     site = site_of(request)
     query(request, Nothing)
     run = site.run(request.path_params["run"])

@@ -1,4 +1,4 @@
-"""Rubric sets: what each says, where every rubric came from, and what two of them differ in."""
+"""Rubric sets: their rubrics, the origin of each, and differences of two sets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KINDS = (("sat", "In good conversations"), ("dsat", "In bad conversations"))
 
 
 class RubricForm(Form):
-    """Which rubric of a set."""
+    """The form of a rubric's page."""
 
     id: str
 
 
 class DiffForm(Form):
-    """Which two sets."""
+    """The form of a comparison of two sets."""
 
     a: str
     b: str
@@ -35,11 +35,11 @@ class DiffForm(Form):
 
 @dataclass(frozen=True)
 class Support:
-    """A rubric with all that stands behind it.
+    """A rubric with its evidence.
 
     Attributes:
         conversations: How many conversations its reasons are from.
-        quotes: Of the rubric and its reasons, each once.
+        quotes: Quotes of the rubric and its reasons, each once.
     """
 
     rubric: ChosenRubric
@@ -74,7 +74,7 @@ def one_set(request: Request) -> Response:
 
 
 def supported(found: RubricSet, kind: str) -> list[Support]:
-    """Return a set's rubrics of one kind in the order of choice, with what stands behind each."""
+    """Return a set's rubrics of one kind, with evidence, in order of choice."""
     reasons, last = {reason.id: reason for reason in found.reasons}, len(found.rubrics) + 1
     own = [rubric for rubric in found.rubrics if rubric.polarity == kind]
     return [

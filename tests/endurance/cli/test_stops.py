@@ -69,7 +69,7 @@ def holds(store: Path, sql: str) -> Callable[[], bool]:
 
 
 def begun_run(store: Path, number: int = 1) -> Callable[[], bool]:
-    """Whether the last of so many runs, or their resumes, is at work."""
+    """Whether the last of so many runs, or their resumes, is running."""
     return holds(store, f"SELECT 1 FROM runs WHERE status = 'unfinished' AND number = {number} AND roles <> '[]'")
 
 
@@ -248,7 +248,7 @@ def test_a_running_run_is_shown_and_left_alone_beside_others_and_a_resume_needs_
         refused = pollex("learn", *arguments, "--store", store, "--resume")
         assert refused.code == 1
         assert changed in refused.err
-        assert "was started with something else" in refused.err
+        assert "was started with other settings" in refused.err
     assert pollex("learn", learnt.log, "--store", store, "--resume").code == 0
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 

@@ -303,7 +303,7 @@ def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
     assert exam.judge("--max-calls", 5).code == 1
     ended = exam.judge("--resume", "--profile", "english")
     assert ended.code == 1
-    assert "was started with something else" in ended.err
+    assert "was started with other settings" in ended.err
     assert "profile" in ended.err
 
 

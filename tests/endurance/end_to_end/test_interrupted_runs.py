@@ -85,11 +85,11 @@ def test_what_a_score_depends_on_may_not_change_between_kill_and_resume(bench: B
     sent = bench.server.counts()["received"]
     bench.rubrics(sat=9, dsat=10)
     ended = bench.run(bench.scoring("--resume"))
-    assert (ended.code, "was started with something else (rubrics:" in ended.err) == (1, True), ended.err
+    assert (ended.code, "was started with other settings (rubrics:" in ended.err) == (1, True), ended.err
     bench.rubrics(sat=10, dsat=10)
     bench.log(21)
     ended = bench.run(bench.scoring("--resume"))
-    assert (ended.code, "was started with something else (data:" in ended.err) == (1, True), ended.err
+    assert (ended.code, "was started with other settings (data:" in ended.err) == (1, True), ended.err
     bench.log(20)
     assert bench.server.counts()["received"] <= sent + 2 * PROBE  # no conversation was sent by any of them
     assert bench.run(bench.scoring("--resume")).code == 0

@@ -118,5 +118,5 @@ async def test_replies_that_were_cut_or_removed_are_written_anew_from_the_databa
 def test_a_store_in_which_a_run_is_at_work_is_not_made_anew(whole: Path) -> None:
     with Store.open(whole) as store:
         run = store.begin("learn", arguments={}, fingerprint={}, versions={})
-        with pytest.raises(StoreBusy, match=f"{run.id} is at work"):
+        with pytest.raises(StoreBusy, match=f"{run.id} is running"):
             rebuild(whole)

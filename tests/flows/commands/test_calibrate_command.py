@@ -359,7 +359,7 @@ def test_the_record_of_another_calibrator_vouches_for_none(pollex: Pollex, table
 def test_a_place_that_cannot_be_written_is_refused_before_the_fit(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     ended = pollex("calibrate", "fit", tables / "none.csv", tables / "none.csv", "--out", tmp_path / "file")
-    assert (ended.code, "no folder that can be written" in ended.err) == (2, True)
+    assert (ended.code, "is not a writable folder" in ended.err) == (2, True)
 
 
 def test_a_model_chosen_by_leaving_groups_out_is_reported_likewise(

@@ -52,8 +52,8 @@ def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ende
     [
         ((), "Missing argument 'LOGS…'"),
         (("log.jsonl",), "Missing option '--question'"),
-        (("log.jsonl", *ASK, "--options", "yes"), "no answers to choose from"),
-        (("log.jsonl", *ASK, "--options", "yes,ｙｅｓ"), "no answers to choose from"),
+        (("log.jsonl", *ASK, "--options", "yes"), "is not a list of answers"),
+        (("log.jsonl", *ASK, "--options", "yes,ｙｅｓ"), "is not a list of answers"),
         (("log.jsonl", "--question", " \n"), "no question"),
         (("log.jsonl", "--question", "Does the assistant name a price?"), "doesn't understand a question"),
         (("log.jsonl", *ASK, "--options", "a,b,c"), "two options"),
@@ -124,8 +124,8 @@ def test_a_file_for_people_that_was_spoilt_is_refused_with_its_line(
     (tmp_path / "people.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
     ended = reviewed(pollex, store, "last", "--answers", "people.jsonl")
     assert ended.code == 1
-    assert "people.jsonl:2: no JSON: " in ended.err
-    assert " → mend the line" in ended.err
+    assert "people.jsonl:2: not JSON: " in ended.err
+    assert " → correct the line" in ended.err
 
 
 def test_every_conversation_ends_in_one_file_or_is_told_of(
@@ -156,7 +156,7 @@ def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(
         assert one["rating"] in ("yes", "no")
         votes = about["votes"]
         assert one["confidence"] == votes[one["rating"]] / sum(votes.values()) >= 6 / 7
-        assert (about["run"], about["question"], about["judge"]) == (ended.last["run"], ASK[1], "embedded")
+        assert (about["run"], about["question"], about["judge"]) == (ended.last["run"], ASK[1], "built-in (no LLM)")
         assert about["rule"] == "DE ≤ 0.4101, as where 6 of 7 runs agree"
         assert "thumbs" not in json.dumps(one)
 
@@ -217,7 +217,7 @@ def test_a_conversations_trace_shows_the_question_and_what_each_run_and_person_c
     reviewed(pollex, store, "--answers", "answered.jsonl")
     shown = pollex("trace", "last", "--conversation", person["id"], "--store", store).out
     answers = [line for line in shown.splitlines() if ASK[1] in line]
-    runs = [line for line in answers if "embedded, resampled turns" in line]
+    runs = [line for line in answers if "built-in (no LLM), resampled turns" in line]
     chosen = {option: sum(f"  {option} (" in line for line in runs) for option in ("fine", "poor")}
     assert chosen == person["votes"]
     assert len(answers) == 8

@@ -58,7 +58,7 @@ def test_a_log_that_nothing_can_be_learnt_from_is_refused(
         (["--seed", "-1"], "a seed of -1 → give one from 0"),
         (["--seed", str(2**32)], "a seed of 4294967296"),
         (["--out", "."], "it is a folder"),
-        (["--out", "log.jsonl/rubrics.json"], "no folder that can be written"),
+        (["--out", "log.jsonl/rubrics.json"], "is not a writable folder"),
         (["--domain", "none.toml"], "none.toml"),
         (["--resume"], "no learn run is unfinished"),
         (["--nonsense"], "No such option"),
@@ -105,8 +105,8 @@ def test_help_lists_every_policy() -> None:
 def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     told = learnt.ended.last
     assert len(learnt.ended.out.splitlines()) == 1
-    assert "embedded" in learnt.ended.err
-    assert told["roles"] == dict.fromkeys(("extractor", "summarizer", "deduplicator", "judge"), "embedded")
+    assert "built-in (no LLM)" in learnt.ended.err
+    assert told["roles"] == dict.fromkeys(("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)")
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     assert (told["theta"], told["alpha"], told["run"]) == (written["theta"], written["alpha"], written["run"])
     assert (told["sat"], told["dsat"]) == tuple(

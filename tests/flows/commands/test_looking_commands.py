@@ -44,9 +44,9 @@ def test_looking_into_a_store_that_is_not_there_makes_none(
 def test_runs_lists_what_ran_and_by_whom(pollex: Pollex, learnt: Learnt) -> None:
     ended = pollex("runs", "--store", learnt.store, "--json")
     (run,) = ended.last["runs"]
-    assert (run["command"], run["status"], run["roles"]) == ("learn", "done", ["embedded"])
+    assert (run["command"], run["status"], run["roles"]) == ("learn", "done", ["built-in (no LLM)"])
     assert run["id"] == learnt.ended.last["run"]
-    assert "embedded" in pollex("runs", "--store", learnt.store).out
+    assert "built-in" in pollex("runs", "--store", learnt.store).out
 
 
 def test_a_store_that_somebody_works_in_can_be_looked_into(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_store_that_somebody_works_in_can_be_looked_into(pollex: Pollex, learn
 
 def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learnt) -> None:
     ended = pollex("trace", "last", "--store", learnt.store, "--json")
-    assert ended.last["run"]["roles"] == ["embedded"]
+    assert ended.last["run"]["roles"] == ["built-in (no LLM)"]
     (graph,) = ended.last["tree"]
     inner = {branch["name"]: branch for branch in graph["branches"]}
     assert (graph["name"], graph["kind"]) == ("learn", "graph")
@@ -81,7 +81,7 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     assert all(branch["ms"] >= branch["longest_ms"] > 0 for branch in graph["branches"])
     plain = pollex("trace", "last", "--store", learnt.store).out
     assert "extract × 24" in plain
-    assert "embedded" in plain
+    assert "built-in (no LLM)" in plain
 
 
 def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(pollex: Pollex, learnt: Learnt) -> None:
@@ -111,7 +111,7 @@ def test_a_scoring_runs_trace_says_what_was_asked_in_words(pollex: Pollex, tmp_p
     trace = pollex("trace", "last", "--conversation", first.id, "--store", store)
     for rubric in RubricSet.load(learnt.rubrics).rubrics:
         assert f"{rubric.id}  {rubric.text}" in trace.out
-    assert "(embedded);" in trace.out
+    assert "(built-in (no LLM));" in trace.out
 
 
 def test_a_run_that_is_not_there_or_not_clear_is_refused(pollex: Pollex, learnt: Learnt) -> None:
@@ -131,7 +131,7 @@ def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, 
         assert [turn["content"] for turn in conversation["turns"]] == turns[id_]
     plain = pollex("why", learnt.rubrics, rubric["id"], "--store", learnt.store).out
     assert rubric["text"] in plain
-    assert "embedded" in plain
+    assert "built-in (no LLM)" in plain
     without = pollex("why", learnt.rubrics, rubric["id"], "--store", "none")
     assert without.code == 0
     assert rubric["quotes"][0]["text"] in without.out
@@ -159,7 +159,7 @@ def test_why_shows_a_long_rubric_whole_and_its_id_behind_it(pollex: Pollex, tmp_
     (tmp_path / "long.json").write_text(json.dumps(rubrics), encoding="utf-8")
     id_ = rubrics["rubrics"][0]["id"]
     ended = pollex("why", "long.json", id_)
-    assert f"{long}\n({id_}, embedded)\n" in ended.out
+    assert f"{long}\n({id_}, built-in (no LLM))\n" in ended.out
 
 
 def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(
@@ -202,7 +202,7 @@ def test_text_from_a_hostile_rubric_set_reaches_no_terminal(pollex: Pollex, tmp_
 def test_doctor_finds_all_well_and_says_what_is_not(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
     ended = pollex("doctor", "--store", learnt.store, "--json")
     assert ended.code == 0
-    assert (ended.last["well"], ended.last["roles"]) == (True, "embedded")
+    assert (ended.last["well"], ended.last["roles"]) == (True, "built-in (no LLM)")
     found = {finding["what"]: finding["found"] for finding in ended.last["findings"]}
     assert "53aa51172d14" in found["embeddings"]
     assert found["store"].endswith(": 1 run")
@@ -228,7 +228,7 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_pat
     assert DomainProfile.load(tmp_path / "our profiles" / "mine.toml") == profile
     unwritable = run_apart("domain", "new", "--out", "mine.toml/below.toml", cwd=tmp_path, stdin=stdin)
     assert (unwritable.code, unwritable.out) == (2, ""), "nothing is asked"
-    assert "no folder that can be written" in unwritable.err
+    assert "is not a writable folder" in unwritable.err
     again = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
     assert again.code == 2
     assert "there already" in again.err
@@ -244,7 +244,7 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     leading = [rubric for rubric in RubricSet.load(tmp_path / "my demo" / "rubrics.json").rubrics if rubric.headlined]
     assert {rubric.polarity for rubric in leading} == {"sat", "dsat"}
     assert all(rubric.quotes and rubric.worth for rubric in leading)
-    assert "embedded" in ended.err
+    assert "built-in (no LLM)" in ended.err
     made = {path.name for path in (tmp_path / "my demo").iterdir()}
     (arrays,) = (name for name in made if name.endswith(".safetensors"))
     assert made - {arrays} == {"rubrics.json", "rubrics.rubrics.toml", "report.html", "scores.jsonl", ".pollex"}

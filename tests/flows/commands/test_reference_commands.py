@@ -123,7 +123,7 @@ def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_writt
     with pytest.raises(WrongUse, match=r"use \.jsonl, \.csv, \.parquet"):
         require_format(tmp_path / "rows")
     (tmp_path / "file").touch()
-    with pytest.raises(WrongUse, match="no folder that can be written"):
+    with pytest.raises(WrongUse, match="is not a writable folder"):
         require_format(tmp_path / "file" / "rows.csv")
 
 

@@ -60,7 +60,7 @@ def test_an_edited_set_scores_only_after_a_refit(
         assert "pollex refit" in refused.err
     ended = pollex("refit", "-v", learnt.log, "--rubrics", rubrics, "--store", store)
     assert ended.code == 0, ended.err
-    assert "embedded" in ended.out
+    assert "built-in (no LLM)" in ended.out
     refitted = json.loads(rubrics.read_text(encoding="utf-8"))
     assert sorted((one["text"], one["polarity"]) for one in refitted["rubrics"]) == sorted(wanted)
     assert set(refitted["judge"]["learned"]) <= {one["id"] for one in refitted["rubrics"]}

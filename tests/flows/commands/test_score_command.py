@@ -66,8 +66,8 @@ def test_all_formats_hold_the_same_scores_and_ids_stay_text(
         assert ended.code == 3
         assert len(ended.out.splitlines()) == 1
         assert ended.last["outcomes"] == {"not_scorable": 2, "scored": 10}
-        assert ended.last["judge"] == "embedded"
-        assert "embedded" in ended.err
+        assert ended.last["judge"] == "built-in (no LLM)"
+        assert "built-in (no LLM)" in ended.err
         found[Path(name).suffix] = read_back(tmp_path / name)
     plain = found[".jsonl"]
     for one in plain:
@@ -141,7 +141,7 @@ def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, sto
         cwd=tmp_path, stdin=json.dumps(small_log()[0]) + "\n",
     )  # fmt: skip
     assert (ended.code, ended.err) == (0, "")
-    assert "embedded" in ended.out
+    assert "built-in (no LLM)" in ended.out
     assert [one["id"] for one in read_back(tmp_path / "s.jsonl")] == ["c000"]
 
 
@@ -297,7 +297,7 @@ def test_names_of_files_that_are_no_text_are_written_to_where_that_can_be_and_re
     assert pollex("score", f"{odd}.jsonl", "--out", f"{odd}.csv", *named, store).code == 0
     elsewhere = pollex("score", f"{odd}.jsonl", "--out", "s.csv", *named, odd)
     assert elsewhere.code == 2
-    assert "caf\\udce9: its name is no UTF-8 text → name another folder: --store" in elsewhere.err
+    assert "caf\\udce9: its name is not valid UTF-8 → name another folder: --store" in elsewhere.err
     assert not [file for file in tmp_path.iterdir() if file.name in ("new", odd)]
 
 

@@ -58,7 +58,7 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
     os.link("log.csv", "same.csv")
     ended = pollex(*(str(learnt.rubrics) if each == "RUBRICS" else each for each in arguments))
     assert ended.code != 0
-    assert "would take the place of what is read" in ended.err
+    assert "would overwrite an input file" in ended.err
     assert all(file.read_text("utf-8") == "all that there is\n" for file in files)
 
 
@@ -99,7 +99,7 @@ def test_scores_never_take_the_place_of_the_rubric_set(pollex: Pollex, learnt: L
     for arrays in learnt.rubrics.parent.glob("*.safetensors"):
         (tmp_path / arrays.name).write_bytes(arrays.read_bytes())
     ended = pollex("score", learnt.log, "--rubrics", rubrics, "--out", rubrics)
-    assert (ended.code, "would take the place of what is read" in ended.err) == (2, True)
+    assert (ended.code, "would overwrite an input file" in ended.err) == (2, True)
     assert rubrics.read_bytes() == learnt.rubrics.read_bytes()
 
 

@@ -163,7 +163,7 @@ async def asked(model: BaseChatModel, max_wait: float = 120.0) -> Any:
 
 
 async def test_openai_without_a_key_is_not_asked_and_the_missing_key_is_named() -> None:
-    with pytest.raises(ModelRefused, match=r"there is no key.*set OPENAI_API_KEY"):
+    with pytest.raises(ModelRefused, match=r"no API key is set.*set OPENAI_API_KEY"):
         await probe(Endpoint("gpt-5-mini"))
 
 

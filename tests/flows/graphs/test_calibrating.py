@@ -124,7 +124,7 @@ def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
     curve = 1 / (1 + math.exp(-(rubrics.calibration.intercept + 3 * rubrics.calibration.slope)))
     assert score.probability == pytest.approx(curve)
     assert score.entropy == pytest.approx(entropy_of(curve))
-    with pytest.raises(WrongUse, match="knows no judges"):
+    with pytest.raises(WrongUse, match="has no annotators"):
         judges_wanted(rubrics.thumb_model, ["anna"])
 
 

@@ -24,7 +24,7 @@ def saved(learnt: Learnt, tmp_path: Path) -> Path:
 def test_a_field_that_stands_there_twice_is_refused(saved: Path) -> None:
     text = saved.read_text("utf-8")
     saved.write_text(text.replace('"polarity": "sat"', '"text": "The user laughs.", "polarity": "sat"', 1), "utf-8")
-    with pytest.raises(BadRubrics, match="the key 'text' stands twice in one object → mend it"):
+    with pytest.raises(BadRubrics, match="the key 'text' stands twice in one object → correct it"):
         RubricSet.load(saved)
 
 

@@ -67,7 +67,7 @@ def kept(store: Path) -> Iterator[Store]:
 
 
 class OddExtractor:
-    """The embedded extractor, but for some conversations."""
+    """The built-in extractor, but for some conversations."""
 
     name, fingerprint = "odd", "odd-1"
 
@@ -86,7 +86,7 @@ class OddExtractor:
 
 
 def staff(embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None) -> Roles:
-    """The embedded roles with another judge or extractor."""
+    """The built-in roles with another judge or extractor."""
     roles = embedded_roles(DomainProfile.neutral(), embedder)
     return Roles(extractor or roles.extractor, roles.summarizer, roles.deduplicator, judge or roles.judge)
 

@@ -249,9 +249,9 @@ def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anyt
     with pytest.raises(WrongUse, match="phoenix has projects → name one: --project"):
         pull("phoenix", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys(url))
     (tmp_path / "mine.jsonl").write_text("{}\n")
-    with pytest.raises(WrongUse, match="it is there, and wasn't fetched"):
+    with pytest.raises(WrongUse, match="the file exists, and `pollex pull` did not write it"):
         pull("langfuse", out=tmp_path / "mine.jsonl", progress=NullProgress(), environment=keys(url))
-    with pytest.raises(WrongUse, match="no interface for this → one of: langfuse"):
+    with pytest.raises(WrongUse, match=r"can.t be used for this → one of: langfuse"):
         pull("excel", out=tmp_path / "a.jsonl", progress=NullProgress())
     assert known.asked == []
 

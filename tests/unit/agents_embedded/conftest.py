@@ -1,4 +1,4 @@
-"""One embedder for all tests of the embedded roles, and a small log whose classes differ."""
+"""One embedder for all tests of the built-in roles, and a small log whose classes differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded judge: its scale by hand, honest answers on what it studied, the same answers after storage."""
+"""The built-in judge: its scale by hand, honest answers on what it studied, the same answers after storage."""
 
 from __future__ import annotations
 
@@ -202,5 +202,5 @@ def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) ->
 def test_the_binomial_has_the_expected_likert_value() -> None:
     assert binomial(0.5, 5) == pytest.approx([1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16])
     for p in (0.0, 0.1, 0.77, 1.0):
-        answer = Answer(question_id="q", probabilities=binomial(p, 5), chosen=0, source="embedded")
+        answer = Answer(question_id="q", probabilities=binomial(p, 5), chosen=0, source="built-in")
         assert answer.expected() == pytest.approx(10 * p)

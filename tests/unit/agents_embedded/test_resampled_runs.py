@@ -1,4 +1,4 @@
-"""Runs without a model: the embedded rater and judge on resampled turns."""
+"""Runs without a model: the built-in rater and judge on resampled turns."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_i
     assert runs == again[::-1]
     assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 3
     assert {run.judge for run in runs} == {RESAMPLED}
-    assert rater.name == "embedded"
+    assert rater.name == "built-in (no LLM)"
 
 
 async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and_not_where_one_decides(
@@ -124,7 +124,7 @@ async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
     runs = [(await judge.again(number).judge(MIXED, [Question.about(rubric)]))[0] for number in range(8)]
     assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 1
     assert (await judge.judge(MIXED, [Question.about(rubric)])) == [plain]
-    assert plain.judge == "embedded"
+    assert plain.judge == "built-in (no LLM)"
 
 
 def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:

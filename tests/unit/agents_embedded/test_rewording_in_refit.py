@@ -49,7 +49,7 @@ def written_log(folder: Path) -> Logs:
 
 
 def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
-    record = JudgeRecord(kind="embedded", name="embedded", fingerprint="")
+    record = JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint="")
     run = runs.learn(
         logs,
         roles=roles(embedder),

@@ -1,4 +1,4 @@
-"""From reasons to rubrics: the summariser, the deduplicator, and what a person's new wording rests on."""
+"""From reasons to rubrics: the summarizer, the deduplicator, and what a person's new wording rests on."""
 
 from __future__ import annotations
 

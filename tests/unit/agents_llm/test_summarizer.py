@@ -1,4 +1,4 @@
-"""The summariser on a model: where rubrics come from, and which never become one."""
+"""The summarizer on a model: where rubrics come from, and which never become one."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_an_error_lists_the_first_bad_rows_and_counts_the_rest(tmp_path: Path) -
 def test_allowed_bad_rows_are_kept_with_place_and_reason(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a"), "{", row("b"), max_bad=1)
     assert [c.id for c in logs] == ["a", "b"]
-    assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "mend or remove the line")]
+    assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "correct or remove the line")]
 
 
 def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> None:

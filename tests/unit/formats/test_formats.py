@@ -51,7 +51,7 @@ def test_a_missing_file_a_folder_and_an_empty_glob_are_errors(tmp_path: Path) ->
     with pytest.raises(BadInput, match="no such file"):
         read_logs(tmp_path / "none.jsonl")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="a pipe, not a file → pipe it into standard input"):
+    with pytest.raises(BadInput, match="this is a pipe, not a file → pipe it into standard input"):
         read_logs(tmp_path / "pipe")
     with pytest.raises(BadInput, match="a folder"):
         read_logs(tmp_path)

@@ -225,7 +225,7 @@ def run(**fields: Any) -> dict[str, Any]:
 def test_a_run_whose_words_may_be_in_any_of_its_fields_is_no_empty_conversation(
     tmp_path: Path, side: str, role: str
 ) -> None:
-    with pytest.raises(BadInput, match=f"which field has what the {role} said\\? There are draft, notes"):
+    with pytest.raises(BadInput, match=f"which field has the {role}'s text; there are draft, notes"):
         logs_from(tmp_path, run(**{side: {"draft": "Hello", "notes": "be kind"}}))
     for nothing in ({"draft": None, "notes": ""}, {"generations": [], "llm_output": {"tokens": 0}}):
         with pytest.raises(BadInput, match="no span has messages → turn the capture of messages on"):

@@ -39,9 +39,9 @@ def test_a_profile_names_all_that_it_misses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "clause"),
     [
-        (b"assistant = ", "not valid TOML.* → mend it"),
-        (b"assistant = " + b"[" * 100_000, "not valid TOML.* → mend it"),
-        (b"assistant = " + b"9" * 5000, "not valid TOML.* → mend it"),
+        (b"assistant = ", "not valid TOML.* → correct it"),
+        (b"assistant = " + b"[" * 100_000, "not valid TOML.* → correct it"),
+        (b"assistant = " + b"9" * 5000, "not valid TOML.* → correct it"),
         (b"\xff\xfe", "can't be read: .* → check the path; the file is to be UTF-8"),
         (b'expectations = "one"', "must be a list of texts: expectations"),
         (b"expectations = []", "empty: expectations"),

@@ -223,9 +223,9 @@ def test_a_baseline_is_beaten_only_where_the_whole_interval_says_so(advantage: F
 def test_it_says_who_did_the_work() -> None:
     assert "Built-in (no LLM)" in Reader(page()).words
     judge = JudgeRecord(kind="llm", name="big-model", fingerprint="f")
-    words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "embedded"})).words
+    words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "built-in (no LLM)"})).words
     assert "Built-in (no LLM)" not in words
-    assert "big-model (extractor) and embedded (deduplicator)" in words
+    assert "big-model (extractor) and built-in (no LLM) (deduplicator)" in words
 
 
 def test_one_rubric_of_one_kind_makes_a_page() -> None:
@@ -314,10 +314,10 @@ def test_equal_scores_make_a_page() -> None:
 
 
 def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first() -> None:
-    skipped = [Skipped("a", "rare"), Skipped("b", "often", "mend it"), Skipped("c", "often", "mend it")]
+    skipped = [Skipped("a", "rare"), Skipped("b", "often", "correct it"), Skipped("c", "often", "correct it")]
     words = Reader(learning_page(rubric_set(), scores(), skipped)).words
     assert words.index("often") < words.index("rare")
-    assert words.count("mend it") == 1
+    assert words.count("correct it") == 1
 
 
 def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:

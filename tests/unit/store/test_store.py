@@ -222,9 +222,9 @@ class TestRuns:
             assert (run.status, run.finished) == ("unfinished", None)
             store.finish(run.id, "interrupted")
             assert find_run(store, run.id).status == "interrupted"
-            store.finish(run.id, "done", roles=["embedded"], result={"auc": None})
+            store.finish(run.id, "done", roles=["built-in (no LLM)"], result={"auc": None})
             done = find_run(store, run.id)
-            assert (done.status, done.roles, done.result) == ("done", ("embedded",), {"auc": None})
+            assert (done.status, done.roles, done.result) == ("done", ("built-in (no LLM)",), {"auc": None})
             assert done.finished is not None
 
     def test_a_resume_finds_the_last_run_that_did_not_end(self, folder: Path) -> None:
@@ -258,6 +258,6 @@ class TestRuns:
             assert is_worked_on(folder / "runs", run.id)
             store.finish(run.id, "interrupted")
             assert not is_worked_on(folder / "runs", run.id)
-            other.take_up(run.id, roles=["embedded"])
+            other.take_up(run.id, roles=["built-in (no LLM)"])
             found = find_run(store, run.id)
-            assert (found.status, found.roles, found.finished) == ("unfinished", ("embedded",), None)
+            assert (found.status, found.roles, found.finished) == ("unfinished", ("built-in (no LLM)",), None)
