@@ -30,7 +30,7 @@ FARTHEST = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How X becomes inputs, learned from training rows.
+    """The features of answer distributions, fitted on training rows.
 
     Attributes:
         questionnaire: What X is about.

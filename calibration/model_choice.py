@@ -28,7 +28,7 @@ FEW_NAMES = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """How one candidate did.
+    """The figures of one candidate.
 
     Attributes:
         model: Its name in `models/`; `mixture` for several at once.

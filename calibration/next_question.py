@@ -35,7 +35,7 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class NextQuestion:
-    """What to ask about each text.
+    """The next question for each text.
 
     Attributes:
         question: Id of the question `[row]`; None where none is left, or where asking does not pay any more.

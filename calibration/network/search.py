@@ -52,7 +52,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         given: Held-out log-likelihood of several networks' mean, with the settings that were given.

@@ -233,7 +233,7 @@ async def _judge(
 
 
 def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
-    """By labeled conversation, the option that its thumb stands for: the first for a thumb up."""
+    """Return the option that each labeled conversation's thumb stands for, by id."""
     return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
 
 

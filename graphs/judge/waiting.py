@@ -1,4 +1,4 @@
-"""What a run of `judge` waits for people for, read from the store: nothing is run, and LangGraph is not needed."""
+"""The cases that a run of `judge` leaves to people, read from the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pollex.store.store import Store
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a run waits for people for.
+    """The cases that a run leaves to people.
 
     Attributes:
         conversations: Ids, the most contested first.

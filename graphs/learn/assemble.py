@@ -138,7 +138,7 @@ def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools
 
 
 def alone_by_id(context: LearnContext, training: Sequence[Conversation]) -> dict[str, Alone]:
-    """By rubric, how it does by itself on training conversations."""
+    """Return each rubric's figures alone on training conversations, by id."""
     work, options = context.work, SCALES[context.judge_record.scale]
     values, _ = work.matrix(training, work.chosen)
     rng, blocks, up = np.random.default_rng([context.settings.seed, 5]), block_ids(training), positives(training)

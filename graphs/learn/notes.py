@@ -116,7 +116,7 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
 
 
 def all_but_constant(work: RunState, alone: Mapping[str, Alone]) -> list[str]:
-    """One line for each rubric that a person wrote and that is nearly always answered alike."""
+    """List handwritten rubrics that are nearly always answered alike."""
     return [
         f"“{rubric.text}” is answered “{found.commonest}” in {found.share.value:.0%} of {found.share.n} training "
         f"conversations (judged by {BY[found.by]}): {REMEDIES[found.by]}."

@@ -105,7 +105,7 @@ def probabilities_told(found: ProbabilityFigures) -> str:
 
 
 def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
-    """Show what one can act on, what goes wrong first; how users sound where the screen is verbose."""
+    """Show rubrics to act on, problems first; style rubrics only if verbose."""
     leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
     for side, name in SIDES.items():
         if own := [rubric for rubric in leading if rubric.polarity == side]:

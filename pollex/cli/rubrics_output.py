@@ -1,4 +1,4 @@
-"""What `pollex rubrics` prints."""
+"""Output of `pollex rubrics`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pollex share` and `label next --for share` print."""
+"""Output of `pollex share` and `label next --for share`."""
 
 from __future__ import annotations
 

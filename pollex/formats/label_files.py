@@ -1,4 +1,4 @@
-"""Labels in a file of their own: one a row, with the id of its conversation, how it was drawn, and who gave it."""
+"""Labels in a separate file: conversation id, label, how it was drawn, and annotator."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenL
 
 
 def drawn_of(conversation: Conversation) -> str:
-    """Return how a log says that the label of a conversation was drawn; empty where it doesn't."""
+    """Return how a label was drawn, as the log says; empty if it doesn't."""
     return _word(conversation.metadata, DRAWN)
 
 
 def _options(row: Row, reading: ReadOptions) -> ReadOptions:
-    """Read labels from `answer`, as the label page's files call them, unless a field is named."""
+    """Read labels from `answer`, as the label page calls them, unless a field is named."""
     return replace(reading, label_field=ANSWER) if reading.label_field is None and ANSWER in row.fields else reading
 
 

@@ -1,4 +1,4 @@
-"""What became of a call. Every call ends in exactly one of these; only `Completed` can hold an answer.
+"""The outcomes of a call: each call has exactly one; only `Completed` has an answer.
 
 Outcome
 ├── Completed           the model wrote its answer to the end

@@ -1,4 +1,4 @@
-"""Probabilities by models that have not seen the label of the conversation that they are about.
+"""Cross-fitted probabilities: by models that have not seen the conversation's label.
 
 Source: Zrnic and Candès 2023, arXiv:2309.16598. A model that predicts labels which it was fitted to makes intervals too
 narrow: coverage falls to 80 to 90 %.
@@ -48,7 +48,7 @@ def _folds(unit: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _fitted(x: Floats, seen: Bools, answer: Bools) -> Floats:
-    """Probabilities by a model of those seen; their share where all answers are alike."""
+    """Fit a model of those seen and predict all; constant labels give their share."""
     from sklearn.linear_model import LogisticRegression  # it takes a second to import
 
     share = float(answer[seen].mean()) if seen.any() else 0.5

@@ -1,4 +1,4 @@
-"""Differences between two samples of conversations: means with intervals, and how many it takes to see one."""
+"""Differences between two samples of conversations: means with intervals, and sample sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALPHA = 0.05
 def mean_differences(
     values: Mapping[str, Floats], second: Bools, unit: Ints, rng: np.random.Generator
 ) -> dict[str, Figure]:
-    """Estimate the mean of the second sample minus that of the first, with 95 % bootstrap intervals.
+    """Estimate differences of the samples' means, second minus first, with bootstrap intervals.
 
     Args:
         values: By name; NaN where a conversation has none `[conversation]`.
@@ -39,7 +39,7 @@ def _difference(values: Floats, second: Bools) -> Statistic:
 
 
 def moved(found: Mapping[str, Figure], alpha: float = ALPHA) -> frozenset[str]:
-    """Names whose difference is more than chance, with the false discovery rate bounded.
+    """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the width of the interval.
     """

@@ -1,4 +1,4 @@
-"""The page on two or more samples: what differs, in which rubrics, and how sure that is."""
+"""The page that compares samples: differences, by rubric, and their uncertainty."""
 
 from __future__ import annotations
 

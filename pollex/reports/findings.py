@@ -1,4 +1,4 @@
-"""What a reader sees first: rubrics with their worth, quote and conversations, topics, and where the set is wrong."""
+"""The first part of the report: rubrics with worth and quotes, topics, and mistakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AROUND = 80
 
 @dataclass(frozen=True)
 class Example:
-    """A conversation to look at; `place` is its anchor on the page, empty where its text isn't at hand."""
+    """A conversation to look at; `place` is its anchor on the page, or empty."""
 
     id: str
     place: str = ""
@@ -65,7 +65,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A conversation that the set gets wrong, with the probability of a thumb up that it was given."""
+    """A conversation that the set gets wrong, with its predicted probability."""
 
     score: LabelledScore
     example: Example
@@ -134,7 +134,7 @@ def findings_of(
 
 
 def leaders(rubrics: RubricSet, side: Polarity) -> list[ChosenRubric]:
-    """Return the headline rubrics of a side in the order of choice, which is made on training conversations alone."""
+    """Return the headline rubrics of a side in the order of choice."""
     return [rubric for rubric in in_order(rubrics.rubrics) if rubric.polarity == side and rubric.headlined]
 
 

@@ -1,4 +1,4 @@
-"""The page on the share of good conversations: one figure to read first, then how sure it is, then groups."""
+"""The page on the share of good conversations: estimate, uncertainty, then groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each rubric does by itself, and what its answers are mostly, on training conversations."""
+"""Figures of each rubric alone, and its most frequent answers, on training conversations."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ Source = Literal["built-in", "logprobs", "sampled", "point", "recorded"]
 
 
 class Answer(BaseModel):
-    """What a judge answered to one question about one conversation.
+    """A judge's answer to one question about one conversation.
 
     Attributes:
         probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.

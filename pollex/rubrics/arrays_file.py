@@ -1,4 +1,4 @@
-"""The arrays of a rubric set's calibrator, in a file beside the set that is named by their hash."""
+"""The arrays of a rubric set's calibrator, in a file named by their hash."""
 
 from __future__ import annotations
 

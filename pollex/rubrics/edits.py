@@ -1,4 +1,4 @@
-"""What people change in a rubric set: `NAME.rubrics.toml` beside `NAME.json`, the one file that is edited by hand."""
+"""Edits of a rubric set: `NAME.rubrics.toml`, the one file that people edit."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def toml_of(entries: Iterable[Entry], name: str) -> str:
 def applied(
     entries: Sequence[Entry], rubrics: Sequence[ChosenRubric], off: Sequence[ChosenRubric]
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
-    """Return the rubrics that are on, and those that are off; what a rubric has beside its words stays with its id."""
+    """Apply edits by id; return the rubrics that are on, and those off."""
     known = {rubric.id: rubric for rubric in (*rubrics, *off)}
     made = [(entry.on, _edited(entry, known.get(entry.name))) for entry in entries]
     return tuple(rubric for on, rubric in made if on), tuple(rubric for on, rubric in made if not on)

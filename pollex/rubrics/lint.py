@@ -1,4 +1,4 @@
-"""What makes a rubric hard to judge: marks on its words and on its answers, with better words where there are some.
+"""Checks for rubrics that are hard to judge, with better words if possible.
 
 A rubric that is an event, a signal or a phrase is exempt from marks on words: a detector decides it, not its sentence.
 """
@@ -69,7 +69,7 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
 
 
 def halves(text: str) -> tuple[str, ...]:
-    """Return the two statements of a sentence with two verbs; none where it can't be told apart."""
+    """Split a sentence with two verbs into two statements; none if unclear."""
     found = _CLAUSES.fullmatch(text.rstrip("."))
     return tuple(f"{found['who']} {found[part].strip(' ,')}." for part in ("first", "second")) if found else ()
 
@@ -100,7 +100,7 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
 
 
 def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[Mark]:
-    """Return a mark for each pair that says the same, or the same with its meaning or its side reversed.
+    """Mark pairs of rubrics with the same meaning, or with an opposite one.
 
     Args:
         alike: Places of rubrics whose texts are near.

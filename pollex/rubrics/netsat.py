@@ -149,7 +149,7 @@ class NetSat(BaseModel):
         return {} if p is None else {"probability": p, "entropy": entropy_of(p)}
 
     def decided(self, score: Score) -> Score:
-        """Return the score with its decision, and why that is not the label; as it is where there is no probability."""
+        """Return the score with its decision, and why that differs from the label."""
         if score.netsat is None or score.probability is None:
             return score
         up = score.probability >= self.decide_at

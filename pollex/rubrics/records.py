@@ -57,7 +57,7 @@ JudgedBy = Literal["event", "signal", "words", "likeness", "model"]
 
 
 class Alone(Record):
-    """How a rubric does by itself on training conversations.
+    """Figures of a rubric alone on training conversations.
 
     Attributes:
         spread: Standard deviation of what its answers count as, of 10.

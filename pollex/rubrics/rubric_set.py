@@ -96,7 +96,7 @@ class RubricSet(Record):
 
     @classmethod
     def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
-        """Read a rubric set with what people edited beside it, and the arrays of its calibrator.
+        """Read a rubric set, people's edits of it, and its calibrator's arrays.
 
         Args:
             arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
@@ -147,7 +147,7 @@ class RubricSet(Record):
         return rubrics
 
     def with_edits(self, path: Path) -> Self:
-        """Return the set as the edits at `path` have it; as it is where nothing stands there.
+        """Return the set with the edits at `path`; unchanged if there are none.
 
         Raises:
             BadRubrics: They are wrong, or the rubrics were changed in the set's file as well.
@@ -163,7 +163,7 @@ class RubricSet(Record):
         return self.model_copy(update={"rubrics": on, "off": off})
 
     def save(self, path: str | Path) -> None:
-        """Write the file whole or not at all, after the calibrator's arrays; and beside it what people may edit.
+        """Write the file atomically, after the arrays, and the file for people's edits.
 
         Raises:
             BadCalibrator: The arrays were left out when it was loaded.

@@ -1,4 +1,4 @@
-"""A set that was learned elsewhere, stacked with one's own: few labels of one's own go further with it.
+"""A starter set learned elsewhere, combined with one's own rubrics for small logs.
 
 The probability of a thumb up is a logistic function of both NetSATs, each as z over the whole log, with weights drawn
 towards .7 each, so that ten labels are no reason to trust one of the two alone.
@@ -25,7 +25,7 @@ STEPS = 50
 
 
 class Stack(Record):
-    """What turns two NetSATs into a probability.
+    """The model that turns two NetSATs into a probability.
 
     Attributes:
         own: Mean and standard deviation of the set's own NetSAT over the whole log.
@@ -132,5 +132,5 @@ def with_prefix(counts: Mapping[str, float]) -> dict[str, float]:
 
 
 def _share(odds: Floats) -> Floats:
-    """Turn log-odds into probabilities; SciPy's takes too long to import for what only shows a set."""
+    """Convert log-odds to probabilities, without importing SciPy."""
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -500, 500))), dtype=np.float64)

@@ -30,7 +30,7 @@ def worth_of(held: Bools, up: Bools) -> Worth:
 
 
 def in_words(worth: Worth) -> str:
-    """Say how often a rubric holds, and how many thumbs are down where it does and elsewhere."""
+    """Describe how often a rubric holds, and thumbs down with and without it."""
     there, elsewhere, held = worth.down_with, worth.down_without, worth.holds
     if there.value is None:
         return f"Holds in none of the {held.n} held-out conversations."

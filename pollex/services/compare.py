@@ -50,7 +50,7 @@ DRIFTED = 0.25
 
 @dataclass(frozen=True)
 class RubricDifference:
-    """How often, or how strongly, a rubric holds in each sample.
+    """The frequency or mean of a rubric in each sample.
 
     Attributes:
         difference: Mean answer of the second sample minus that of the first, on the rubric's 0 … 10.
@@ -68,7 +68,7 @@ class RubricDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much it takes to see a difference, with power .8.
+    """The sample size needed to detect a difference, with power .8.
 
     Attributes:
         difference: In mean probability, or in the share of good conversations.
@@ -182,7 +182,7 @@ def compare(
     model: ModelOptions,
     progress: Progress,
 ) -> CompareResult:
-    """Compare samples of conversations by their scores, and by labels at random where both have them.
+    """Compare samples of conversations by scores, and by random labels if both have them.
 
     Args:
         samples: Two or more files, globs, or runs of the store; with `by`, logs that a field cuts into samples.
@@ -325,7 +325,7 @@ def _labeled(
 
 
 def _plan(see: float, a: Arm, share: Share | None) -> Plan:
-    """How much it takes to see a difference; without labels to measure it, by how far apart probabilities are."""
+    """Compute the sample size for a difference, from labels or else from probabilities."""
     mean, spread = float(a.probability.mean()), float(a.probability.std())
     known = None if share is None else share.correlation
     expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)  # of a calibrated probability and its label

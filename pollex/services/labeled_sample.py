@@ -1,4 +1,4 @@
-"""Conversations with the labels that some of them have, as arrays to estimate from, and in groups."""
+"""Conversations with labels for some, as arrays to estimate from, and in groups."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Sample:
 def labels_of(
     conversations: Sequence[Conversation], labels: Path | None, drawn: str | None, reading: ReadOptions
 ) -> tuple[list[GivenLabel], tuple[BadRow, ...]]:
-    """Return the labels of the logs and of the file, and the rows of the file that can't be read.
+    """Return the labels of the logs and of the file, and unreadable rows.
 
     Raises:
         BadInput: A label is of no conversation of the logs.
@@ -108,7 +108,7 @@ def labels_of(
 
 
 def notes_on(given: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None) -> list[str]:
-    """Return what labels by queues, by nobody, or by one user alone mean for the estimate."""
+    """Return warnings about labels by queues, by unknown annotators, or by one user."""
     notes = []
     ways = Counter(one.drawn for one in given)
     if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
@@ -160,7 +160,7 @@ def sampled(
 
 
 def _columns(conversations: Sequence[Conversation], given: Sequence[GivenLabel], way: str) -> tuple[Bools, Bools]:
-    """Whether each conversation has a label drawn in that way, and whether it is good; the last one counts."""
+    """Return masks of the labels drawn in that way, and of the good ones."""
     label = {one.id: one.label for one in given if one.drawn == way}
     known = np.array([one.id in label for one in conversations], dtype=bool)
     return known, np.array([label.get(one.id) is Label.POSITIVE for one in conversations], dtype=bool)
@@ -179,7 +179,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
 
 
 def grouped(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
-    """Return which conversations each group has, by its name; in a segment's, one may be in several.
+    """Return the conversations of each group by name; segments may overlap.
 
     Raises:
         WrongUse: No conversation has the field, or there are too many groups.

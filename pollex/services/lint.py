@@ -39,7 +39,7 @@ class LintResult:
 
 
 def lint_rubrics(rubrics: Path | RubricSet, *, progress: Progress | None = None) -> LintResult:  # noqa: ARG001 - of every use case
-    """Mark rubrics in two parts, with “each” or “only”, with a presupposition, twins, and those that tell nothing.
+    """Mark rubrics with two parts, ambiguous words or presuppositions, twins, and constant answers.
 
     Raises:
         BadRubrics: The set can't be read.
@@ -54,7 +54,7 @@ def lint_rubrics(rubrics: Path | RubricSet, *, progress: Progress | None = None)
 
 
 def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:
-    """Return the places of rubrics whose texts are near, but for those that are told apart by design."""
+    """Return the places of rubrics with near texts, except those different by design."""
     vectors = embedder.embed([rubric.text for rubric in rubrics])
     cosines = vectors @ vectors.T
     return [

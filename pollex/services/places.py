@@ -14,7 +14,7 @@ REPORT = "report.html"
 
 
 def require_places(out: Path, *read: str) -> None:
-    """Refuse places of rubric set and report that are each other's, or that of something that is read."""
+    """Refuse output paths that overwrite each other or an input."""
     require_writable(out, *read)
     report = report_of(out)
     require_apart(out, report)
@@ -22,7 +22,7 @@ def require_places(out: Path, *read: str) -> None:
 
 
 def require_not_edited(out: Path) -> None:
-    """Refuse to overwrite a rubric set that a person edited, or a file that is none.
+    """Refuse to overwrite a file that is an edited rubric set, or no rubric set.
 
     Raises:
         WrongUse: Says what to do.
@@ -43,7 +43,7 @@ def require_not_edited(out: Path) -> None:
 
 
 def report_of(out: Path) -> Path:
-    """Return where a set's report is written: beside it, under a name of its own where another set's is there."""
+    """Return the report's path; with the set's name if another set's report is there."""
     usual = out.with_name(REPORT)
     owner = file_of(usual)
     if owner in (None, out.name) or not (out.parent / owner).is_file():

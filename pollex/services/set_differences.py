@@ -19,7 +19,7 @@ Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
 
 @dataclass(frozen=True)
 class Words:
-    """A stretch of two texts: in both, only in the first (`del`), or only in the second (`ins`)."""
+    """A piece of two texts: common, only in the first, or only in the second."""
 
     text: str
     kind: str = ""
@@ -57,7 +57,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SetDifference:
-    """What two rubric sets differ in.
+    """The differences of two rubric sets.
 
     Attributes:
         changes: One a rubric: those of both sets, then what only the first has, then what only the second has.
@@ -126,7 +126,7 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
 
 
 def meaning(rubric: ChosenRubric) -> Hashable:
-    """Return what two rubrics share that say the same: event, topic and side; the id where there is no event."""
+    """Return a key that rubrics with the same event, topic and side share."""
     source = event_source(rubric.source)
     if source is None:
         return rubric.id

@@ -55,7 +55,7 @@ DRAWN = {RANDOM: "at random", VOLUNTARY: "given voluntarily"}
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """What labels say of some conversations.
+    """The estimates from the labels of some conversations.
 
     Attributes:
         name: Of the group; empty for all conversations.
@@ -121,7 +121,7 @@ class ShareResult:
 
     @property
     def compared(self) -> list[tuple[Estimates, Share | None]]:
-        """Groups with an estimate of the same kind: at random where all conversations have one, else adjusted."""
+        """Groups with comparable estimates: from random labels if all have them, else adjusted."""
         how = "at_random" if self.total.at_random else "adjusted"
         return [(one, getattr(one, how)) for one in self.groups]
 

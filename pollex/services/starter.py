@@ -73,7 +73,7 @@ def starter_of(starter: Path | RubricSet, model: ModelOptions) -> StarterRecord:
 
 
 def honest_netsats(store: Store, run: str) -> dict[str, float]:
-    """Return NetSAT of training conversations by rubrics chosen without them, by id; empty where there are no folds."""
+    """Return out-of-fold NetSAT of training conversations by id; empty without folds."""
     selection, comparison = step(store, run, "select"), step(store, run, "calibrate")
     scores = selection["held_out_scores"]
     return {} if scores is None else dict(zip(comparison["conversations"], scores, strict=True))
@@ -199,7 +199,7 @@ def _in_words(figure: Figure) -> str:
 
 
 def _population(rubric_set: RubricSet, logs: Logs) -> Logs:
-    """All conversations where asking is free, else those with a label."""
+    """Return all conversations if scoring is free, else the labeled ones."""
     kept = tuple(c for c in logs if not c.not_scorable and (rubric_set.judge.built_in or c.label is not Label.NONE))
     return Logs(conversations=kept, fingerprint=logs.fingerprint)
 
@@ -209,13 +209,13 @@ def _netsats(scores: Sequence[Score], logs: Logs) -> dict[str, float]:
 
 
 def _weights(judged: Labels, *, fit: bool) -> tuple[tuple[float, float], float]:
-    """Fitted weights; the prior's where no NetSAT is of rubrics that were chosen without the conversation."""
+    """Fit the weights; return the prior's without out-of-fold NetSAT."""
     weights, intercept = weigh(judged.own, judged.starter, judged.positive)
     return (weights if fit else (PRIOR_WEIGHT, PRIOR_WEIGHT)), intercept
 
 
 def _areas(judged: Labels, tested: Labels, stack: Stack) -> tuple[dict[str, Figure], str]:
-    """AUC of each alone and of both: held out, or else on training conversations with weights of other folds."""
+    """Compute AUC of each set alone and of both, held out or cross-fitted."""
     rng = np.random.default_rng(0)
     if len(tested.conversations) and 0 < tested.positive.sum() < len(tested.conversations):
         both, sample = stack.weights[0] * tested.own + stack.weights[1] * tested.starter, tested
@@ -230,7 +230,7 @@ def _areas(judged: Labels, tested: Labels, stack: Stack) -> tuple[dict[str, Figu
 
 
 def _crossed(judged: Labels) -> Floats:
-    """Log-odds by both with weights of other folds; with the prior's where there are too few for folds."""
+    """Compute cross-fitted log-odds of both sets; the prior's weights without folds."""
     try:
         dealt = folds(judged.conversations, FOLDS, 0)
     except BadLabels:

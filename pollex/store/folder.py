@@ -1,4 +1,4 @@
-"""The store's folder: which one it is, who may look into it, its secret, and why it can't be written."""
+"""The store's folder: its path, access rights, secret, and write errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def store_option(folder: str | Path) -> str:
-    """Return `--store PATH` for a printed command; empty for the store that it would use anyway."""
+    """Return `--store PATH` for a printed command; empty for the default store."""
     usual = os.environ.get(VARIABLE) or STORE
     return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"
 

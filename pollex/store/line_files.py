@@ -1,4 +1,4 @@
-"""Files of lines beside the database: what was paid for, what people said, what runs came to.
+"""Files of lines next to the database: replies, labels, and results of runs.
 
 They are appended inside the database's write transaction, so a line is on the disk before its row can be read, and two
 processes never append at once. The database remembers how long each file was. One that is longer holds lines whose

@@ -78,7 +78,7 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
 
 
 def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[str, Any]:
-    """Return results of a run of one kind by id, those with the id `id_` where one is given; the last of each stands.
+    """Return a run's results of one kind by id; of several the last counts.
 
     Raises:
         StoreDamaged: One isn't what was written.
@@ -94,12 +94,12 @@ def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[
 
 
 def step(store: Store, run: str, name: str) -> Any:
-    """Return what a step came to; None when it was not done yet. Raises as `facts_of` does."""
+    """Return the result of a step; None if not done. Raises as `facts_of` does."""
     return facts_of(store, run, "step", name).get(name)
 
 
 def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
-    """Return the rubrics of a run's pool by id, with their last words; the one with the id `rubric` where given."""
+    """Return the rubrics of a run's pool by id, in their last version."""
     found = facts_of(store, run, "rubric", rubric)
     return {id_: Rubric.model_validate(values) for id_, values in found.items()}
 
@@ -123,7 +123,7 @@ _CONVERSATIONS = """
 
 
 def extractions_of(store: Store, run: str, *, conversation: str | None = None) -> dict[str, Extraction | Unanswered]:
-    """Return what was extracted so far by conversation; of one conversation only where one is given."""
+    """Return the extractions so far, by conversation, or of one conversation."""
     found = facts_of(store, run, "extraction", conversation)
     return {
         id_: (Unanswered if "outcome" in values else Extraction).model_validate(values) for id_, values in found.items()

@@ -37,7 +37,7 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
 
 
 def extraction_rows(run: str, conversation_id: str, found: Extraction | Unanswered) -> Iterator[Row]:
-    """Return what an extractor found in a conversation, or why it found nothing, as a row."""
+    """Make the row of an extraction, or of the reason for its failure."""
     yield fact(run, "extraction", conversation_id, found)
 
 

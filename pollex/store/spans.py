@@ -33,7 +33,7 @@ _open: ContextVar[str | None] = ContextVar("open_span", default=None)
 
 @dataclass
 class NodeCount:
-    """How many spans of one name have ended, are open and failed, and their milliseconds added up."""
+    """Counts of one name's spans: ended, open and failed, with total milliseconds."""
 
     n: int = 0
     active: int = 0

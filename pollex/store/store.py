@@ -215,7 +215,7 @@ class Store:
         return self._database.rows(sql, parameters)
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query gives, a tuple a row: for hundreds of thousands of them. Raises as `rows` does."""
+        """Yield the rows of a large query as tuples. Raises as `rows` does."""
         return self._database.each(sql, parameters)
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:

@@ -128,7 +128,7 @@ class ScoreRow(ColumnRow):
 
 @dataclass(frozen=True)
 class FactRow(Row):
-    """A result of a run: an extraction, a rubric of its pool, a rubric set, or what a step came to. The last stands.
+    """A result of a run, such as an extraction or a step; the last counts.
 
     Attributes:
         kind: `extraction`, `rubric`, `rubric_set` or `step`.
@@ -234,7 +234,7 @@ class LeaseRow(Row):
 
 @dataclass(frozen=True)
 class SheetRow(Row):
-    """What belongs to a label beside its value.
+    """Details of a label besides its value.
 
     Attributes:
         skip: Why there is no value; empty where there is one.
@@ -251,7 +251,7 @@ class SheetRow(Row):
 
 
 def insert_of(row: Row, twice: str = "") -> str:
-    """Return the statement that adds a row's values; `twice` says what happens to one that is there: `OR IGNORE`."""
+    """Return the insert statement of a row; `twice` handles duplicates, such as `OR IGNORE`."""
     return f"INSERT {twice} INTO {row.table} VALUES ({', '.join('?' * len(row.values))})"
 
 

@@ -1,4 +1,4 @@
-"""Commands that the browser starts: `pollex …` in processes of their own, one at work at a time."""
+"""Commands that the browser starts: `pollex …` in processes, one at a time."""
 
 from __future__ import annotations
 

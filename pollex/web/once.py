@@ -1,4 +1,4 @@
-"""Writes that come twice, because an answer was lost on its way, are made once: the repeat gets the first answer."""
+"""Requests that are repeated after a lost answer: they take effect only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def once(handler: Handler) -> Handler:
-    """Answer a request whose key came before as it was answered then; one that failed may be tried again."""
+    """Answer a repeated request as before; a failed one may be tried again."""
 
     @wraps(handler)
     async def wrapped(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What a run did, added up from its spans: nodes with their times, activity over time, calls and errors."""
+"""Statistics of a run from its spans: nodes, activity, calls and errors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Times:
 
 
 def times_of(spans: Spans, first: float | None = None, last: float | None = None) -> Times:
-    """Add up a run's spans; what was open at once is counted over all of its time, or over a stretch of it."""
+    """Sum a run's spans, and count open ones over a period."""
     if not spans.names:
         return Times((), 0.0, 0.0)
     low = float(spans.began.min()) if first is None else first
@@ -113,7 +113,7 @@ def _node(spans: Spans, code: int, low: float, high: float) -> Node:
 
 
 def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
-    """Count the spans that touch each stretch: those begun by its end less those ended before it `[BINS]`."""
+    """Count the open spans in each time interval `[BINS]`."""
     seen = (began <= high) & (began + ms >= low)
     width = (high - low) / BINS
     starts = np.clip((began[seen] - low) // width, 0, BINS - 1).astype(np.int64)

@@ -39,7 +39,7 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
 
 
 def unexpected(rubric: Rubric) -> bool:
-    """Tell whether a rubric's side isn't the one that its signal or event has in general."""
+    """Return whether a rubric's side differs from the usual one of its source."""
     kind, _, rest = rubric.source.partition(":")
     signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
     return signal is not None and signal.lean * (1 if rubric.polarity == "sat" else -1) < 0

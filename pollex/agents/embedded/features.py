@@ -1,4 +1,4 @@
-"""What a conversation shows, as numbers: all signals of mood and flow that read words alone."""
+"""Features of a conversation: all signals of mood and flow that read words alone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("rubrics")
 def command() -> None:
-    """Rubrics of a set: list, edit and compare them.
+    """List, edit and compare the rubrics of a set.
 
     NAME.rubrics.toml beside NAME.json is what people edit, by hand or with these commands: text, polarity, on or off,
     and a note. Changes count once they are fitted with `pollex refit`; `pollex learn` never overwrites them.

@@ -1,4 +1,4 @@
-"""Commands that the browser started: how far they are, what they said, and how to end them."""
+"""Commands that the browser started: progress, output, and how to end them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def state_of(found: Child) -> dict[str, object]:
 
 
 class Stop(Form):
-    """To end a command takes no more than its address."""
+    """The form to end a command, which has no fields."""
 
 
 async def stop(request: Request) -> Response:

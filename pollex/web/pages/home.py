@@ -1,4 +1,4 @@
-"""The first page: what the thumbs are about, in sentences; then what runs, and what waits for people."""
+"""The first page: what the thumbs are about, active runs, and open labels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def home(request: Request) -> Response:
 
 
 def strongest(found: RubricSet, kind: str) -> list[Support]:
-    """Return the five rubrics of a kind that say most: those that lead the set, in the order of choice."""
+    """Return the five headline rubrics of a kind, in the order of choice."""
     every = supported(found, kind)
     leading = [one for one in every if one.rubric.leads]
     return (leading or every)[:LAST]

@@ -1,4 +1,4 @@
-"""What runs of `judge` leave in doubt: answered here, one case at a time, and taken up by the run."""
+"""Undecided cases of `judge` runs, answered in the browser, one at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pollex.web.site import Site
 
 
 class CaseForm(Form):
-    """Who answers; which case, else the first that they haven't answered; the one that they answered last."""
+    """The form of a case: annotator, case, and the last one answered."""
 
     who: str = Field("", max_length=80)
     case: str = ""
@@ -63,13 +63,13 @@ def waiting_in(site: Site, run: Run) -> Waiting | None:
 
 
 def said_of(site: Site, run: Run, waiting: Waiting) -> list[Opinion]:
-    """Return what people said here of a run's cases; an answer without a name is one that the run took up."""
+    """Return people's answers to a run's cases; those applied have no name."""
     about = persons_question(waiting.task.question).id
     return [one for one in opinions(site.store, about) if one.run == run.id and one.annotator]
 
 
 def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
-    """Return, by conversation, answers that differ: these go to somebody who decides, not to the run."""
+    """Return differing answers by conversation, which are to be adjudicated."""
     return {every[0].conversation: every for every in disputed(said).values()}
 
 
@@ -81,7 +81,7 @@ def given(waiting: Waiting, said: Sequence[Opinion]) -> dict[str, str]:
 
 
 def case(request: Request) -> Response:
-    """Show a case: its question and turns; what the runs voted is shown once it was answered."""
+    """Show a case with question and turns; the votes only after an answer."""
     site, form = site_of(request), query(request, CaseForm)
     run, waiting = _require(site, request.path_params["run"])
     said = said_of(site, run, waiting)
@@ -151,7 +151,7 @@ async def give(request: Request) -> Response:
 
 
 async def resume(request: Request) -> Response:
-    """Have a run take up what people answered: a command of its own, once the store is free."""
+    """Start the command that applies people's answers to a run."""
     site = site_of(request)
     await body(request, Nothing)
     site.require_writing()

@@ -50,7 +50,7 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
 
 @cache
 def plain_events() -> tuple[tuple[str, str], ...]:
-    """Each event's sentence, whatever it is about, with its source."""
+    """List each event's general sentence, with its source."""
     return tuple((sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS)
 
 
