@@ -27,6 +27,7 @@ class ModelOptions:
     Attributes:
         model: None for the built-in roles.
         chat: A LangChain chat model in place of an endpoint.
+        key_env: Name of the environment variable that holds the endpoint's key.
         scale: How rubrics are asked; `likert` and `numeric` leave the domain out of the judging.
         elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
         value: What NetSAT adds up; see `graphs.rubric_records.JudgeRecord`.
@@ -48,6 +49,7 @@ class ModelOptions:
     value: Literal["auto", "expected", "mode"] = "auto"
     embedding_model: str = DEFAULT_MODEL
     chat: ChatModel | None = None
+    key_env: str = "OPENAI_API_KEY"
 
     @property
     def name(self) -> str | None:
@@ -72,7 +74,7 @@ class ModelOptions:
         from, is removed.
         """
         assert self.model is not None, "the built-in roles need no endpoint"
-        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get("OPENAI_API_KEY", "").strip() or None)
+        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get(self.key_env, "").strip() or None)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
+from pollex.store.desk import STEP as DESK
 
 STEPS = (
     """
@@ -40,6 +41,7 @@ STEPS = (
 
     CREATE TABLE line_files (name TEXT PRIMARY KEY, size INTEGER);
     """,
+    DESK,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

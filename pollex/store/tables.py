@@ -204,6 +204,9 @@ class QueueRow(Row):
         kind: What comes first: `unsure`, `window`, `differs`, or `random`.
         random_share: Share that is drawn at random whatever the kind; only these say how well a rubric set does.
         overlap: How many people label each conversation.
+        filter: Query of the list whose conversations are in it; empty for those of the kind.
+        sheet: What is asked: empty for a thumb, else questions as JSON.
+        repeat_share: Share of conversations that the same person gets once more.
     """
 
     table: ClassVar = "queues"
@@ -215,6 +218,9 @@ class QueueRow(Row):
     overlap: int
     seed: int
     time: str
+    filter: str = ""
+    sheet: str = ""
+    repeat_share: float = 0.0
 
 
 @dataclass(frozen=True)

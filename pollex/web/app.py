@@ -17,7 +17,7 @@ from pollex.errors import PollexError
 from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
-from pollex.web.pages import children, conversation, conversations, home, label, runs, sets, waiting
+from pollex.web.pages import children, compare, conversation, conversations, home, label, replay, runs, sets, waiting
 from pollex.web.site import Site
 
 log = logging.getLogger("pollex.web")
@@ -45,6 +45,8 @@ def routes() -> list[BaseRoute]:
         *sets.ROUTES,
         *label.ROUTES,
         *waiting.ROUTES,
+        *replay.ROUTES,
+        *compare.ROUTES,
         *children.ROUTES,
     ]
 

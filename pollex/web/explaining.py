@@ -25,11 +25,13 @@ class Part:
 
     Attributes:
         value: What the answer is worth, 0 … 10; None without an answer.
+        never: Whether its occasion never came up: `value` is then what the rubric is usually worth.
     """
 
     rubric: Rubric
     answer: Answer | Unanswered | None
     value: float | None
+    never: bool = False
 
     @property
     def adds(self) -> float | None:
@@ -55,13 +57,27 @@ class Sums:
     parts: tuple[Part, ...]
 
     def of(self, polarity: Polarity) -> float:
-        """Add up the values of one kind."""
-        return sum(part.value for part in self.parts if part.value is not None and part.rubric.polarity == polarity)
+        """Add up the values of one kind, of what came up."""
+        return sum(
+            part.value
+            for part in self.parts
+            if part.value is not None and part.rubric.polarity == polarity and not part.never
+        )
+
+    @property
+    def never(self) -> float:
+        """What rubrics count whose occasion never came up."""
+        return sum(part.adds for part in self.parts if part.never and part.adds is not None)
+
+    @property
+    def never_came_up(self) -> int:
+        """How many rubrics' occasion never came up."""
+        return sum(part.never for part in self.parts)
 
     @property
     def netsat(self) -> float:
-        """Sum of SAT terms minus the sum of DSAT terms."""
-        return self.of("sat") - self.of("dsat")
+        """Sum of SAT terms minus the sum of DSAT terms, with what never came up."""
+        return self.of("sat") - self.of("dsat") + self.never
 
     @property
     def unanswered(self) -> int:
@@ -69,14 +85,25 @@ class Sums:
         return sum(part.value is None for part in self.parts)
 
 
-def explained(rubrics: Sequence[Rubric], answers: Mapping[str, Answer | Unanswered], rule: Rule = "auto") -> Sums:
-    """Take a NetSAT apart into what each rubric adds."""
-    parts = [_part(rubric, answers.get(rubric.id), rule) for rubric in rubrics]
+def explained(
+    rubrics: Sequence[Rubric],
+    answers: Mapping[str, Answer | Unanswered],
+    rule: Rule = "auto",
+    never: Mapping[str, float] | None = None,
+) -> Sums:
+    """Take a NetSAT apart into what each rubric adds.
+
+    Args:
+        never: By rubric, what counts where its occasion never came up; the middle where none is known.
+    """
+    parts = [_part(rubric, answers.get(rubric.id), rule, (never or {}).get(rubric.id, MIDDLE)) for rubric in rubrics]
     return Sums(tuple(sorted(parts, key=lambda part: -part.far)))
 
 
-def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule) -> Part:
-    return Part(rubric, answer, value_of(answer, rule) if isinstance(answer, Answer) else None)
+def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule, never: float) -> Part:
+    if not isinstance(answer, Answer):
+        return Part(rubric, answer, None)
+    return Part(rubric, answer, value_of(answer, rule, never), answer.never_came_up)
 
 
 def read(

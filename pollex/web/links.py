@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 HOME, ENTER, HEALTH = "/", "/enter", "/api/health"
 RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
 CHILDREN = "/children"
-SETS, SET_DIFF, COMPARE = "/sets", "/sets/diff", "/compare"
+SETS, SET_DIFF, COMPARE, REPLAY = "/sets", "/sets/diff", "/compare", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
 STATIC = "/static"
 

@@ -25,6 +25,7 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door
+from pollex.web.profiles import read_profiles
 from pollex.web.site import Site, kept_token, read_sets, sets_beside
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -47,6 +48,7 @@ class Serving:
     names: tuple[str, ...] = ()
     behind: str | None = None
     read_only: bool = False
+    profiles: Path | None = None
     token: bool = True
     opens: bool = True
     as_json: bool = False
@@ -61,7 +63,7 @@ def serve(serving: Serving) -> int:
     with Store.open(folder, read_only=serving.read_only) as store:
         token = kept_token(folder) if serving.token else None
         files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
-        site = Site(store, files, token, serving.read_only)
+        site = Site(store, files, token, serving.read_only, profiles=read_profiles(serving.profiles))
         door = Door.at({*LOOPBACK, serving.host, *serving.names}, port, token, site.id, serving.behind)
         start = address_of(serving, port) + links.address(links.ENTER, token=token)
         tell(serving, start, folder, port)

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from pollex.errors import PollexError
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import facts_of, find_run, runs
 from pollex.store.runs import Run, is_worked_on
@@ -64,6 +65,8 @@ class Site:
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
+        profiles: Models that pages may ask, by name.
+        working: What is asked now, by id; each ends with words about what went wrong, or none.
         children: Commands that the browser started.
         answers: What was answered to writes, by path and key; see `once`.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
@@ -77,6 +80,8 @@ class Site:
     unreadable: dict[str, str] = field(default_factory=dict)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    profiles: Mapping[str, ModelOptions] = field(default_factory=dict)
+    working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
     answers: dict[tuple[str, str], asyncio.Future[Response]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from pollex.store.folder import STORE, VARIABLE
 @click.option(
     "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; default: those next to the store."
 )
+@click.option("--profiles", type=click.Path(path_type=Path), help="Models that pages may ask, as TOML.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
 @click.option(
@@ -35,6 +36,7 @@ from pollex.store.folder import STORE, VARIABLE
 def command(
     store: Path | None,
     rubrics: tuple[Path, ...],
+    profiles: Path | None,
     host: str,
     port: int,
     allow_host: tuple[str, ...],
@@ -60,6 +62,7 @@ def command(
         Serving(
             store=store,
             rubrics=rubrics,
+            profiles=profiles,
             host=host,
             port=port,
             names=allow_host,

@@ -83,7 +83,8 @@ def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[
     named = site.set_of(run)
     rubrics = named.rubric_set.rubrics if named else rubrics_of(site, run)
     rule = named.rubric_set.judge.value if named else "auto"
-    return trace, rubrics, named, explained(rubrics, trace.answers, rule)
+    never = named.rubric_set.never if named else None
+    return trace, rubrics, named, explained(rubrics, trace.answers, rule, never)
 
 
 def rubrics_of(site: Site, run: Run) -> tuple[Rubric, ...]:
@@ -114,7 +115,7 @@ def as_json(request: Request) -> Response:
         "side": trace.side,
         "score": vars(trace.score) if trace.score else None,
         "parts": [_part_json(part) for part in sums.parts],
-        "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat"), "unanswered": sums.unanswered},
+        "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat"), "never": sums.never, "unanswered": sums.unanswered},
     }
     return JSONResponse(told)
 

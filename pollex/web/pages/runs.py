@@ -18,6 +18,7 @@ from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.graph_drawing import drawing, strip
+from pollex.web.listing import SCORING
 from pollex.web.run_page import (
     BINS,
     CALL_ORDER,
@@ -169,6 +170,7 @@ def run_page(request: Request) -> Response:
         errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)) if spans.failed.any() else [],
         counted=counted(site, run),
         named=site.set_of(run),
+        scores=run.command in SCORING,
         pulse=pulse_of(site, run) if status not in ENDED else None,
     )
 

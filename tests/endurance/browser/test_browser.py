@@ -27,6 +27,9 @@ PAGES = [
     "/label",
     "/label/agreement",
     "/label/adjudicate",
+    "/replay?run=learn-1&id=conversation+1",
+    "/compare?a=learn-1&b=score-2",
+    "/compare",
     "/waiting",
     "/waiting/judge-3",
     "/waiting/judge-3?who=ann",
@@ -205,3 +208,26 @@ def test_a_doubtful_case_is_answered_by_a_digit_and_taken_up_by_the_run(
     with sqlite3.connect(folder / "store.sqlite") as kept:
         assert kept.execute("SELECT status FROM runs").fetchone() == ("done",)
     assert not list(folder.glob("answers-*")), "the file that it read is gone"
+
+
+def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=24).close()
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go("/conversation?run=learn-1&id=conversation+1")
+    page.keyboard.press("a")
+    page.wait_for_url("**/replay?*")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("The user asks where a parcel is.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**replay=*")
+    page.get_by_role("link", name="It has ended").click(timeout=60_000)
+    assert "The label" in page.locator("main").inner_text()
+    assert "asks where a parcel is." in page.locator("ins").first.inner_text()
+    assert visitor.findings() == []
+    page.keyboard.press("Backspace")
+    page.wait_for_url("**/conversation?*")

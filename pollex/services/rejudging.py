@@ -1,0 +1,276 @@
+"""Ask about conversations again, with other words or by another judge: beside a run's answers, part of no run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import WrongUse
+from pollex.gateway.tokens import prompt_estimate
+from pollex.graphs.ask import answered
+from pollex.measures.classification import auc_difference
+from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.netsat import value_of
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions
+from pollex.services.roles import confirmed, dismissed, embedded_judge, hire
+from pollex.store.resume import answers_of, conversations_of
+from pollex.store.store import Store
+
+Answers = Mapping[str, Answer | Unanswered]
+MOST = 400
+"""Conversations that a preview looks at."""
+
+
+@dataclass(frozen=True)
+class AskedAgain:
+    """One conversation, answered before and again.
+
+    Attributes:
+        asked: Rubrics in their new words that were asked again, by id.
+        judge: Who answered again.
+        used: What a model was used for; empty for the built-in judge.
+        netsat: Before and after; None where a rubric has no answer.
+    """
+
+    conversation: str
+    asked: dict[str, ChosenRubric]
+    before: Answers
+    after: Answers
+    judge: str
+    used: dict[str, Any]
+    netsat: tuple[float | None, float | None]
+    theta: float
+
+    @property
+    def flips(self) -> bool:
+        """Whether the label changes, under the θ that was fitted to the old answers."""
+        old, new = self.netsat
+        return old is not None and new is not None and (old > self.theta) != (new > self.theta)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "conversation": self.conversation,
+            "judge": self.judge,
+            "used": self.used,
+            "netsat": self.netsat,
+            "theta": self.theta,
+            "flips": self.flips,
+            "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
+            "before": {id_: _answer_json(one) for id_, one in self.before.items() if id_ in self.asked},
+            "after": {id_: _answer_json(one) for id_, one in self.after.items() if id_ in self.asked},
+        }
+
+
+@dataclass(frozen=True)
+class Reworded:
+    """What a changed rubric does by itself, on labeled conversations.
+
+    Attributes:
+        up, down: Mean value of its answers where the thumb is up and down; None without any.
+        auc: How often it tells up from down, with its interval; above .5 on its own side.
+    """
+
+    rubric: ChosenRubric
+    up: float | None
+    down: float | None
+    auc: Figure
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an edited set would do to conversations of a run, under the old θ.
+
+    Attributes:
+        n: Conversations that were looked at.
+        shift: Mean change of NetSAT.
+        flips: Id, NetSAT before and after of conversations whose label changes, the largest change first.
+    """
+
+    n: int
+    changed: tuple[Reworded, ...]
+    shift: float
+    flips: tuple[tuple[str, float, float], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        changed = [
+            {"id": one.rubric.id, "text": one.rubric.text, "up": one.up, "down": one.down, "auc": vars(one.auc)}
+            for one in self.changed
+        ]
+        return {"n": self.n, "shift": self.shift, "flips": self.flips, "changed": changed}
+
+
+def netsat_of(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Answers) -> float | None:
+    """Add up a conversation's answers to rubrics; None where one is missing."""
+    total = 0.0
+    for rubric in rubrics:
+        answer = answers.get(rubric.id)
+        if not isinstance(answer, Answer):
+            return None
+        value = value_of(answer, rubric_set.judge.value, rubric_set.never.get(rubric.id, 5.0))
+        total += value if rubric.polarity == "sat" else -value
+    return total
+
+
+def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
+    """Return rubrics whose words or side are not those of the set, and new ones."""
+    known = {rubric.id: (rubric.text, rubric.polarity) for rubric in rubric_set.rubrics}
+    return [rubric for rubric in rubrics if known.get(rubric.id) != (rubric.text, rubric.polarity)]
+
+
+async def ask_again(
+    store: Store,
+    run: str,
+    conversation_id: str,
+    rubric_set: RubricSet,
+    rubrics: Sequence[ChosenRubric],
+    model: ModelOptions | None = None,
+) -> AskedAgain:
+    """Ask about one conversation again: what is changed in `rubrics`, or all of them of another judge.
+
+    Args:
+        rubrics: The set's, some in other words.
+        model: Another judge; None for the set's own.
+
+    Raises:
+        WrongUse: Nothing is changed, or the set's judge is a model and none is named.
+    """
+    (conversation,) = conversations_of(store, run, ids=[conversation_id])
+    before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
+    asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
+    if not asked:
+        raise WrongUse("nothing is changed", remedy="change a rubric's words, or choose another judge")
+    used: dict[str, Any] = {}
+    if model is None:
+        judge = await _own_judge(store, run, rubric_set, asked)
+        answers = await _asked(judge, conversation, rubric_set, asked)
+    else:
+        async with dismissed(await hire(_as_before(model, rubric_set), rubric_set.domain, store)) as staff:
+            judge = staff.roles.judge
+            answers = await _asked(judge, conversation, rubric_set, asked)
+            used = staff.used()
+    after = {**before, **answers}
+    netsat = netsat_of(rubric_set, rubric_set.rubrics, before), netsat_of(rubric_set, rubrics, after)
+    by_id = {rubric.id: rubric for rubric in asked}
+    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, netsat, rubric_set.theta)
+
+
+async def preview(
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    rubrics: Sequence[ChosenRubric],
+    rng: np.random.Generator,
+    most: int = MOST,
+) -> Preview:
+    """Tell what an edited set would do to conversations of a run, by the built-in judge.
+
+    Raises:
+        WrongUse: The set's judge is a model, and words are changed.
+    """
+    known = [row["id"] for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")]
+    ids = known if len(known) <= most else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
+    conversations = list(conversations_of(store, run, ids=ids))
+    answers = answers_of(store, run, ids=ids)
+    asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
+    if asked:
+        judge = await _own_judge(store, run, rubric_set, asked)
+        await judge.prepare(conversations)
+        again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
+    rows = []
+    for one in conversations:
+        own = answers.get(one.id, {})
+        old = netsat_of(rubric_set, rubric_set.rubrics, own)
+        new = netsat_of(rubric_set, rubrics, {**own, **again.get(one.id, {})})
+        if old is not None and new is not None:
+            rows.append((one.id, old, new))
+    flips = [row for row in rows if (row[1] > rubric_set.theta) != (row[2] > rubric_set.theta)]
+    return Preview(
+        n=len(rows),
+        changed=tuple(_figures(rubric, conversations, again, rng) for rubric in asked),
+        shift=float(np.mean([new - old for _, old, new in rows])) if rows else 0.0,
+        flips=tuple(sorted(flips, key=lambda row: -abs(row[2] - row[1]))),
+    )
+
+
+def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
+    """Return about how many calls and tokens another judge takes for one conversation."""
+    sides = len({rubric.polarity for rubric in rubrics})
+    words = [turn.content for turn in conversation.turns] + [rubric.text for rubric in rubrics]
+    read = prompt_estimate([{"content": text} for text in words]) * sides
+    return {"calls": sides, "prompt_tokens": read, "completion_tokens": 60 * len(rubrics)}
+
+
+async def _own_judge(store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]) -> Judge:
+    """Return the set's judge, its scales for changed rubrics learned on the training conversations of the set's run."""
+    judge = embedded_judge(rubric_set, store.folder)
+    made_by = rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
+    rows = store.ask(made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)")
+    training = list(conversations_of(store, made_by, ids=[row["id"] for row in rows[: 5 * MOST]]))
+    if training:
+        await judge.fit(training, [_understood(judge, rubric) for rubric in asked])
+    return judge
+
+
+def _understood(judge: Judge, rubric: ChosenRubric) -> Rubric:
+    return judge.reworded(Rubric.model_validate(rubric.model_dump(include=set(Rubric.model_fields))), rubric.written)
+
+
+async def _asked(
+    judge: Judge, conversation: Conversation, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
+) -> dict[str, Answer | Unanswered]:
+    questions = [Question.about(_understood(judge, rubric), rubric_set.judge.scale) for rubric in rubrics]
+    found: dict[str, Answer | Unanswered] = {}
+    for kind in ("sat", "dsat"):
+        side = [question for question in questions if question.rubric and question.rubric.polarity == kind]
+        if side:
+            given = await answered(judge, conversation, side)
+            found |= dict(zip((question.id for question in side), given, strict=True))
+    return found
+
+
+def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
+    """Return the options with which another judge is asked what the set's was: on the same scale."""
+    record = rubric_set.judge
+    if record.name == model.name and not record.built_in:
+        return confirmed(model, record)
+    return replace(model, scale=record.scale)
+
+
+def _figures(
+    rubric: ChosenRubric, conversations: Sequence[Conversation], again: Mapping[str, Answers], rng: np.random.Generator
+) -> Reworded:
+    rows = [
+        (one.label is Label.POSITIVE, answer.value())
+        for one in conversations
+        if one.label is not Label.NONE and isinstance(answer := again[one.id].get(rubric.id), Answer)
+    ]
+    up, values = np.array([row[0] for row in rows], dtype=bool), np.array([row[1] for row in rows], dtype=np.float64)
+    with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
+    if not up.any() or up.all():
+        return Reworded(rubric, with_up, with_down, Figure(None, n=len(rows), undefined="only one kind of thumb"))
+    signed = values if rubric.polarity == "sat" else -values
+    return Reworded(rubric, with_up, with_down, _above_half(auc_difference(signed, np.zeros(len(rows)), up, rng, 500)))
+
+
+def _above_half(over_chance: Figure) -> Figure:
+    """Return an AUC from what it has over that of a constant, which is one half."""
+    value, low, high = (
+        None if end is None else end + 0.5 for end in (over_chance.value, over_chance.low, over_chance.high)
+    )
+    return replace(over_chance, value=value, low=low, high=high)
+
+
+def _answer_json(answer: Answer | Unanswered) -> dict[str, Any]:
+    told = answer.model_dump(mode="json")
+    return told | {"value": answer.value() if isinstance(answer, Answer) else None}

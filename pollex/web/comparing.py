@@ -1,0 +1,124 @@
+"""Two runs side by side: the texts that both scored, paired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.classification import auc_difference
+from pollex.measures.intervals import Figure
+from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.web.lens import Lens
+
+MOST = 4000
+"""Pairs that intervals are computed from, drawn at random where there are more."""
+DRAWN = 1500
+"""Points of the drawing."""
+RESAMPLES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Texts that two runs have, a row a text; `only` counts those that one of them has alone.
+
+    Attributes:
+        rows: Of each run's lens `[pair]`.
+        netsat: Of each run; NaN without a score.
+        flips: Pairs whose label differs, the largest change first.
+    """
+
+    ids: list[tuple[str, str]]
+    rows: tuple[Ints, Ints]
+    netsat: tuple[Floats, Floats]
+    label: Ints
+    flips: Ints
+    only: tuple[int, int]
+
+    @property
+    def scored(self) -> int:
+        """How many have a score in both."""
+        return int((~np.isnan(self.netsat[0]) & ~np.isnan(self.netsat[1])).sum())
+
+
+def pairs_of(a: Lens, b: Lens) -> Pairs:
+    """Pair two runs' conversations by their text; one that stands in a run twice is taken once."""
+    first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
+    second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
+    both = [(row, second[text]) for text, row in first.items() if text in second]
+    rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
+    mine, other = rows[:, 0], rows[:, 1]
+    netsat = a.netsat[mine], b.netsat[other]
+    differ = (a.predicted[mine] >= 0) & (b.predicted[other] >= 0) & (a.predicted[mine] != b.predicted[other])
+    flips = np.flatnonzero(differ)
+    order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
+    return Pairs(
+        ids=[(a.ids[i], b.ids[j]) for i, j in both],
+        rows=(mine, other),
+        netsat=netsat,
+        label=a.label[mine],
+        flips=flips[order],
+        only=(len(first) - len(both), len(second) - len(both)),
+    )
+
+
+def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
+    """Compute what b has over a on the same texts, each with a 95 % interval."""
+    rng = np.random.default_rng(0)
+    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if len(known) > MOST:
+        known = np.sort(rng.choice(known, MOST, replace=False))
+    probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
+    found = {
+        "NetSAT": _mean((pairs.netsat[1] - pairs.netsat[0])[known]),
+        "P(up)": _mean((probability[1] - probability[0])[known]),
+    }
+    told = known[pairs.label[known] >= 0]
+    up = pairs.label[told] == 1
+    if up.any() and not up.all():
+        found["AUC"] = auc_difference(pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES)
+    return found
+
+
+def _mean(values: Floats) -> Figure:
+    """Compute a mean with the interval of paired differences."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return Figure(None, n=len(values), undefined="fewer than two texts have it in both")
+    half = 1.96 * float(values.std(ddof=1)) / np.sqrt(len(values))
+    return Figure(float(values.mean()), float(values.mean() - half), float(values.mean() + half), len(values))
+
+
+def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
+    """Draw NetSAT of b over that of a, both θ as lines; what changed sides is filled."""
+    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if not len(known):
+        return Markup("")
+    shown = known if len(known) <= DRAWN else np.random.default_rng(0).choice(known, DRAWN, replace=False)
+    every = np.concatenate([pairs.netsat[0][known], pairs.netsat[1][known]])
+    low, high = float(every.min()) - 1, float(every.max()) + 1
+    across, up = Scale(low, high, 40, 410), Scale(low, high, 320, 10)
+    flipped = set(pairs.flips.tolist())
+    points = [
+        element(
+            "circle", cx=across(float(pairs.netsat[0][i])), cy=up(float(pairs.netsat[1][i])), r=3,
+            class_="changed" if i in flipped else "point",
+        )
+        for i in shown.tolist()
+    ]  # fmt: skip
+    lines = [element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")]
+    if thetas[0] is not None:
+        lines.append(element("line", x1=across(thetas[0]), x2=across(thetas[0]), y1=10, y2=320, class_="theta"))
+    if thetas[1] is not None:
+        lines.append(element("line", x1=40, x2=410, y1=up(thetas[1]), y2=up(thetas[1]), class_="theta"))
+    labels = [
+        (
+            element("text", tick_label(value), x=across(value), y=336, text_anchor="middle", class_="tick"),
+            element("text", tick_label(value), x=34, y=up(value) + 4, text_anchor="end", class_="tick"),
+        )
+        for value in ticks(low, high, 6)
+    ]
+    told = f"NetSAT of both runs for {len(shown)} of {len(known)} texts; {len(flipped)} changed their label"
+    return svg(told, lines, labels, points, width=420, height=345)

@@ -1,0 +1,90 @@
+"""Two runs side by side: what differs, figures with intervals, and the conversations whose label flips."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.services.set_differences import diff_sets
+from pollex.store.runs import Run
+from pollex.store.runs import differences as changed_parts
+from pollex.web import frame, links
+from pollex.web.comparing import Pairs, differences, pairs_of, scatter
+from pollex.web.forms import Form, query, site_of
+from pollex.web.lens import Lens
+from pollex.web.listing import SCORING, lens_for
+from pollex.web.pages.runs import counted
+from pollex.web.site import Site
+
+FLIPS = 50
+
+
+class CompareForm(Form):
+    """Which two runs; what one of them is missing is asked for."""
+
+    a: str = ""
+    b: str = ""
+
+
+def compare(request: Request) -> Response:
+    """Show two runs side by side."""
+    site, form = site_of(request), query(request, CompareForm)
+    scoring = [run for run in site.runs() if run.command in SCORING]
+    if not (form.a and form.b):
+        return frame.page("compare.html", site=site.id, here="Runs", runs=scoring, a=None, b=None, form=form)
+    a, b = site.run(form.a), site.run(form.b)
+    of_a, of_b = lens_for(site, a), lens_for(site, b)
+    pairs, figures = _compared(site, of_a, of_b)
+    sets = [site.set_of(run) for run in (a, b)]
+    thetas = [named.rubric_set.theta if named else None for named in sets]
+    return frame.page(
+        "compare.html",
+        site=site.id,
+        here="Runs",
+        runs=scoring,
+        form=form,
+        a=a,
+        b=b,
+        pairs=pairs,
+        figures=figures,
+        drawing=scatter(pairs, (thetas[0], thetas[1])),
+        differ=changed_parts(a.fingerprint, b.fingerprint),
+        arguments=_arguments(a, b),
+        counts=(counted(site, a), counted(site, b)),
+        rubrics=diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,
+        flips=[
+            (*pairs.ids[i], float(pairs.netsat[0][i]), float(pairs.netsat[1][i]), int(pairs.label[i]))
+            for i in pairs.flips[:FLIPS].tolist()
+        ],
+    )
+
+
+def _compared(site: Site, a: Lens, b: Lens) -> tuple[Pairs, dict[str, object]]:
+    def make() -> tuple[Pairs, dict[str, object]]:
+        pairs = pairs_of(a, b)
+        return pairs, dict(differences(pairs, a, b))
+
+    return site.kept(("compared", a.version, b.version), make)
+
+
+def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
+    """Return what the runs were started with where it differs."""
+    names = sorted(a.arguments.keys() | b.arguments.keys())
+    told = [(name, str(a.arguments.get(name, "")), str(b.arguments.get(name, ""))) for name in names]
+    return [row for row in told if row[1] != row[2]]
+
+
+def as_json(request: Request) -> Response:
+    """Return the figures and all flips as JSON."""
+    site, form = site_of(request), query(request, CompareForm)
+    pairs, figures = _compared(site, *(lens_for(site, site.run(name)) for name in (form.a, form.b)))
+    flips = [
+        {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
+        for i in pairs.flips.tolist()
+    ]
+    told = {name: vars(figure) for name, figure in figures.items()}
+    return JSONResponse({"ok": True, "n": len(pairs.ids), "only": pairs.only, "differences": told, "flips": flips})
+
+
+ROUTES = [Route(links.COMPARE, compare), Route("/api/compare", as_json)]

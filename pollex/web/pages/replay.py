@@ -1,0 +1,177 @@
+"""Ask again: one conversation with a rubric in other words, or by another judge, beside the old answer."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any
+
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.errors import PollexError
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions
+from pollex.services.rejudging import ask_again, planned
+from pollex.services.set_differences import differing
+from pollex.store.desk import ReplayRow
+from pollex.store.runs import Run
+from pollex.store.tables import now, packed, unpacked
+from pollex.web import frame, links
+from pollex.web.faults import Fault, NotThere
+from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.once import once
+from pollex.web.pages.conversation import looked_up
+from pollex.web.site import Site
+
+OWN = ""
+"""Name of the judge that the set has."""
+
+
+class ReplayForm(Form):
+    """Which conversation, which rubric, and which asking to show."""
+
+    run: str
+    id: str
+    rubric: str = ""
+    replay: str = ""
+
+
+class AskForm(Form):
+    """What to ask again: a rubric in other words, or all of them of another judge."""
+
+    run: str
+    id: str
+    rubric: str = ""
+    text: str = Field("", max_length=2000)
+    judge: str = OWN
+
+
+def replay(request: Request) -> Response:
+    """Show what can be asked again, and what came of it."""
+    site, form = site_of(request), query(request, ReplayForm)
+    run = site.run(form.run)
+    trace, _, named, _ = looked_up(site, run, form.id)
+    if named is None:
+        raise NotThere("the rubric set of this run isn't here", remedy="name its file with --rubrics at the start")
+    found = named.rubric_set
+    rubric = next((one for one in found.rubrics if one.id == form.rubric), found.rubrics[0])
+    task = site.working.get(form.replay)
+    return frame.page(
+        "replay.html",
+        site=site.id,
+        here="Conversations",
+        run=run,
+        form=form,
+        own=found,
+        rubric=rubric,
+        profiles=site.profiles,
+        plan={name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
+        at_work=task is not None and not task.done(),
+        over=False,
+        fault=task.result() if task is not None and task.done() else "",
+        shown=_shown(site, found, form.replay),
+        earlier=_earlier(site, run, form.id),
+        read_only=site.read_only,
+    )
+
+
+def _price(found: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
+    told: dict[str, Any] = dict(planned(found.rubrics, conversation))
+    price = options.limits.price
+    return told | {"cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None}
+
+
+def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
+    rows = site.store.rows(
+        "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
+        [run.id, conversation],
+    )
+    return [{"id": row["id"], "time": row["time"], "judge": unpacked(row["payload"])["judge"]} for row in rows]
+
+
+def _shown(site: Site, found: RubricSet, replay_id: str) -> dict[str, Any] | None:
+    payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id]) if replay_id else None
+    if payload is None:
+        return None
+    told: dict[str, Any] = unpacked(payload)
+    words = {rubric.id: rubric for rubric in found.rubrics}
+    rows = [
+        _row(words.get(id_), text, told["before"].get(id_), told["after"].get(id_))
+        for id_, text in told["asked"].items()
+    ]
+    return told | {"rows": sorted(rows, key=lambda row: -abs(row["change"] or 0.0))}
+
+
+def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dict[str, Any]:
+    old, new = (one and one.get("value") for one in (before, after))
+    return {
+        "rubric": rubric,
+        "words": differing(rubric.text if rubric else "", text),
+        "before": before,
+        "after": after,
+        "change": None if old is None or new is None else new - old,
+    }
+
+
+async def ask(request: Request) -> Response:
+    """Begin to ask again; the page tells when the answer has come."""
+    site, form = site_of(request), await body(request, AskForm)
+    site.require_writing()
+    run = site.run(form.run)
+    _, _, named, _ = await run_in_threadpool(looked_up, site, run, form.id)
+    if named is None:
+        raise NotThere("the rubric set of this run isn't here", remedy="name its file with --rubrics at the start")
+    if form.judge and form.judge not in site.profiles:
+        raise Fault(f"there is no judge {form.judge[:80]!r}", remedy="take one of those that the page names")
+    rubrics = [_worded(one, form) for one in named.rubric_set.rubrics]
+    if not form.judge and rubrics == [*named.rubric_set.rubrics]:
+        raise Fault("nothing is changed", remedy="change the words, or choose another judge")
+    id_ = secrets.token_hex(6)
+    model = site.profiles.get(form.judge)
+    site.working[id_] = asyncio.create_task(_work(site, id_, run.id, form.id, named.rubric_set, rubrics, model))
+    address = links.address(links.REPLAY, run=run.id, id=form.id, rubric=form.rubric, replay=id_)
+    return answered(request, address, {"replay": id_})
+
+
+def _worded(rubric: ChosenRubric, form: AskForm) -> ChosenRubric:
+    words = " ".join(form.text.split())
+    return rubric.model_copy(update={"text": words}) if words and rubric.id == form.rubric else rubric
+
+
+async def _work(
+    site: Site,
+    id_: str,
+    run: str,
+    conversation: str,
+    found: RubricSet,
+    rubrics: list[ChosenRubric],
+    model: ModelOptions | None,
+) -> str:
+    """Ask in a thread: embedding takes the processor; return what went wrong, or nothing."""
+    asking = ask_again(site.store, run, conversation, found, rubrics, model)
+    try:
+        came = await asyncio.to_thread(asyncio.run, asking)
+    except PollexError as error:
+        return str(error)
+    await site.store.write([ReplayRow(id_, now(), run, conversation, packed(came.as_json()))])
+    return ""
+
+
+def live(request: Request) -> Response:
+    """Tell whether an answer has come."""
+    site, form = site_of(request), query(request, ReplayForm)
+    task = site.working.get(form.replay)
+    over = task is None or task.done()
+    return frame.page("replay_live.html", headers={"X-Pollex-Ended": "1" if over else ""}, over=over)
+
+
+ROUTES = [
+    Route(links.REPLAY, replay),
+    Route(f"{links.REPLAY}/live", live),
+    Route("/api/replays", once(ask), methods=["POST"]),
+]

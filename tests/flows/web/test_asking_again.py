@@ -1,0 +1,76 @@
+"""Asking again: a rubric in other words, another judge, and that nothing is paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx2
+import pytest
+from protocol_server import ProtocolServer
+from web_site import client_of, made_app, made_store
+
+from pollex.errors import BadInput
+from pollex.web.profiles import read_profiles
+
+ABOUT = {"run": "learn-1", "id": "conversation 1"}
+
+
+async def came(client: httpx2.AsyncClient, replay: str) -> str:
+    """The page of an asking, once its answer has come."""
+    for _ in range(300):
+        live = await client.get("/replay/live", params=ABOUT | {"replay": replay})
+        if live.headers["x-pollex-ended"]:
+            return re.sub(r"\s+", " ", (await client.get("/replay", params=ABOUT | {"replay": replay})).text)
+        await asyncio.sleep(0.1)
+    raise AssertionError("no answer came")
+
+
+async def test_other_words_are_answered_beside_the_old_and_kept(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=24) as store:
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/replay", params=ABOUT)).text
+            assert "The user says thanks 1." in page
+            same = await client.post(
+                "/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."}
+            )
+            assert same.status_code == 400
+            words = "The user asks where a <b>parcel</b> is."
+            begun = await client.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
+            shown = await came(client, begun.json()["replay"])
+            assert "<ins>asks where a &lt;b&gt;parcel" in shown
+            assert "The label" in shown
+            again = (await client.get("/replay", params=ABOUT)).text
+            assert "Asked before" in again
+        assert store.value("SELECT count(*) FROM replays") == 1
+        assert store.value("SELECT count(*) FROM runs") == 2, "it is part of no run"
+
+
+async def test_another_judge_is_asked_once_and_known_the_second_time(tmp_path: Path) -> None:
+    with ProtocolServer() as server, made_store(tmp_path / ".pollex", n=6) as store:
+        file = tmp_path / "profiles.toml"
+        file.write_text(
+            f'[mini]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1\nprice_out = 2\nkey_env = "NO_KEY"\n'
+        )
+        async with client_of(made_app(store, profiles=read_profiles(file))) as client:
+            page = (await client.get("/replay", params=ABOUT)).text
+            assert "about 2 calls" in page
+            assert server.url not in page
+            unknown = await client.post("/api/replays", json=ABOUT | {"judge": "http://evil.example"})
+            assert unknown.status_code == 400
+            shown = []
+            for _ in range(2):
+                begun = await client.post("/api/replays", json=ABOUT | {"judge": "mini"})
+                shown.append(await came(client, begun.json()["replay"]))
+            calls = store.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
+        assert "0 calls were sent" in shown[1]
+        assert calls == store.value("SELECT count(DISTINCT key) FROM calls")
+
+
+def test_profiles_that_are_wrong_are_refused_with_their_place(tmp_path: Path) -> None:
+    file = tmp_path / "profiles.toml"
+    for text in ("[mini]\nmodell = 'm'\n", "[mini\n", "[mini]\nmodel = 3\n"):
+        file.write_text(text)
+        with pytest.raises(BadInput, match=r"profiles.toml"):
+            read_profiles(file)

@@ -1,0 +1,46 @@
+"""Two runs side by side: texts are paired, differences have intervals, and what flips comes first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from web_site import client_of, made_app, made_store
+
+from pollex.store.resume import runs
+from pollex.store.tables import ScoreRow
+from pollex.web.comparing import differences, pairs_of
+from pollex.web.lens import lens_of
+
+
+async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=24) as store:
+        ids = {run.command: run.id for run in runs(store)}
+        moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
+        store.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
+        store.flush()
+        async with client_of(made_app(store)) as client:
+            told = (await client.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
+            page = (await client.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
+            rows = store.ask(ids["learn"], "SELECT conversation AS id, netsat, label FROM scores")
+    before = {row["id"]: row for row in rows}
+    assert (told["n"], told["only"]) == (24, [0, 0])
+    flipped = {one["a"] for one in told["flips"]}
+    assert flipped == {id_ for id_, (_, label) in moved.items() if before[id_]["label"] != label}
+    changes = [abs(one["netsat"][1] - one["netsat"][0]) for one in told["flips"]]
+    assert changes == sorted(changes, reverse=True)
+    found = told["differences"]["NetSAT"]
+    by_hand = sum(netsat - before[id_]["netsat"] for id_, (netsat, _) in moved.items()) / found["n"]
+    assert found["value"] == pytest.approx(by_hand)
+    assert "Labels that changed" in page
+
+
+def test_a_run_beside_itself_differs_in_nothing(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        (run, _) = [lens_of(store, run) for run in runs(store)]
+        pairs = pairs_of(run, run)
+        assert len(pairs.flips) == 0
+        found = differences(pairs, run, run)
+    assert {name: figure.value for name, figure in found.items()} == {"NetSAT": 0.0, "P(up)": 0.0, "AUC": 0.0}
+    assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
