@@ -2,7 +2,8 @@
 #
 #   make demo     learn, score and report on the bundled sample log
 #   make test     unit tests and flows: three minutes on two cores
-#   make test-all the endurance tests, too: fifteen minutes
+#   make test-endurance   kills, damage, browsers, whole commands: ten minutes
+#   make test-all both, and what is marked nightly
 #   make screens  screens of the demo in the browser, into docs/screens
 #   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
@@ -37,13 +38,12 @@ pytest = $(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-
 test: $(installed)
 	$(pytest) tests/house tests/unit tests/flows
 
-# Kills, signals, full disks, damage, what leaves the machine, whole commands on servers.
-endurance = $(addprefix tests/endurance/,store browser benchmarks formats/test_damaged_exports.py cli/test_nothing_leaves.py \
-	cli/test_what_plain_commands_load.py end_to_end/test_commands_on_a_model.py end_to_end/test_ensemble_on_a_model.py)
+# Kills, signals, full disks, damage, what leaves the machine, whole commands on servers, planted worlds; pages in a browser
+# and other tools' packages where they are installed.
 test-endurance: $(installed)
-	$(pytest) -rs $(endurance)
+	$(pytest) -m 'not nightly' -r s tests/endurance
 
-# These, and what takes a browser, planted worlds, LangGraph's server, packages of other tools.
+# Those marked nightly, too.
 test-all: test
 	$(pytest) tests/endurance
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 for _library in ("OPENBLAS", "OMP"):
     # The suite's processes share the cores, and wait for a second thread of NumPy's or torch's longer than the work
@@ -19,6 +20,9 @@ for _number in (signal.SIGINT, signal.SIGHUP):
     # What runs in the background or under nohup ignores these, and so would every command that a test interrupts.
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+settings.register_profile("suite", max_examples=40, deadline=None)
+settings.load_profile("suite")
 
 PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

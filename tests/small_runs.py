@@ -73,8 +73,8 @@ def pollex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pollex:
 
 
 @pytest.fixture(scope="session")
-def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
-    """Once for all tests, in whatever folder of tests they are."""
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
+    """Once for all tests, in whatever folder of tests they are; whatever wrote into it fails at the end."""
     folder = tmp_path_factory.getbasetemp() / "learnt"
     log, rubrics, store = folder / "log.jsonl", folder / "rubrics.json", folder / "store"
     if not folder.exists():
@@ -85,7 +85,15 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
         (folder / "out").write_text(ended.out, encoding="utf-8")
         (folder / "err").write_text(ended.err, encoding="utf-8")
     out, err = ((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
-    return Learnt(log, rubrics, store, Ended(0, out, err))
+    before = kept_in(folder)
+    yield Learnt(log, rubrics, store, Ended(0, out, err))
+    assert kept_in(folder) == before, "a test wrote into what all share: it takes the fixture `store`"
+
+
+def kept_in(folder: Path) -> dict[str, bytes]:
+    """Names of runs and of files beside the store, with what these hold."""
+    runs = {path.name: b"" for path in (folder / "store" / "runs").iterdir()}
+    return runs | {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_an_endpoint_that_is_down_is_said_before_any_work(bench: Bench) -> None:
     bench.server.script([{"do": "reset"}])
     ended = bench.run(bench.scoring("--set", "max_wait=1"))
     assert ended.code == 1
-    assert "check the address and that the server runs" in ended.err
+    assert "check the endpoint with `pollex doctor`, then resume" in ended.err
     assert not (bench.folder / "scores.jsonl").exists()
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -439,18 +436,3 @@ def test_texts_that_are_new_to_the_kept_calibrator_measure_it_as_it_is(
     assert found.assessment.log_loss.value == pytest.approx(loss)
     assert found.behind is not None
     assert found.behind.value == pytest.approx(loss - np.log(3))
-
-
-def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> None:
-    code = (
-        "import os, sys; from click.testing import CliRunner; from pollex.cli.commands.calibrate import command\n"
-        "CliRunner().invoke(command, ['predict', '.', 'a.csv'])\n"
-        "assert 'numpy' in sys.modules\n"
-        "print(os.environ['OPENBLAS_NUM_THREADS'])"
-    )
-    plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    for said, threads in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")):
-        ended = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=plain | said
-        )
-        assert (ended.stdout.strip(), ended.stderr) == (threads, "")

@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -253,12 +254,18 @@ def test_whoever_sits_at_the_terminal_is_asked_and_may_pass_one_over_or_end(
 
 
 class Interrupting(io.StringIO):
-    """Standard input at which somebody presses Ctrl-C once all is read."""
+    """Standard input at which somebody presses Ctrl-C once all is read: once, for a second one ends the process."""
+
+    pressed = False
 
     def readline(self, *sizes: Any) -> str:
-        if not (line := super().readline(*sizes)):
+        if line := super().readline(*sizes):
+            return line
+        if not self.pressed:
+            self.pressed = True
             signal.raise_signal(signal.SIGINT)
-        return line or "yes\n"
+        time.sleep(1)  # the main thread heeds it meanwhile, also on a busy machine
+        return "yes\n"
 
 
 def test_ctrl_c_ends_an_interview_at_once_and_keeps_what_was_answered(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,17 +66,6 @@ def test_judges_that_the_set_does_not_know_are_refused(pollex: Pollex, learnt: L
     ended = listed(pollex, learnt, store, log, "--judge", "ann")
     assert ended.code == 2
     assert "ann" in ended.err or "judges" in ended.err
-
-
-def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> None:
-    code = (
-        "import sys\nfrom pollex.cli.commands.label import command\n"
-        "command(['next', '--help'], standalone_mode=False)\n"
-        "assert not {'numpy', 'torch', 'sklearn'} & set(sys.modules)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert "pollex label next logs.jsonl --rubrics rubrics.json" in ended.stdout
 
 
 def test_only_conversations_without_a_label_are_listed_with_probability_and_entropy(

@@ -132,16 +132,17 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert "https://" not in page
 
 
-def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     def learns(name: str) -> str:
-        given = ("--rubrics-from", "generic", "--test-fraction", 0)
+        given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)
         return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
 
     assert learns("a.json") == learns("a.json") == "report.html"
     written = Path("report.html").read_bytes()
     assert learns("b.json") == learns("b.json") == "b-report.html"
     assert Path("report.html").read_bytes() == written
-    assert pollex("refit", learnt.log, "--rubrics", "b.json", "--json").last["report"] == "b-report.html"
+    refitted = pollex("refit", learnt.log, "--rubrics", "b.json", "--store", store, "--json")
+    assert refitted.last["report"] == "b-report.html"
     Path("a.json").unlink()
     assert learns("b.json") == "report.html"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from small_log import run_apart, small_log, write_log
+from small_log import Ended, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.formats.read_logs import read_logs
@@ -212,48 +214,29 @@ def test_doctor_finds_all_well_and_says_what_is_not(pollex: Pollex, tmp_path: Pa
     assert (ruined.code, ruined.last["well"]) == (1, False)
 
 
-def test_a_domain_profile_is_written_from_answers_and_never_over_another(tmp_path: Path) -> None:
+def test_a_domain_profile_is_written_from_answers_and_never_over_another(
+    pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(out: str) -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        return pollex("domain", "new", "--out", out)
+
     lists = {"expectations": ["Be quick.", "Be right."], "notes": []}
     fields = [name for name in DomainProfile.model_fields if name not in lists]
     answers = [line for name in DomainProfile.model_fields for line in
                ([*lists[name], ""] if name in lists else [f"the {name}"])]  # fmt: skip
     stdin = "\n".join(answers) + "\n"
-    ended = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
+    ended = asked("mine.toml")
     assert (ended.code, ended.err) == (0, "")
     profile = DomainProfile.load(tmp_path / "mine.toml")
     assert (profile.expectations, profile.notes) == (("Be quick.", "Be right."), ())
     assert [getattr(profile, name) for name in fields] == [f"the {name}" for name in fields]
-    below = run_apart("domain", "new", "--out", "our profiles/mine.toml", cwd=tmp_path, stdin=stdin)
+    below = asked("our profiles/mine.toml")
     assert "--domain 'our profiles/mine.toml'" in below.out
     assert DomainProfile.load(tmp_path / "our profiles" / "mine.toml") == profile
-    unwritable = run_apart("domain", "new", "--out", "mine.toml/below.toml", cwd=tmp_path, stdin=stdin)
+    unwritable = asked("mine.toml/below.toml")
     assert (unwritable.code, unwritable.out) == (2, ""), "nothing is asked"
     assert "is not a writable folder" in unwritable.err
-    again = run_apart("domain", "new", "--out", "mine.toml", cwd=tmp_path, stdin=stdin)
+    again = asked("mine.toml")
     assert again.code == 2
     assert "there already" in again.err
-
-
-def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Path) -> None:
-    ended = pollex("demo", "--json", "--out", "my demo")
-    assert ended.code == 0
-    assert "pollex trace last --store 'my demo/.pollex'" in ended.err
-    learnt, scored = map(json.loads, ended.out.splitlines())
-    assert learnt["held_out"]["n"] + learnt["training"]["n"] == 400
-    assert scored["outcomes"] == {"scored": 480}
-    leading = [rubric for rubric in RubricSet.load(tmp_path / "my demo" / "rubrics.json").rubrics if rubric.headlined]
-    assert {rubric.polarity for rubric in leading} == {"sat", "dsat"}
-    assert all(rubric.quotes and rubric.worth for rubric in leading)
-    assert "built-in (no LLM)" in ended.err
-    made = {path.name for path in (tmp_path / "my demo").iterdir()}
-    (arrays,) = (name for name in made if name.endswith(".safetensors"))
-    assert made - {arrays} == {"rubrics.json", "rubrics.rubrics.toml", "report.html", "scores.jsonl", ".pollex"}
-
-
-@pytest.mark.parametrize("arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len)
-def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(
-    learnt: Learnt, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    ended = run_apart(*arguments, "--store", learnt.store, cwd=tmp_path, PYTHONIOENCODING="ascii")
-    assert (ended.code, ended.err) == (0, "")
-    assert "\\x" in ended.out

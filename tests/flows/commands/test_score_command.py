@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from small_log import row, run_apart, small_log, write_log
+from small_log import row, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.errors import StoreDamaged
@@ -133,16 +133,6 @@ def test_what_cannot_be_scored_has_an_outcome_and_no_figures(
 def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not(cell: object, written: object) -> None:
     assert escape_formula(cell) == written
     assert unescape_formula(written) == cell
-
-
-def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, store: Path) -> None:
-    ended = run_apart(
-        "score", "-", "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store,
-        cwd=tmp_path, stdin=json.dumps(small_log()[0]) + "\n",
-    )  # fmt: skip
-    assert (ended.code, ended.err) == (0, "")
-    assert "built-in (no LLM)" in ended.out
-    assert [one["id"] for one in read_back(tmp_path / "s.jsonl")] == ["c000"]
 
 
 @pytest.mark.parametrize(
@@ -299,17 +289,6 @@ def test_names_of_files_that_are_no_text_are_written_to_where_that_can_be_and_re
     assert elsewhere.code == 2
     assert "caf\\udce9: its name is not valid UTF-8 → name another folder: --store" in elsewhere.err
     assert not [file for file in tmp_path.iterdir() if file.name in ("new", odd)]
-
-
-def test_scores_go_to_standard_output_and_what_is_for_people_does_not(
-    learnt: Learnt, tmp_path: Path, store: Path
-) -> None:
-    arguments = ("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "-", "--store", store)
-    ended = run_apart(*arguments, cwd=tmp_path)
-    assert ended.code == 0, ended.err
-    assert len([json.loads(line)["netsat"] for line in ended.out.splitlines()]) == 48
-    assert "48 scored" in ended.err
-    assert [path.name for path in tmp_path.iterdir()] == [store.name]
 
 
 def test_people_filter_by_the_decision_which_costs_move(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:

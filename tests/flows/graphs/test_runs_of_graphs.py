@@ -20,7 +20,6 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import BATCH
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.results import Learned
@@ -411,15 +410,13 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
     assert sum(counted.values()) == 48
 
 
-async def test_of_four_thousand_conversations_no_more_answers_are_held_at_a_time_than_two_batches_have(
-    rubrics: RubricSet, kept: Store
-) -> None:
-    few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:4]})
+async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(rubrics: RubricSet, kept: Store) -> None:
+    few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:2]})
     turns = [one["messages"] for one in small_log()]
-    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(4_000))
+    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(200))
     held = Held(by_length)
     judge = PlainJudge(held)
-    scored = await score(logs, few, judge, kept)
-    assert scored.counts == {"scored": 4_000}
-    assert judge.peak <= BATCH
-    assert 0 < held.most <= 2 * 4 * BATCH  # of 16,000
+    scored = await score(logs, few, judge, kept, batch=32)
+    assert scored.counts == {"scored": 200}
+    assert judge.peak <= 2 * 32
+    assert 0 < held.most <= 2 * 2 * 32  # of 2 * 200

@@ -129,7 +129,7 @@ def test_no_text_whatever_breaks_the_reading(text: str) -> None:
 
 
 def test_a_deep_answer_is_no_answer() -> None:
-    assert object_in('{"1":' * 50_000 + "1" + "}" * 50_000) is None
+    assert object_in('{"1":' * 20_000 + "1" + "}" * 20_000) is None
 
 
 def test_the_last_object_counts_also_where_an_earlier_one_repeats_a_key() -> None:

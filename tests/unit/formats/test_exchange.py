@@ -221,5 +221,5 @@ def read_damaged(case: Case, seed: int, folder: Path) -> None:
 
 @each_case
 def test_a_damaged_export_ends_in_conversations_or_in_words(case: Case, tmp_path: Path) -> None:
-    for seed in range(20):
+    for seed in range(6):
         read_damaged(case, seed, tmp_path)

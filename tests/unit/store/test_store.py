@@ -184,7 +184,7 @@ class TestReadingBack:
 
     def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
         def work(thread: int) -> list[str]:
-            for number in range(30):
+            for number in range(10):
                 store.put([ScoreRow(str(thread), str(number), None, None, None, None)])
                 store.flush()
                 rows = store.ask(str(thread), "SELECT run, conversation FROM scores ORDER BY seq")
@@ -192,7 +192,7 @@ class TestReadingBack:
             return [row["run"] for row in rows]
 
         with Store.open(folder) as store, ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(work, range(8))) == [[str(thread)] * 30 for thread in range(8)]
+            assert list(pool.map(work, range(8))) == [[str(thread)] * 10 for thread in range(8)]
 
 
 class TestRuns:

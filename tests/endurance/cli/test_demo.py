@@ -1,0 +1,26 @@
+"""`pollex demo`, on the log that comes with pollex."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from small_runs import Pollex
+
+from pollex.rubrics.rubric_set import RubricSet
+
+
+def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Path) -> None:
+    ended = pollex("demo", "--json", "--out", "my demo")
+    assert ended.code == 0
+    assert "pollex trace last --store 'my demo/.pollex'" in ended.err
+    learnt, scored = map(json.loads, ended.out.splitlines())
+    assert learnt["held_out"]["n"] + learnt["training"]["n"] == 400
+    assert scored["outcomes"] == {"scored": 480}
+    leading = [rubric for rubric in RubricSet.load(tmp_path / "my demo" / "rubrics.json").rubrics if rubric.headlined]
+    assert {rubric.polarity for rubric in leading} == {"sat", "dsat"}
+    assert all(rubric.quotes and rubric.worth for rubric in leading)
+    assert "built-in (no LLM)" in ended.err
+    made = {path.name for path in (tmp_path / "my demo").iterdir()}
+    (arrays,) = (name for name in made if name.endswith(".safetensors"))
+    assert made - {arrays} == {"rubrics.json", "rubrics.rubrics.toml", "report.html", "scores.jsonl", ".pollex"}

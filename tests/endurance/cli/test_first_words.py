@@ -1,0 +1,51 @@
+"""Help is there at once: what works is loaded when it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKERS = {"duckdb", "langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["learn"], ["score"], ["judge"]])
+def test_help_loads_nothing_that_works(arguments: list[str]) -> None:
+    code = (
+        "import json, sys\nfrom pollex.cli.main import pollex\n"
+        f"pollex.main({[*arguments, '--help']!r}, standalone_mode=False)\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert "Usage" in shown.stdout
+    assert WORKERS & set(json.loads(shown.stdout.splitlines()[-1])) == set()
+
+
+def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pollex.cli.commands.label import command\n"
+        "command(['next', '--help'], standalone_mode=False)\n"
+        "assert not {'numpy', 'torch', 'sklearn'} & set(sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "pollex label next logs.jsonl --rubrics rubrics.json" in ended.stdout
+
+
+def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from click.testing import CliRunner; from pollex.cli.commands.calibrate import command\n"
+        "CliRunner().invoke(command, ['predict', '.', 'a.csv'])\n"
+        "assert 'numpy' in sys.modules\n"
+        "print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    for said, threads in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")):
+        ended = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=plain | said
+        )
+        assert (ended.stdout.strip(), ended.stderr) == (threads, "")
