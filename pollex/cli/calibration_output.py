@@ -21,7 +21,7 @@ def show_fitted(screen: Screen, found: FittedCalibrator, next_command: str) -> N
     for line in found.choice:
         screen.say(line)
     screen.say(f"{found.model}: {found.support}")
-    screen.say(f"Wrote {found.out}. How good is it: {next_command}")
+    screen.say(f"Wrote {found.out}. Measure it next: {next_command}")
 
 
 def show_predicted(screen: Screen, found: Predicted) -> None:
@@ -29,7 +29,7 @@ def show_predicted(screen: Screen, found: Predicted) -> None:
     show_faults(screen, found.faults)
     if found.unknown_judges:
         names = ", ".join(found.unknown_judges)
-        screen.say(f"Note: judges not seen in training get the shared part: {names}", "yellow")
+        screen.say(f"Note: unknown judges get the shared part: {names}", "yellow")
     if optimistic := optimism(found.learned_from):
         screen.say(f"Note: {optimistic}", "yellow")
     supported = "" if found.support is None else f"; {found.support}"
@@ -64,7 +64,7 @@ def show_report(screen: Screen, found: CalibrationReport) -> None:
         made.add_row(*map(cell, [model.title, *shown]))
     screen.console.print(made)
     if data.texts < FEWEST:
-        screen.say(f"No interval: fewer than {FEWEST} texts stand behind the figures.")
+        screen.say(f"No interval: fewer than {FEWEST} texts are behind the figures.")
     screen.say(f"{data.title}: {data.support}")
     screen.say(f"Wrote {found.out}")
 

@@ -69,9 +69,9 @@ def _failures(found: JudgeResult, kept: str) -> Iterator[str]:
     )
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
-        yield f"Note: the same command with LOGS and --resume asks again what came to {', '.join(again)}"
+        yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"
     if "refused" in failures:
-        yield "Note: what the model refused is asked again with --resume and --retry-refused"
+        yield "Note: calls that the model refused are repeated with --resume and --set retry_refused=true"
 
 
 def _precision(found: JudgeResult) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _precision(found: JudgeResult) -> Iterator[str]:
         return
     if fitted.tau is None:
         reached = None if fitted.best is None else floor(1000 * fitted.best) / 1000
-        best = "" if reached is None else f" The most that one reaches is {reached:.3f}: ask for no more."
+        best = "" if reached is None else f" The highest precision that any τ reaches is {reached:.3f}."
         yield f"No τ reaches a precision of {found.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
         return
     yield (
@@ -89,13 +89,13 @@ def _precision(found: JudgeResult) -> Iterator[str]:
     )
     yield _unseen(found.judged.unseen)
     if fitted.n < ENOUGH_LABELS:
-        yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is to be relied on."
+        yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
 
 
 def _unseen(unseen: Filtered | None) -> str:
     """Describe how a fitted τ does on thumbs that it was not fitted to."""
     if unseen is None:
-        return "There are too few thumbs to tell how it does on others."
+        return "There are too few thumbs to measure it on others."
     side, n = unseen.passed, unseen.passed.n + unseen.left.n
     if not side.n:
         return f"On thumbs that it is not fitted to none of {n} passes."

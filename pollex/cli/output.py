@@ -43,7 +43,7 @@ def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> 
 LISTED = 10
 
 WITHOUT_INTERVAL = (
-    f"No interval: fewer than {FEWEST} conversations, in all or of a class, stand behind the figure; those of one "
+    f"No interval: fewer than {FEWEST} conversations, in all or in a class, are behind the figure; those of one "
     "group or with one text count as one."
 )
 
@@ -113,7 +113,7 @@ def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
             screen.console.print(rubric_table(screen, own))
     rest = [rubric for rubric in rubrics.rubrics if not rubric.headlined]
     if not leading:
-        screen.say("No rubric tells what happened; these tell how users sound:")
+        screen.say("No rubric describes an event; these describe how users sound:")
     elif rest and screen.verbose:
         screen.say("How users sound (for scores, nothing to act on):")
     elif rest:
@@ -221,7 +221,7 @@ def show_scores(screen: Screen, result: ScoreResult) -> None:
 
 def show_evaluation(screen: Screen, found: Evaluation) -> None:
     """Show how well a rubric set does on labeled conversations."""
-    show_figures(screen, {f"{found.n} labelled": found.figures})
+    show_figures(screen, {f"{found.n} labeled": found.figures})
     show_guarantee(screen, found)
     smooth = f", smECE {told(found.probability.smece)}" if found.probability.smece else ""
     about = f"Probabilities ({found.rubrics.support}; n = {found.probability.n})"
@@ -296,9 +296,9 @@ def show_next_conversations(screen: Screen, found: NextConversations) -> None:
     show_rows(screen.console, found.rows, ("id", "probability", "entropy", "judge", "begins"))
     if found.unlabelled:
         of = count(found.unlabelled, "conversation")
-        screen.say(f"{len(found.rows)} of {of} without a label, those first whose labels would help most")
+        screen.say(f"{len(found.rows)} of {of} without a label, those whose labels help most first")
     else:
-        screen.say("Every conversation has a label: there is none to ask people for.")
+        screen.say("Every conversation has a label already.")
     show_outcomes(screen, found.outcomes)
     show_used(screen, found.usage)
     screen.say(f"Probabilities: {found.rubrics.support}")

@@ -1,4 +1,4 @@
-// Keys: what they do stands in the page's own data-key attributes, so the cheatsheet can't lie.
+// Keys: their functions are in the page's data-key attributes, so the cheatsheet is always correct.
 const OFF = "pollex-no-keys";
 let first = "", timer;
 

@@ -204,7 +204,7 @@ def test_a_doubtful_case_is_answered_by_a_digit_and_taken_up_by_the_run(
     page.locator(".state.done").wait_for(timeout=90_000)
     assert visitor.findings() == []
     page.get_by_role("link", name="Go on").click()
-    assert "It waits for nobody any more" in page.locator("main").inner_text()
+    assert "It no longer waits for anybody" in page.locator("main").inner_text()
     with sqlite3.connect(folder / "store.sqlite") as kept:
         assert kept.execute("SELECT status FROM runs").fetchone() == ("done",)
     assert not list(folder.glob("answers-*")), "the file that it read is gone"

@@ -322,7 +322,7 @@ def test_a_calibrator_without_its_record_of_training_predicts_all_the_same(
 def test_the_command_that_is_recommended_can_be_pasted(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     answers, judgments = shutil.copy(tables / "answers.csv", tmp_path / "my answers.csv"), tables / "judgments.csv"
     ended = pollex("calibrate", "fit", answers, judgments, "--out", tmp_path / "a & b", "--model", "constant")
-    said = ended.out.partition("How good is it: ")[2]
+    said = ended.out.partition("Measure it next: ")[2]
     assert shlex.split(said)[2:] == ["report", str(tmp_path / "a & b"), str(answers), str(judgments)]
 
 
@@ -338,7 +338,7 @@ def test_many_labels_of_four_texts_have_no_interval_and_are_told_why(pollex: Pol
     tables = write(tmp_path / "answers.csv", rows), write(tmp_path / "judgments.csv", given)
     assert pollex("calibrate", "fit", *tables, "--out", tmp_path / "kept", "--model", "constant").code == 0
     ended = pollex("calibrate", "report", tmp_path / "kept", *tables, "--out", tmp_path / "page.html")
-    assert "No interval: fewer than 5 texts stand behind the figures." in ended.out
+    assert "No interval: fewer than 5 texts are behind the figures." in ended.out
     assert "too few" not in ended.out  # 60 labels
 
 

@@ -337,7 +337,7 @@ def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(
     ended = judged(pollex, store, log, "--tau-precision", "1")
     best = ended.last["fitted"]["best"]
     assert (ended.last["tau"], ended.last["outcomes"]) == (None, {"disagreement": len(rows)})
-    assert f"The most that one reaches is {int(1000 * best) / 1000:.3f}" in ended.err
+    assert f"The highest precision that any τ reaches is {int(1000 * best) / 1000:.3f}" in ended.err
 
 
 def test_stopping_early_saves_runs_and_changes_no_rating(

@@ -96,7 +96,7 @@ def test_asked_for_more_than_there_are_it_lists_all_that_can_be_scored(
 def test_a_log_in_which_everything_is_labelled_has_nothing_to_list(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     ended = listed(pollex, learnt, store, learnt.log)
     assert (ended.code, ended.last["next"]) == (0, [])
-    assert "Every conversation has a label: there is none to ask people for." in ended.err
+    assert "Every conversation has a label already." in ended.err
 
 
 def test_what_is_written_can_be_labelled_and_learnt_from(
