@@ -1,45 +1,228 @@
-"""Exports loaded by the tools themselves, where their packages are installed (the extra `peers`)."""
+"""Exports loaded and run by the tools themselves, where their packages are installed (the extra `peers`).
+
+A server on loopback stands in for the model: it agrees with the first rubric and disagrees with the second, in whatever
+shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's; `test_peers.py` runs its sum where node is.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rubric_set_by_hand import rubric_set
+from rubric_set_by_hand import rubric, rubric_set
 
+from pollex.formats.peer_scores import requests_of
 from pollex.formats.peers import TARGETS
 from pollex.formats.peers.target import sheet_of
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric_set import RubricSet, digest_of
 
-MODULES = {
-    "deepeval": ("deepeval", "NetSAT"),
-    "inspect": ("inspect_ai", "pollex_netsat"),
-    "langsmith": ("openevals", "pollex_rubrics"),
-    "mlflow": ("mlflow", "pollex_netsat"),
-    "openevals": ("openevals", "netsat"),
-    "phoenix": ("phoenix.evals", "netsat"),
-    "ragas": ("ragas", "netsat"),
-}
+NETSAT = 5.0
+SAID = "user: My brake squeaks.\nassistant: Sand the pads.\nuser: Thanks!"
+DISAGREED = "corrects the assistant"
 
 
-@pytest.mark.parametrize("tool", MODULES)
-def test_an_exported_file_is_loaded_by_the_tool_itself(tool: str, tmp_path: Path) -> None:
-    package, name = MODULES[tool]
-    pytest.importorskip(package)
-    ((file, text),) = TARGETS[tool].files(sheet_of(rubric_set())).items()
-    (tmp_path / file).write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(f"exported_{tool}", tmp_path / file)
+def asked_a_model() -> RubricSet:
+    texts = (("sat", "The user says thanks."), ("dsat", f"The user {DISAGREED}."))
+    rubrics = tuple(
+        rubric(n, side).model_copy(update={"id": f"{n}0e878080f41", "text": text})
+        for n, (side, text) in enumerate(texts, start=1)
+    )
+    judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00")
+    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
+
+
+def filled(schema: dict[str, Any], whole: dict[str, Any], agrees: bool) -> Any:
+    """An answer in the shape that a JSON schema asks for."""
+    if "$ref" in schema:
+        return filled(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole, agrees)
+    if "anyOf" in schema:
+        return filled(schema["anyOf"][0], whole, agrees)
+    if "enum" in schema:
+        wanted = ("Agree", 7.5, 0.75) if agrees else ("Disagree", 2.5, 0.25)
+        return next((one for one in schema["enum"] if one in wanted), schema["enum"][0])
+    if "properties" in schema:
+        return {name: filled(inner, whole, agrees) for name, inner in schema["properties"].items()}
+    if schema.get("type") in ("number", "integer"):
+        return (0.75 if agrees else 0.25) if schema["type"] == "number" else (4 if agrees else 2)
+    return {"array": [], "boolean": agrees}.get(str(schema.get("type")), "Agree" if agrees else "Disagree")
+
+
+def answer_to(request: dict[str, Any]) -> dict[str, Any]:
+    """A message of the stand-in for a model."""
+    text, agrees = json.dumps(request["messages"]), DISAGREED not in json.dumps(request["messages"])
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    shape = request.get("response_format") or {}
+    if shape.get("type") == "json_schema":
+        schema = shape["json_schema"]["schema"]
+        message["content"] = json.dumps(filled(schema, schema, agrees))
+    elif request.get("tools"):
+        asked = request["tools"][0]["function"]
+        arguments = json.dumps(filled(asked["parameters"], asked["parameters"], agrees))
+        call = {"name": asked["name"], "arguments": arguments}
+        message["tool_calls"] = [{"id": "c1", "type": "function", "function": call}]
+    elif "ANSWER:" in text:
+        message["content"] = f"because\nANSWER: {'Agree' if agrees else 'Disagree'}"
+    else:  # DeepEval's whole grades, Ragas's and MLflow's words
+        word = "Agree" if agrees else "Disagree"
+        told = {"score": 7 if agrees else 2, "reason": "because", "value": word, "result": word, "rationale": "because"}
+        message["content"] = json.dumps(told)
+    return message
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of the stand-in, which all clients of OpenAI's interface find in the environment."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            message = answer_to(request)
+            choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if request.get("tools") else "stop"}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            kind = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o-mini"}
+            data = json.dumps({**kind, "choices": [choice], "usage": usage}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/v1"
+    known = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": address, "OPENAI_API_BASE": address}
+    silent = dict.fromkeys(["DEEPEVAL_TELEMETRY_OPT_OUT", "RAGAS_DO_NOT_TRACK", "MLFLOW_DISABLE_TELEMETRY"], "true")
+    for name, value in {**known, **silent, "LANGSMITH_TRACING": "false"}.items():
+        monkeypatch.setenv(name, value)
+    yield address
+    server.shutdown()
+    server.server_close()
+
+
+def exported(tool: str, folder: Path) -> Any:
+    """The module that was exported for a tool; skipped where the tool isn't installed."""
+    ((file, text),) = TARGETS[tool].files(sheet_of(asked_a_model())).items()
+    (folder / file).write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(f"exported_{tool}", folder / file)
     assert spec is not None
     assert spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert callable(getattr(module, name))
+    return module
 
 
-def test_autorubric_reads_the_criteria_with_their_signs(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("model")
+def test_deepeval_comes_to_a_sum_of_whole_grades(tmp_path: Path) -> None:
+    pytest.importorskip("deepeval")
+    from deepeval.test_case import ConversationalTestCase, Turn
+
+    metric = exported("deepeval", tmp_path).NetSAT(model="gpt-4o-mini")
+    case = ConversationalTestCase(turns=[Turn(role="user", content=SAID), Turn(role="assistant", content="Good.")])
+    assert metric.measure(case) == pytest.approx(NETSAT)
+    assert metric.is_successful()
+
+
+def test_ragas_comes_to_netsat(model: str, tmp_path: Path) -> None:
+    pytest.importorskip("ragas")
+    from openai import OpenAI
+    from ragas.llms import llm_factory
+
+    llm = llm_factory("gpt-4o-mini", client=OpenAI(base_url=model, api_key="none"))
+    assert exported("ragas", tmp_path).netsat(llm, SAID) == (NETSAT, True)
+
+
+@pytest.mark.usefixtures("model")
+def test_openevals_comes_to_netsat(tmp_path: Path) -> None:
+    pytest.importorskip("openevals")
+    found = exported("openevals", tmp_path).netsat(outputs=SAID, model="openai:gpt-4o-mini")
+    assert {one["key"]: one["score"] for one in found} == {
+        "sat_10e878080f41": 0.75,
+        "dsat_20e878080f41": 0.25,
+        "pollex_netsat": NETSAT,
+        "pollex_label": True,
+    }
+
+
+@pytest.mark.usefixtures("model")
+def test_langsmith_gets_several_results_of_a_run(tmp_path: Path) -> None:
+    pytest.importorskip("openevals")
+    schemas = pytest.importorskip("langsmith.schemas")
+    words = {"inputs": {"messages": [SAID]}, "outputs": {"answer": "Good."}}
+    name = "00000000-0000-0000-0000-000000000001"
+    run = schemas.Run(
+        id=name, trace_id=name, name="r", run_type="chain", start_time="2026-01-01T00:00:00", dotted_order="x", **words
+    )
+    found = exported("langsmith", tmp_path).pollex_rubrics.evaluate_run(run)
+    assert {one.key: one.score for one in found["results"]}["pollex_netsat"] == NETSAT
+
+
+@pytest.mark.usefixtures("model")
+def test_inspect_scores_a_file_of_conversations(tmp_path: Path) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai")
+    row = {"id": "a", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
+    task = exported("inspect", tmp_path).pollex(str(tmp_path / "log.jsonl"))
+    asked = {"model": "openai/gpt-4o-mini", "model_args": {"responses_api": False}}
+    (log,) = inspect_ai.eval(task, **asked, log_dir=str(tmp_path / "logs"), display="none")
+    assert log.status == "success"
+    assert log.samples[0].scores["pollex_netsat"].value["netsat"] == NETSAT
+
+
+@pytest.mark.usefixtures("model")
+def test_mlflow_scores_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = mlflow.set_experiment("shop").experiment_id
+    with mlflow.start_span("turn") as span:
+        mlflow.update_current_trace(metadata={"mlflow.trace.session": "s"})
+        span.set_inputs({"question": SAID})
+        span.set_outputs("Good.")
+    mlflow.flush_trace_async_logging()
+    session = mlflow.search_traces(locations=[experiment], return_type="list")
+    feedback = exported("mlflow", tmp_path).pollex_netsat("openai:/gpt-4o-mini")(session=session)
+    assert feedback.value == NETSAT
+    assert feedback.source.source_type == "CODE"
+
+
+@pytest.mark.usefixtures("model")
+def test_phoenixs_evaluators_come_to_netsat(tmp_path: Path) -> None:
+    evals = pytest.importorskip("phoenix.evals")
+    *_, total = exported("phoenix", tmp_path).netsat(evals.LLM(provider="openai", model="gpt-4o-mini"), SAID)
+    assert (total.name, total.score, total.label) == ("pollex_netsat", NETSAT, "positive")
+
+
+def test_autorubric_reads_the_criteria_and_their_raw_sum_is_netsat(model: str, tmp_path: Path) -> None:
     autorubric = pytest.importorskip("autorubric")
-    (text,) = TARGETS["autorubric"].files(sheet_of(rubric_set())).values()
+    (text,) = TARGETS["autorubric"].files(sheet_of(asked_a_model())).values()
     (tmp_path / "rubric.yaml").write_text(text, encoding="utf-8")
     read = autorubric.Rubric.from_file(str(tmp_path / "rubric.yaml"))
     assert [one.weight for one in getattr(read, "criteria", None) or read.rubric] == [10, -10]
+
+
+def test_langfuses_client_takes_the_scores_and_the_configs_of_their_names() -> None:
+    api = pytest.importorskip("langfuse.api")
+    rubrics = asked_a_model()
+    answers = tuple(
+        Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1,))
+        for one in rubrics.rubrics
+    )
+    score = Score(
+        conversation_id="a", netsat=2.5, label="positive", confident=True, probability=0.6, entropy=0.7, answers=answers
+    )
+    for request in requests_of("langfuse", [score], rubrics).requests:
+        api.CreateScoreRequest.model_validate(request)
+    texts = TARGETS["langfuse"].files(sheet_of(rubrics))
+    assert [json.loads(text) for text in texts.values()]
