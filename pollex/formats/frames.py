@@ -1,4 +1,4 @@
-"""Rows that are in memory: lists of dicts, and tables of pandas, polars and Arrow."""
+"""Rows in memory: dicts, tables of pandas, polars and Arrow, LangChain messages, LangGraph states."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from pollex.errors import WrongUse
 
 SHAPES = "give paths, conversations, a list of dicts, or a pandas, polars or Arrow table"
+FACTS = ("metadata", "created_at", "tasks")
+"""Fields of a LangGraph state beside its values."""
 
 
 @runtime_checkable
@@ -47,10 +49,15 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
     elif isinstance(given, PandasFrame) and not isinstance(given, Mapping):
         for record in given.to_dict("records"):
             yield {str(name): plain(value) for name, value in record.items()}
+    elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:
+        yield in_dicts(given)
     elif isinstance(given, Iterable) and not isinstance(given, str | Mapping):
-        for number, row in enumerate(given, start=1):
+        rows = list(given)
+        if rows and all(map(_is_message, rows)):
+            rows = [rows]
+        for number, row in enumerate(map(in_dicts, rows), start=1):
             if not isinstance(row, Mapping):
-                raise WrongUse(f"not a log: item {number} is {type(row).__name__}", remedy=SHAPES)
+                raise WrongUse(f"not a log: item {number} is {type(rows[number - 1]).__name__}", remedy=SHAPES)
             yield dict(row)
     else:
         raise WrongUse(f"not a log, but {type(given).__name__}", remedy=SHAPES)
@@ -63,3 +70,33 @@ def plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         value = value.isoformat()
     return None if value != value or value == "NaT" else value
+
+
+def in_dicts(given: Any) -> Any:
+    """Convert LangChain messages and LangGraph states to dicts; keep everything else.
+
+    A list of messages becomes a conversation.
+    """
+    if not isinstance(given, Mapping) and isinstance(getattr(given, "values", None), Mapping):
+        configurable = (getattr(given, "config", None) or {}).get("configurable") or {}
+        facts = {name: getattr(given, name, None) for name in FACTS}
+        given = {"thread_id": configurable.get("thread_id"), "values": given.values, **facts}
+    if isinstance(given, list | tuple) and given and all(map(_is_message, given)):
+        given = {"messages": given}
+    return _unpacked(given)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(getattr(value, "type", None), str) and hasattr(value, "content")
+
+
+def _unpacked(value: Any) -> Any:
+    value = value._asdict() if hasattr(value, "_asdict") else value
+    if isinstance(value, Mapping):
+        return {name: _unpacked(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_unpacked(inner) for inner in value]
+    if _is_message(value):
+        names = ("type", "content", "id", "name", "tool_calls", "tool_call_id")
+        return {name: found for name in names if (found := getattr(value, name, None)) not in (None, [])}
+    return value

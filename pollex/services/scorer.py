@@ -14,6 +14,7 @@ from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse, python_words
+from pollex.formats.frames import in_dicts
 from pollex.formats.log_shapes import reader_of
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.ask import ask_sides
@@ -192,7 +193,8 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     """
     if isinstance(given, Conversation):
         return given
-    given = _in_dicts(given)
+    given = in_dicts(given)
+    given = given.get("values", given) if isinstance(given, Mapping) and "messages" not in given else given
     if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
         raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
     fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
@@ -204,22 +206,6 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     if draft is None:
         raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
-
-
-def _in_dicts(given: Any) -> Any:
-    """LangChain's messages and LangGraph's states as dicts; anything else as it is."""
-    values = given.get("values") if isinstance(given, Mapping) else getattr(given, "values", None)
-    if isinstance(values, Mapping) and "messages" in values:
-        return {"messages": [_in_dict(one) for one in values["messages"]]}
-    if isinstance(given, Mapping) and isinstance(given.get("messages"), list):
-        return {**given, "messages": [_in_dict(one) for one in given["messages"]]}
-    return [_in_dict(one) for one in given] if isinstance(given, list) else given
-
-
-def _in_dict(message: Any) -> Any:
-    if isinstance(message, Mapping) or not (hasattr(message, "type") and hasattr(message, "content")):
-        return message
-    return {"type": message.type, "content": message.content, "tool_calls": getattr(message, "tool_calls", [])}
 
 
 def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
