@@ -52,7 +52,7 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
     elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:
         yield in_dicts(given)
     elif isinstance(given, Iterable) and not isinstance(given, str | Mapping):
-        rows = list(given)
+        rows: list[Any] = list(given)
         if rows and all(map(_is_message, rows)):
             rows = [rows]
         for number, row in enumerate(map(in_dicts, rows), start=1):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.formats.peer_scores import requests_of
@@ -125,21 +126,17 @@ def exported(tool: str, folder: Path) -> Any:
 
 @pytest.mark.usefixtures("model")
 def test_deepeval_comes_to_a_sum_of_whole_grades(tmp_path: Path) -> None:
-    pytest.importorskip("deepeval")
-    from deepeval.test_case import ConversationalTestCase, Turn
-
+    cases = pytest.importorskip("deepeval.test_case")
     metric = exported("deepeval", tmp_path).NetSAT(model="gpt-4o-mini")
-    case = ConversationalTestCase(turns=[Turn(role="user", content=SAID), Turn(role="assistant", content="Good.")])
+    turns = [cases.Turn(role=role, content=words) for role, words in (("user", SAID), ("assistant", "Good."))]
+    case = cases.ConversationalTestCase(turns=turns)
     assert metric.measure(case) == pytest.approx(NETSAT)
     assert metric.is_successful()
 
 
 def test_ragas_comes_to_netsat(model: str, tmp_path: Path) -> None:
-    pytest.importorskip("ragas")
-    from openai import OpenAI
-    from ragas.llms import llm_factory
-
-    llm = llm_factory("gpt-4o-mini", client=OpenAI(base_url=model, api_key="none"))
+    llms = pytest.importorskip("ragas.llms")
+    llm = llms.llm_factory("gpt-4o-mini", client=OpenAI(base_url=model, api_key="none"))
     assert exported("ragas", tmp_path).netsat(llm, SAID) == (NETSAT, True)
 
 
