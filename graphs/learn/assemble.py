@@ -147,7 +147,7 @@ def alone_by_id(context: LearnContext, training: Sequence[Conversation]) -> dict
             values[:, i],
             [work.picked(c.id, rubric.id, options) for c in training],
             up,
-            judged_by(rubric, model=context.judge_record.kind == LLM),
+            judged_by(rubric, model=context.judge_record.kind == LLM and not rubric.answered_by),
             rng,
             blocks,
         )

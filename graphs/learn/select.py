@@ -115,7 +115,12 @@ def _without_rare(
     kept, rare = [], {}
     for rubric in rubrics:
         share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
-        if rubric.source and len(rubric.reason_ids) < FEWEST_REASONS and share < LEAST_OCCASIONS:
+        if (
+            not rubric.answered_by
+            and rubric.source
+            and len(rubric.reason_ids) < FEWEST_REASONS
+            and share < LEAST_OCCASIONS
+        ):
             rare[rubric.id] = _out(why=f"it rests on one reason, and its occasion comes up in {share:.0%}")
         else:
             kept.append(rubric)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pollex.agents.roles import Revision, Summary
 from pollex.graphs.learn.state import LearnContext
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in
 from pollex.store.resume import step
 
 Rubrics = tuple[Rubric, ...]
@@ -33,7 +33,8 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
         work.refused |= stored["refused"]
         return
     reasons, size = work.reasons(context.training, polarity), context.settings.batch
-    batches = [reasons[start : start + size] for start in range(0, len(reasons), size)]
+    sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
+    batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
     context.progress.start(name, len(batches))
     rubrics: Rubrics = ()
     refused: Counter[str] = Counter()

@@ -204,6 +204,8 @@ GRADER = [
 ]
 """Those that count where answers are graded."""
 
+PAPER_SCALE = "likert-domain"
+
 ENDPOINT = [_model_option("Model to ask; required."), URL, *CALLS, NO_PROMPTS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
 
@@ -256,6 +258,8 @@ def _model_options(**given: Any) -> ModelOptions:
     from pollex.services.options import ModelOptions
 
     given = {name: value for name, value in given.items() if value is not None} | settings_of("model")
+    if given.pop("prompts", "pollex") == "paper":
+        given.setdefault("scale", PAPER_SCALE)
     (tracing_on if given.pop("langsmith", False) else tracing_off)()
     if price := given.pop("price", None):
         given |= dict(zip(("price_in", "price_out"), prices_of(price), strict=True))

@@ -17,11 +17,13 @@ BRACKETS = {"del": ("[-", "-]"), "ins": ("{+", "+}"), "": ("", "")}
 
 def show_set(screen: Screen, found: EditedSet) -> None:
     """Show the rubrics, and whether changes wait for a refit."""
-    made = table("id", "kind", "rubric", "note")
+    made = table("id", "kind", "rubric", "judge", "note")
     for rubric, on in found.rows:
         state = "" if on else " (off)"
         changed = " (edited)" if is_edited(rubric) else ""
-        made.add_row(cell(rubric.id), rubric.polarity.upper() + state, cell(rubric.text + changed), cell(rubric.note))
+        judge = rubric.answered_by or found.rubrics.judge.name
+        kind = rubric.polarity.upper() + state
+        made.add_row(cell(rubric.id), kind, cell(rubric.text + changed), cell(judge), cell(rubric.note))
     screen.console.print(made)
     if found.rubrics.edited:
         screen.say(f"Edited since θ was fitted; fit it again: pollex refit LOGS --rubrics {found.path}", "yellow")

@@ -28,12 +28,16 @@ SETTINGS: dict[str, tuple[Kind, str]] = {
         ("occasion", "likert-domain", "likert", "numeric"),
         'Answer scale of rubrics; `occasion` (the default) includes "Never came up".',
     ),
+    "prompts": (
+        ("pollex", "paper"),
+        "Whose answer scale: paper is RUBICON's own, on which Neutral also means that the occasion never came up.",
+    ),
     "elicitation": (
         ("batched", "independent"),
         "`batched`: ten rubrics in each call, with reasons; `independent`: one rubric, one token.",
     ),
     "require": (("logprobs",), "Fail if the endpoint gives no log-probabilities."),
-    "without": (str, "Parts to leave out of prompts: ds, cdp, domain, separated by commas."),
+    "without": (str, "What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts."),
     "canary": (bool, "Also ask a question with a known answer, as attention check; true if not set."),
     "straight_lining": (bool, "Mark answers that are all the same; true if not set."),
     "closing": (("system", "user", "merged"), "Role of the task message; merged for strict chat templates."),

@@ -22,7 +22,7 @@ COLUMNS = {
     "outcome": "VARCHAR",
     "judge": "VARCHAR",
     "answers": """STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
-        source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR)[]""",
+        source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR, judge VARCHAR)[]""",
     "guaranteed": "BOOLEAN",
     "decision": "VARCHAR",
     "differs": "VARCHAR",
@@ -67,7 +67,7 @@ def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()
 
 def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet) -> dict[str, Any]:
     """Turn one rubric's answer, or the reason for none, into plain values."""
-    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": polarity}
+    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": polarity, "judge": answer.judge}
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {

@@ -10,6 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 Polarity = Literal["sat", "dsat"]
 
+AnsweredBy = Literal["", "built-in", "distilled"]
+BUILT_IN: AnsweredBy = "built-in"
+DISTILLED: AnsweredBy = "distilled"
+
 
 Part = Literal["occasion", "act", "omission", "effect"]
 PARTS: frozenset[str] = frozenset(get_args(Part))
@@ -64,6 +68,7 @@ class Rubric(BaseModel):
         reason_ids: The reasons it came from, its duplicates' reasons too.
         quotes: What the reasons quote: the judge's examples.
         source: As in `Reason`; `person` for one that was written by hand.
+        answered_by: `built-in` or `distilled` where the set's model isn't asked; empty for the others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,6 +79,7 @@ class Rubric(BaseModel):
     reason_ids: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     source: str = "person"
+    answered_by: AnsweredBy = ""
 
     @property
     def leads(self) -> bool:
@@ -83,6 +89,16 @@ class Rubric(BaseModel):
 
 BESIDE = ("signal", "phrase", "turns", "rate")
 """Kinds of sources of the second list: signals of mood, phrases, and rates of what is only a success or a failure."""
+
+BUILT_IN_KINDS = ("event", *BESIDE)
+"""Kinds of sources of what is found without a model."""
+
+
+def is_built_in(source: str) -> bool:
+    """Tell whether a reason or a rubric was found without a model."""
+    kind, colon, _ = source.partition(":")
+    return bool(colon) and kind in BUILT_IN_KINDS
+
 
 MAX_QUOTES = 12
 """A rubric carries so many quotes as examples; its reasons carry all of them."""

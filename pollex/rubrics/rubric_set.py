@@ -274,6 +274,7 @@ class RubricSet(Record):
                 "text": rubric.text,
                 "reasons": len(rubric.reason_ids),
                 "stability": rubric.choice.stability if rubric.choice else None,
+                "judge": rubric.answered_by or self.judge.name,
             }
             for rubric in self.rubrics
         ]

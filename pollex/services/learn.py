@@ -28,11 +28,12 @@ from pollex.rubrics.alone import BY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from, names_of, not_scorable
+from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import report_of, require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
 from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
-from pollex.services.roles import Workers, judging, workers
+from pollex.services.roles import Workers, embedded_workers, judging, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
 from pollex.services.workspace import Workspace, workspace
 
@@ -177,6 +178,9 @@ async def _learn(
     given: Sequence[Rubric],
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
+        if not given and settings.method != "spur":
+            own = embedded_workers(profile, staff.embedder, settings.seed)
+            staff = with_built_in(staff, own, model.without)
         opened.announce(staff)
         for line in ways_of_judging(given, staff):
             opened.progress.note(line)
@@ -280,6 +284,8 @@ async def _refit(
     else:
         hired = workers(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
+        if model.name is not None:
+            staff = with_built_in_judge(staff, rubric_set.rubrics, {})
         opened.announce(staff)
         for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):
             opened.progress.note(line)
@@ -333,9 +339,10 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
 
 def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
-    model = not staff.record.built_in
     for rubric in given:
-        by = judged_by(staff.roles.judge.reworded(rubric, ""), model=model)
+        by = judged_by(
+            staff.roles.judge.reworded(rubric, ""), model=not staff.record.built_in and not rubric.answered_by
+        )
         yield f"“{rubric.text}” is judged by {BY[by]}"
 
 

@@ -158,7 +158,7 @@ class Plan:
         """Plan to judge every conversation on every one of the rubrics."""
         judge, questions = (
             LlmJudge(self.asker),
-            [Question.about(rubric, self.asker.options.scale) for rubric in rubrics],
+            [Question.about(rubric, self.asker.options.scale) for rubric in rubrics if not rubric.answered_by],
         )
         for one in conversations:
             await ask_sides(judge, one, questions)

@@ -25,7 +25,9 @@ from pollex.graphs.run import RunSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.records import LLM, JudgeRecord
+from pollex.rubrics.rubric import BUILT_IN
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.mixed_roles import with_built_in_judge
 from pollex.services.options import ModelOptions
 
 if TYPE_CHECKING:
@@ -238,7 +240,7 @@ def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
 
     return LlmOptions(
         salt=salt,
-        without=options.without if options.scale in DOMAIN_SCALES else options.without | {"domain"},
+        without=(options.without | (set() if options.scale in DOMAIN_SCALES else {"domain"})) - {BUILT_IN},
         scale=options.scale,
         elicitation=options.elicitation,
         samples=options.samples,
@@ -312,7 +314,9 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
     if not record.built_in:
         hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
         hired.notes += changed(record, hired.capabilities)
-        return hired
+        if any(rubric.answered_by for rubric in rubric_set.rubrics):
+            hired.embedder = embedder_for(store.folder, embeds_with(record, options.embedding_model))
+        return with_built_in_judge(hired, rubric_set.rubrics, record.learned)
     embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
     staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder))

@@ -53,7 +53,18 @@ if TYPE_CHECKING:
 @with_model
 @with_run
 @set_option(
-    *("messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "policy", "alpha", "scale", "elicitation"),
+    *(
+        "messages_field",
+        "encoding",
+        "on_duplicate",
+        "thumbs",
+        "pairs",
+        "policy",
+        "alpha",
+        "prompts",
+        "scale",
+        "elicitation",
+    ),
     *("require", "without", "canary", "straight_lining", "closing", "value", "embedding_model"),
     *("deadline", "max_wait", "retry_refused", "langsmith"),
 )
@@ -70,6 +81,10 @@ def command(
 
     Writes the rubric set and, beside it, report.html: what was learned, how well it does on held-out conversations, and
     why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
+
+    With --model the model's rubrics and the built-in ones compete in one pool; each is answered by whom it belongs to,
+    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set prompts=paper` asks on the
+    scale of RUBICON's paper.
 
     \b
     Examples

@@ -121,8 +121,9 @@ class Bench:
         return self.command("score", "log.jsonl", "--rubrics", "rubrics.json", "--out", out, *options)
 
     def learning(self, *options: object, model: str = MODEL) -> list[str]:
-        """A `learn` command."""
-        return self.command("learn", "log.jsonl", "--model", model, "--out", "learnt.json", *options)
+        """A `learn` command; what the model says decides alone."""
+        alone = ("--model", model, "--set", "without=built-in")
+        return self.command("learn", "log.jsonl", *alone, "--out", "learnt.json", *options)
 
     def command(self, verb: str, *options: object) -> list[str]:
         """A command line."""

@@ -139,7 +139,7 @@ def learnt_over_http(pollex: Pollex, folder: Path, world: World, agreement: floa
     reader = {"seed": world.seed, "agreement": agreement}
     with ProtocolServer(script=[{"do": "planted", "reader": reader}]) as server:
         asking = ["--model", "planted", "--base-url", server.url, "--domain", DEBUGGING]
-        ended = pollex("learn", log, *asking, "--budget", world.planted, "--json")
+        ended = pollex("learn", log, *asking, "--set", "without=built-in", "--budget", world.planted, "--json")
         assert server.counts()["received"] > 100  # nothing was kept from before: all of it was asked
     assert ended.code == 0, ended.err
     rubrics = RubricSet.load(folder / "rubrics.json")

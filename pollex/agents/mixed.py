@@ -1,0 +1,143 @@
+"""Roles of a model and of the built-in side at once: one pool, in which each rubric is answered by whom it belongs to.
+
+The model is asked exactly what it would be asked alone, about its own reasons and rubrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pollex.agents.roles import (
+    Agent,
+    Deduplication,
+    Deduplicator,
+    Extraction,
+    Extractor,
+    Judge,
+    Pair,
+    Roles,
+    Summarizer,
+    Summary,
+)
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id, is_built_in
+
+A = TypeVar("A", bound=Agent)
+
+
+@dataclass(frozen=True)
+class Both(Generic[A]):
+    """One role of either side."""
+
+    model: A
+    built_in: A
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name} and {self.built_in.name}"
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("mixed", self.model.fingerprint, self.built_in.fingerprint)
+
+
+class MixedExtractor(Both[Extractor]):
+    """Finds reasons in both ways."""
+
+    async def fit(self, training: Sequence[Conversation]) -> None:
+        """Learn what distinguishes the classes of this log."""
+        await self.built_in.fit(training)
+        await self.model.fit(training)
+
+    async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        """Extract the model's reasons and the built-in ones; nothing where the model fails."""
+        found = await self.model.extract(conversation)
+        if isinstance(found, Unanswered):
+            return found
+        own = await self.built_in.extract(conversation)
+        more = () if isinstance(own, Unanswered) else own.reasons
+        return found.model_copy(update={"reasons": (*found.reasons, *more)})
+
+
+class MixedSummarizer(Both[Summarizer]):
+    """Writes rubrics from a batch of reasons of one side."""
+
+    async def summarize(
+        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
+    ) -> Summary | Unanswered:
+        """Write new rubrics from a batch of reasons that are all the model's or all built-in."""
+        own = [rubric for rubric in known if rubric.answered_by == BUILT_IN]
+        if not reasons or not is_built_in(reasons[0].source):
+            others = [rubric for rubric in known if rubric.answered_by != BUILT_IN]
+            return await self.model.summarize(reasons, others, polarity, pairs)
+        found = await self.built_in.summarize(reasons, own, polarity, ())
+        if isinstance(found, Unanswered):
+            return found
+        signed = (rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in found.rubrics)
+        return found.model_copy(update={"rubrics": tuple(signed)})
+
+
+class MixedDeduplicator(Both[Deduplicator]):
+    """Removes duplicates of either side by itself; what both sides say alike, answers tell."""
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        """Merge rubrics of one side that say the same."""
+        own = [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
+        others = [rubric for rubric in rubrics if rubric.answered_by != BUILT_IN]
+        parts = [await self.model.deduplicate(others), await self.built_in.deduplicate(own)]
+        kept = {rubric.id: rubric for part in parts for rubric in part.kept}
+        merged = {id_: into for part in parts for id_, into in part.merged.items()}
+        return Deduplication(kept=tuple(kept[one.id] for one in rubrics if one.id in kept), merged=merged)
+
+
+class MixedJudge(Both[Judge]):
+    """Has each rubric answered by whom it belongs to: its `answered_by`, else the model."""
+
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Learn the scale of the rubrics of either side."""
+        await self.built_in.fit(training, [rubric for rubric in rubrics if rubric.answered_by])
+        await self.model.fit(training, [rubric for rubric in rubrics if not rubric.answered_by])
+
+    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+        """Return the rubric as its judge asks it; one that is a person's own wording now is the model's."""
+        if not rubric.answered_by:
+            return self.model.reworded(rubric, written)
+        found = self.built_in.reworded(rubric, written)
+        return found if is_built_in(found.source) else found.model_copy(update={"answered_by": ""})
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Prepare both for the conversations to come."""
+        await self.built_in.prepare(conversations)
+        await self.model.prepare(conversations)
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        """Return what the built-in side learned; the model learns nothing."""
+        return {**self.model.learned, **self.built_in.learned}
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """Answer each question by whom it belongs to, in the questions' order."""
+        own = [question for question in questions if question.rubric and question.rubric.answered_by]
+        others = [question for question in questions if not (question.rubric and question.rubric.answered_by)]
+        asked = [(judge, part) for judge, part in ((self.model, others), (self.built_in, own)) if part]
+        answers = await asyncio.gather(*(judge.judge(conversation, part) for judge, part in asked))
+        by_id = {
+            question.id: answer
+            for (_, part), found in zip(asked, answers, strict=True)
+            for question, answer in zip(part, found, strict=True)
+        }
+        return [by_id[question.id] for question in questions]
+
+
+def mixed(model: Roles, built_in: Roles) -> Roles:
+    """Return the roles of both sides as one."""
+    return Roles(
+        extractor=MixedExtractor(model.extractor, built_in.extractor),
+        summarizer=MixedSummarizer(model.summarizer, built_in.summarizer),
+        deduplicator=MixedDeduplicator(model.deduplicator, built_in.deduplicator),
+        judge=MixedJudge(model.judge, built_in.judge),
+    )

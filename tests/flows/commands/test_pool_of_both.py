@@ -1,0 +1,86 @@
+"""With a model the pool is of both sides; each rubric is answered by whom it belongs to, and no call is made more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from protocol_server import ProtocolServer
+from small_runs import Learnt, Pollex
+
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.store import Store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer(script=[{"do": "attentive"}]) as running:
+        yield running
+
+
+def asking(server: ProtocolServer) -> tuple[str, ...]:
+    return ("--model", "m", "--base-url", server.url)
+
+
+def calls(told: dict[str, Any], *stages: str) -> dict[str, int]:
+    return {name: told["usage"][name]["calls"] for name in stages if name in told["usage"]}
+
+
+def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
+    pollex: Pollex, learnt: Learnt, server: ProtocolServer, tmp_path: Path
+) -> None:
+    both = pollex("learn", learnt.log, "--out", "both.json", "--store", "s", "--json", *asking(server))
+    assert both.code == 0, both.err
+    found = RubricSet.load("both.json")
+    sides = {rubric.answered_by for rubric in found.rubrics}
+    assert sides == {"", "built-in"}
+    own = {rubric.id for rubric in found.rubrics if rubric.answered_by}
+    assert set(found.judge.learned) == own
+    assert {rubric.alone.by for rubric in found.rubrics if rubric.alone and not rubric.answered_by} == {"model"}
+
+    confirmed = ("--base-url", server.url, "--store", "s", "--json")
+    scored = pollex("score", learnt.log, "--rubrics", "both.json", "--out", "s.parquet", *confirmed)
+    assert scored.code == 0, scored.err
+    with Store.open(tmp_path / "s", read_only=True) as store:
+        rows = store.ask(scored.last["run"], "SELECT DISTINCT question, judge FROM answers")
+    assert {row["question"] for row in rows if row["judge"].startswith("built-in")} == own
+    others = {rubric.id for rubric in found.rubrics} - own
+    assert {row["question"] for row in rows if not row["judge"].startswith("built-in")} == others
+    planned = pollex("score", learnt.log, "--rubrics", "both.json", "--dry-run", *confirmed)
+    assert planned.last["plan"]["all"]["sent"] == 0  # all was paid for, and nothing else would be asked
+
+    refitted = pollex("refit", learnt.log, "--rubrics", "both.json", "--out", "again.json", *confirmed)
+    assert refitted.code == 0, refitted.err
+    again = RubricSet.load("again.json")
+    assert {rubric.id: rubric.answered_by for rubric in again.rubrics} == {
+        rubric.id: rubric.answered_by for rubric in found.rubrics
+    }
+
+    alone = pollex(
+        "learn",
+        learnt.log,
+        "--out",
+        "alone.json",
+        "--store",
+        "s",
+        "--json",
+        *asking(server),
+        "--set",
+        "without=built-in",
+    )
+    assert {rubric.answered_by for rubric in RubricSet.load("alone.json").rubrics} == {""}
+    stages = ("extract", "summarize", "deduplicate")
+    assert calls(both.last, *stages) == calls(alone.last, *stages)
+    assert alone.last["usage"]["extract"]["sent"] == 0  # the very same prompts
+    assert both.last["usage"]["all"]["calls"] <= alone.last["usage"]["all"]["calls"]
+
+
+def test_the_papers_scale_has_a_name(pollex: Pollex, learnt: Learnt, server: ProtocolServer) -> None:
+    ended = pollex(
+        *("learn", learnt.log, "--rubrics-from", "generic", "--out", "paper.json", "--store", "s"),
+        *(*asking(server), "--set", "prompts=paper"),
+    )
+    assert ended.code in (0, 3), ended.err
+    assert RubricSet.load("paper.json").judge.scale == "likert-domain"
