@@ -49,7 +49,7 @@ def made(store: Store, n: int, rng: np.random.Generator) -> str:
                 ScoreRow(run, id_, 20 * (p - 0.5), found, abs(p - 0.5) > 0.2, p),
                 *(SpanRow(run, f"{i}-{k}", None, f"n{k}", "role", id_, (), (), begun, 20.0, "") for k in range(SPANS)),
                 *(
-                    AnswerRow(run, id_, text, f"rubric {k}", "h", "f", "j", (0.1, 0.2, 0.3, 0.2, 0.2), 2, "embedded")
+                    AnswerRow(run, id_, text, f"rubric {k}", "h", "f", "j", (0.1, 0.2, 0.3, 0.2, 0.2), 2, "built-in")
                     for k in range(RUBRICS)
                 ),
             ]

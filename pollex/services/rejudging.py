@@ -1,4 +1,4 @@
-"""Ask about conversations again, with other words or by another judge: beside a run's answers, part of no run."""
+"""Repeated questions about conversations, with other words or another judge, outside any run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AskedAgain:
 
 @dataclass(frozen=True)
 class Reworded:
-    """What a changed rubric does by itself, on labeled conversations.
+    """The figures of a reworded rubric alone, on labeled conversations.
 
     Attributes:
         up, down: Mean value of its answers where the thumb is up and down; None without any.
@@ -88,7 +88,7 @@ class Reworded:
 
 @dataclass(frozen=True)
 class Preview:
-    """What an edited set would do to conversations of a run, under the old θ.
+    """The effect of an edited set on a run's conversations, with the old θ.
 
     Attributes:
         n: Conversations that were looked at.
@@ -136,7 +136,7 @@ async def ask_again(
     rubrics: Sequence[ChosenRubric],
     model: ModelOptions | None = None,
 ) -> AskedAgain:
-    """Ask about one conversation again: what is changed in `rubrics`, or all of them of another judge.
+    """Ask about one conversation again: the rubrics in `rubrics`, or all by another judge.
 
     Args:
         rubrics: The set's, some in other words.
@@ -173,7 +173,7 @@ async def preview(
     rng: np.random.Generator,
     most: int = MOST,
 ) -> Preview:
-    """Tell what an edited set would do to conversations of a run, by the built-in judge.
+    """Compute the effect of an edited set on a run's conversations, by the built-in judge.
 
     Raises:
         WrongUse: The set's judge is a model, and words are changed.
@@ -212,7 +212,7 @@ def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict
 
 
 async def _own_judge(store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]) -> Judge:
-    """Return the set's judge, its scales for changed rubrics learned on the training conversations of the set's run."""
+    """Return the set's judge, with scales for changed rubrics."""
     judge = embedded_judge(rubric_set, store.folder)
     made_by = rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
     rows = store.ask(made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)")
@@ -240,7 +240,7 @@ async def _asked(
 
 
 def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
-    """Return the options with which another judge is asked what the set's was: on the same scale."""
+    """Return options that ask another judge on the set's own scale."""
     record = rubric_set.judge
     if record.name == model.name and not record.built_in:
         return confirmed(model, record)
@@ -264,7 +264,7 @@ def _figures(
 
 
 def _above_half(over_chance: Figure) -> Figure:
-    """Return an AUC from what it has over that of a constant, which is one half."""
+    """Convert an AUC above chance to the AUC itself."""
     value, low, high = (
         None if end is None else end + 0.5 for end in (over_chance.value, over_chance.low, over_chance.high)
     )

@@ -1,4 +1,4 @@
-"""What people try in the browser beside the runs: calls asked again, drafts of rubric sets, and who may label."""
+"""Tables of the browser's trials: repeated calls, drafts of rubric sets, and annotators' rights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEP = """
 
 @dataclass(frozen=True)
 class ReplayRow(Row):
-    """A conversation that was asked about again, with other words or by another judge; no part of any run.
+    """A conversation asked about again outside any run, with other words or another judge.
 
     Attributes:
         payload: JSON of the answers before and after; see `services.rejudging`.
@@ -72,7 +72,7 @@ class AnnotatorRow(Row):
 
 @dataclass(frozen=True)
 class RevocationRow(Row):
-    """That an annotator's token was taken back."""
+    """The revocation of an annotator's token."""
 
     table: ClassVar = "revocations"
     annotator: str

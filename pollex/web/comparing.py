@@ -22,7 +22,7 @@ RESAMPLES = 400
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Texts that two runs have, a row a text; `only` counts those that one of them has alone.
+    """Texts that two runs share, a row each; `only` counts the others.
 
     Attributes:
         rows: Of each run's lens `[pair]`.
@@ -44,7 +44,7 @@ class Pairs:
 
 
 def pairs_of(a: Lens, b: Lens) -> Pairs:
-    """Pair two runs' conversations by their text; one that stands in a run twice is taken once."""
+    """Pair two runs' conversations by their text; duplicates count once."""
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
     second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
     both = [(row, second[text]) for text, row in first.items() if text in second]
@@ -65,7 +65,7 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
 
 
 def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
-    """Compute what b has over a on the same texts, each with a 95 % interval."""
+    """Compute the figures of b minus those of a on the same texts, with intervals."""
     rng = np.random.default_rng(0)
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if len(known) > MOST:
@@ -92,7 +92,7 @@ def _mean(values: Floats) -> Figure:
 
 
 def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
-    """Draw NetSAT of b over that of a, both θ as lines; what changed sides is filled."""
+    """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if not len(known):
         return Markup("")

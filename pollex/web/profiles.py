@@ -1,4 +1,4 @@
-"""Models that the browser may ask, named by whoever starts the server: pages give a name, never an address or a key."""
+"""Models that the browser may use, named at the server's start, without addresses or keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs, figures with intervals, and the conversations whose label flips."""
+"""Two runs compared: figures with intervals, and conversations whose label changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLIPS = 50
 
 
 class CompareForm(Form):
-    """Which two runs; what one of them is missing is asked for."""
+    """The form of a comparison of two runs."""
 
     a: str = ""
     b: str = ""

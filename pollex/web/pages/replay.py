@@ -1,4 +1,4 @@
-"""Ask again: one conversation with a rubric in other words, or by another judge, beside the old answer."""
+"""Repeated questions: one conversation with a reworded rubric, or by another judge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OWN = ""
 
 
 class ReplayForm(Form):
-    """Which conversation, which rubric, and which asking to show."""
+    """The form of a repeated question's page."""
 
     run: str
     id: str
@@ -42,7 +42,7 @@ class ReplayForm(Form):
 
 
 class AskForm(Form):
-    """What to ask again: a rubric in other words, or all of them of another judge."""
+    """The form to repeat a question: a reworded rubric, or another judge for all."""
 
     run: str
     id: str
