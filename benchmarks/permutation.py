@@ -15,7 +15,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import pearson_statistic
+from pollex.measures.correlations import pearson_statistic
 from pollex.measures.intervals import BLOCK
 
 DRAWS = 10_000

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from glob import escape
 from pathlib import Path
 from typing import Any
 
 from pollex.errors import BadCalibrator
-from pollex.rubrics.edits import edits_beside
 
 DIGITS = 8
 """Of the hash, in the file's name."""
@@ -60,16 +58,3 @@ def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
             where=where,
             remedy=f"put the file back that came with it, or {AGAIN}",
         )
-
-
-def remove_others(path: Path, kept: Path) -> None:
-    """Remove arrays of rubric sets that were saved at `path` before.
-
-    All stay where another file there has the same name with another ending, such as a copy that was put aside.
-    """
-    begin, own = f"{path.stem}.", (path.name, edits_beside(path).name)
-    if any(f"{file.name}.".startswith(begin) for file in path.parent.iterdir() if file.name not in own):
-        return
-    for other in path.parent.glob(f"{escape(path.stem)}-{'[0-9a-f]' * DIGITS}.safetensors"):
-        if other != kept:
-            other.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Support, support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
-from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, remove_others, require_arrays
+from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, require_arrays
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.netsat import NetSat, decide_at
@@ -176,8 +176,6 @@ class RubricSet(Record):
             write_whole(place_of(target, record.facts), self._arrays)
         write_whole(edits_beside(target), toml_of(entries_of(self.rubrics, self.off), target.name).encode())
         write_whole(target, f"{text}\n".encode())
-        if record:
-            remove_others(target, place_of(target, record.facts))
 
     def to_json(self) -> str:
         """Return indented JSON, with fields in a fixed order."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.gateway.ledger import StoredCall
-from pollex.store.line_files import REPLIES, line_of, read_line
+from pollex.store.line_files import REPLIES, Change, line_of, read_line
 from pollex.store.spans import Tracer
-from pollex.store.store import Change, Store
+from pollex.store.store import Store
 from pollex.store.tables import damaged, now
 
 _SENT = "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent) VALUES (?, ?, ?, ?, ?, ?)"

@@ -12,13 +12,13 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pollex.store.folder import aside, write_failed
-from pollex.store.tables import FactRow, LabelRow, Row, insert_of, packed, unpacked
+from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_of, packed, unpacked
 
 _LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
 
@@ -162,3 +162,37 @@ REPLIES = LineFile("replies.jsonl", _reply, _replies)
 LABELS = _of_rows("labels.jsonl", LabelRow)
 FACTS = _of_rows("facts.jsonl", FactRow)
 FILES = (REPLIES, LABELS, FACTS)
+
+
+class Change(NamedTuple):
+    """A change of the database, with an optional line for a file."""
+
+    sql: str
+    values: Sequence[Any]
+    line: str = ""
+    file: LineFile | None = None
+
+
+class Line(NamedTuple):
+    """A row for a Parquet file, as JSON."""
+
+    kind: type[ColumnRow]
+    run: str
+    text: str
+
+
+def queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:
+    """Return facts as they are queued, and about how many bytes they take."""
+    queued = [_queueable(row) for row in rows]
+    return queued, sum(len(item.text) if isinstance(item, Line) else 256 for item in queued)
+
+
+def _queueable(row: Row) -> Change | Line:
+    if isinstance(row, ColumnRow):
+        return Line(type(row), row.run, row.json)
+    for file, kind in ((LABELS, LabelRow), (FACTS, FactRow)):
+        if isinstance(row, kind):
+            values = dict(zip(vars(row), row.values, strict=False))
+            line = line_of(values)
+            return Change(*file.kept(values, line), line, file)
+    return Change(insert_of(row), row.values)

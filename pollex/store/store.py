@@ -29,16 +29,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import KINDS, RUNS, TEXTS, Columns
 from pollex.store.database import FILE, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
-from pollex.store.line_files import FACTS, FILES, LABELS, LineFile, line_of
+from pollex.store.line_files import FILES, Change, Line, LineFile, queued
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
-from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_of, now, packed
+from pollex.store.tables import ColumnRow, FactRow, Row, now, packed
 from pollex.text import is_text
 
 DEFAULT = Path(STORE)
@@ -49,23 +49,6 @@ BATCH = 8 << 20
 """Bytes of rows in memory that make a part."""
 LATEST = 10.0
 """Seconds after which rows in memory become a part."""
-
-
-class Change(NamedTuple):
-    """A change of the database, with an optional line for a file."""
-
-    sql: str
-    values: Sequence[Any]
-    line: str = ""
-    file: LineFile | None = None
-
-
-class Line(NamedTuple):
-    """A row for a Parquet file, as JSON."""
-
-    kind: type[ColumnRow]
-    run: str
-    text: str
 
 
 class Store:
@@ -130,7 +113,7 @@ class Store:
             PollexError: An earlier write failed, so the store takes no more.
             ValueError: A row can't be kept: nothing of the call is.
         """
-        self._writer.put(*_queued(rows))
+        self._writer.put(*queued(rows))
 
     async def write(self, rows: Iterable[Row]) -> None:
         """Write rows; return when they and all earlier rows are stored and readable.
@@ -139,7 +122,7 @@ class Store:
             StoreFull: There is no room on the disk.
             StoreDamaged: The store can't be written as it lies there.
         """
-        await self._writer.write(*_queued(rows), settle=True)
+        await self._writer.write(*queued(rows), settle=True)
 
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""
@@ -339,23 +322,6 @@ class Store:
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
             connection.execute(*changed(noted))
         keep_copy(self.folder / RUNS, noted)
-
-
-def _queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:
-    """Return facts as they are queued, and about how many bytes they take."""
-    queued = [_queueable(row) for row in rows]
-    return queued, sum(len(item.text) if isinstance(item, Line) else 256 for item in queued)
-
-
-def _queueable(row: Row) -> Change | Line:
-    if isinstance(row, ColumnRow):
-        return Line(type(row), row.run, row.json)
-    for file, kind in ((LABELS, LabelRow), (FACTS, FactRow)):
-        if isinstance(row, kind):
-            values = dict(zip(vars(row), row.values, strict=False))
-            line = line_of(values)
-            return Change(*file.kept(values, line), line, file)
-    return Change(insert_of(row), row.values)
 
 
 def _refuse_older(folder: Path) -> None:

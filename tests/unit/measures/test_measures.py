@@ -13,6 +13,7 @@ from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_
 
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Scale
+from pollex.measures.correlations import kappa_statistic, kendall_statistic, pearson_statistic, spearman_statistic
 from pollex.measures.distributions import (
     NAMES,
     Assessment,
@@ -22,11 +23,7 @@ from pollex.measures.distributions import (
     averaged,
     briers,
     difference,
-    kappa_statistic,
-    kendall_statistic,
     log_losses,
-    pearson_statistic,
-    spearman_statistic,
 )
 from pollex.measures.intervals import Figure, Measure, mean_of, measured, resampled, support
 
