@@ -17,7 +17,19 @@ from pollex.errors import PollexError
 from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
-from pollex.web.pages import children, compare, conversation, conversations, home, label, replay, runs, sets, waiting
+from pollex.web.pages import (
+    children,
+    compare,
+    conversation,
+    conversations,
+    drafts,
+    home,
+    label,
+    replay,
+    runs,
+    sets,
+    waiting,
+)
 from pollex.web.site import Site
 
 log = logging.getLogger("pollex.web")
@@ -46,6 +58,7 @@ def routes() -> list[BaseRoute]:
         *label.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
+        *drafts.ROUTES,
         *compare.ROUTES,
         *children.ROUTES,
     ]

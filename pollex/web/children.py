@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import signal
 import sys
 from collections import deque
@@ -31,7 +32,7 @@ class Child:
     Attributes:
         words: What it does, for people.
         back: Address of the page that started it.
-        remove: Files that it read, and that nobody needs after it.
+        remove: Files and folders that it read, and that nobody needs after it.
         said: The last lines that it wrote for people.
         told: What it printed as JSON; None before its end, and where it printed none.
     """
@@ -113,7 +114,7 @@ class Children:
                     await self._work(child)
         finally:
             for path in child.remove:
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     async def _work(self, child: Child) -> None:
         child.process = await asyncio.create_subprocess_exec(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +17,7 @@ from pollex.services.set_differences import diff_sets
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
+from pollex.web.site import Site
 
 KINDS = (("sat", "In good conversations"), ("dsat", "In bad conversations"))
 
@@ -69,8 +71,22 @@ def one_set(request: Request) -> Response:
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
     return frame.page(
-        "set.html", site=site.id, here="Rubric sets", named=named, kinds=kinds, others=others, in_store=in_store
+        "set.html",
+        read_only=site.read_only,
+        drafts=drafts_of(site, named.id),
+        site=site.id,
+        here="Rubric sets",
+        named=named,
+        kinds=kinds,
+        others=others,
+        in_store=in_store,
     )
+
+
+def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
+    """Return the drafts that began with a set, the last one first."""
+    sql = "SELECT id, max(version) AS version, max(time) AS time FROM drafts WHERE base = ? GROUP BY id"
+    return site.store.rows(f"{sql} ORDER BY time DESC", [set_id])
 
 
 def supported(found: RubricSet, kind: str) -> list[Support]:

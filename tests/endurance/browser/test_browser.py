@@ -231,3 +231,29 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     assert visitor.findings() == []
     page.keyboard.press("Backspace")
     page.wait_for_url("**/conversation?*")
+
+
+def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=60).close()
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go("/sets")
+    page.locator(".card a").first.click()
+    page.get_by_role("button", name="Edit a draft").click()
+    page.wait_for_url("**/drafts/*")
+    page.get_by_label("Rubric 1").fill("The user asks where a parcel is.")
+    page.locator("#preview table").wait_for(timeout=60_000)
+    assert "would flip" in page.locator("#preview").inner_text()
+    assert visitor.findings() == []
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="version 2").wait_for()
+    page.get_by_role("button", name="Fit version 2 again").click()
+    page.locator(".state.done").wait_for(timeout=120_000)
+    visitor.go("/runs?command=refit")
+    assert "refit-3" in page.locator("table").inner_text()
+    visitor.go("/sets")
+    assert page.locator(".card").count() == 2
+    assert not any((folder / "drafts").iterdir()), "what the command read is gone"

@@ -1,0 +1,216 @@
+"""Drafts of rubric sets: words edited with a preview of what flips, fitted again, and taken home as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ConfigDict, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.conversations.conversation import messages_of
+from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
+from pollex.rubrics.records import ChosenRubric
+from pollex.services.event_loop import complete
+from pollex.services.rejudging import preview
+from pollex.store.desk import DraftRow
+from pollex.store.resume import conversations_of
+from pollex.store.runs import Run
+from pollex.store.tables import now, packed, unpacked
+from pollex.web import frame, links
+from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.listing import SCORING
+from pollex.web.once import once
+from pollex.web.site import NamedSet, Site
+
+THUMBS = {"positive": "up", "negative": "down"}
+NEW = "new"
+
+
+class BeginForm(Form):
+    """Which set a draft begins with."""
+
+    set: str
+
+
+class DraftForm(Form):
+    """The fields of a draft: `text-ID`, `polarity-ID` and `on-ID` of each rubric, and of one that is new."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    version: int
+
+
+async def begin(request: Request) -> Response:
+    """Begin a draft with a set as it is."""
+    site, form = site_of(request), await body(request, BeginForm)
+    site.require_writing()
+    named = await run_in_threadpool(site.set, form.set)
+    row = _row(secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off))
+    await site.store.write([row])
+    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1})
+
+
+def _row(id_: str, version: int, named: NamedSet, entries: Sequence[Entry]) -> DraftRow:
+    payload = packed([entry.model_dump(mode="json") for entry in entries])
+    return DraftRow(id_, version, now(), named.id, named.name, payload)
+
+
+def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSet]:
+    """Return the last version of a draft, its entries, and the set that it began with. Raises NotThere."""
+    rows = site.store.rows("SELECT * FROM drafts WHERE id = ? ORDER BY version DESC LIMIT 1", [id_])
+    if not rows:
+        raise NotThere("there is no such draft", remedy="begin one on the page of a rubric set")
+    row = DraftRow(**rows[0])
+    return row, tuple(Entry.model_validate(one) for one in unpacked(row.payload)), site.set(row.base)
+
+
+def draft(request: Request) -> Response:
+    """Show a draft to edit."""
+    site = site_of(request)
+    query(request, Nothing)
+    row, entries, named = draft_of(site, request.path_params["draft"])
+    written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
+    return frame.page(
+        "draft.html",
+        site=site.id,
+        here="Rubric sets",
+        draft=row,
+        entries=entries,
+        named=named,
+        written=written,
+        run=_run_of(site, named),
+        read_only=site.read_only,
+    )
+
+
+def _run_of(site: Site, named: NamedSet) -> Run | None:
+    """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
+    made = [run for run in site.runs() if run.id == named.run]
+    used = [run for run in site.runs() if run.command in SCORING and run.fingerprint.get("rubrics") == named.id]
+    return next(iter([*made, *used]), None)
+
+
+def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
+    """Return the entries as a form has them."""
+    found = [
+        entry.model_copy(
+            update={
+                "text": " ".join(str(given.get(f"text-{entry.name}", entry.text)).split()) or entry.text,
+                "polarity": "dsat" if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat" else "sat",
+                "on": f"on-{entry.name}" in given,
+            }
+        )
+        for entry in entries
+    ]
+    if words := " ".join(str(given.get(f"text-{NEW}", "")).split()):
+        try:
+            new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
+        except ValidationError as error:
+            raise Fault("the new rubric has more than 2,000 characters", remedy="say it in one sentence") from error
+        if new.name not in [entry.name for entry in entries]:
+            found.append(new.model_copy(update={"id": new.name}))
+    if not any(entry.on for entry in found):
+        raise Fault("no rubric is on", remedy="switch one on")
+    return found
+
+
+async def keep(request: Request) -> Response:
+    """Keep a new version of a draft."""
+    site, form = site_of(request), await body(request, DraftForm)
+    site.require_writing()
+    async with site.turn:
+        row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+        if form.version != row.version:
+            raise Clash(
+                f"version {row.version} has come since", remedy="load the page again; what you typed stays in it"
+            )
+        new = _row(row.id, row.version + 1, named, _edited(entries, form.model_extra or {}))
+        await site.store.write([new])
+    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": new.version})
+
+
+async def look_ahead(request: Request) -> Response:
+    """Show what the words in the form would do, under the old θ; nothing is kept."""
+    site, form = site_of(request), await body(request, DraftForm)
+    site.require_writing()
+    _, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+    on = _applied(named, _edited(entries, form.model_extra or {}))[0]
+    run = await run_in_threadpool(_run_of, site, named)
+    if run is None:
+        raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
+    work = lambda: complete(preview(site.store, run.id, named.rubric_set, on, np.random.default_rng(0)))  # noqa: E731
+    found = await run_in_threadpool(work)
+    return frame.page("preview.html", found=found, run=run, theta=named.rubric_set.theta)
+
+
+def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
+    return applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
+
+
+async def refit(request: Request) -> Response:
+    """Fit a draft again on the conversations of the set's run: a command of its own."""
+    site = site_of(request)
+    await body(request, Nothing)
+    site.require_writing()
+    row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+    run = await run_in_threadpool(_run_of, site, named)
+    if run is None or not named.rubric_set.judge.built_in:
+        raise Fault("this takes the log or the model", remedy="take the file home, and give both to `pollex refit`")
+    folder, grouped = await run_in_threadpool(_laid_out, site, run, row, named, entries)
+    arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
+    arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json"]
+    arguments += ["--group-field", "group"] if grouped else []
+    words = f"{row.name}, version {row.version}, is fitted again"
+    child = site.children.start(words, arguments, back=links.SETS, remove=[folder])
+    return answered(request, f"{links.CHILDREN}/{child.id}", {"child": child.id})
+
+
+def _laid_out(site: Site, run: Run, row: DraftRow, named: NamedSet, entries: Sequence[Entry]) -> tuple[Path, bool]:
+    """Write the draft and the run's conversations, in their order, where a command can read them.
+
+    Returns:
+        The folder, and whether the conversations have groups.
+    """
+    grouped = False
+    folder = site.store.folder / "drafts" / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
+    folder.mkdir(parents=True, mode=0o700)
+    on, off = _applied(named, entries)
+    changed = named.rubric_set.model_copy(update={"rubrics": on, "off": off})
+    (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
+    with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        for one in conversations_of(site.store, run.id):
+            told: dict[str, Any] = {"id": one.id, "messages": messages_of(one), "group": one.group or one.id}
+            grouped |= one.group is not None
+            if one.label.value in THUMBS:
+                told["thumbs"] = THUMBS[one.label.value]
+            file.write(json.dumps(told) + "\n")
+    return folder, grouped
+
+
+def as_file(request: Request) -> Response:
+    """Send a draft as the file that people edit beside a set."""
+    site = site_of(request)
+    query(request, Nothing)
+    row, entries, _ = draft_of(site, request.path_params["draft"])
+    headers = {"Content-Disposition": f'attachment; filename="draft-{row.id}{ENDING}"'}
+    return Response(toml_of(entries, row.name), media_type="application/toml", headers=headers)
+
+
+ROUTES = [
+    Route(f"{links.DRAFTS}/{{draft}}", draft),
+    Route(f"{links.DRAFTS}/{{draft}}/file", as_file),
+    Route("/api/drafts", once(begin), methods=["POST"]),
+    Route("/api/drafts/{draft}", once(keep), methods=["POST"]),
+    Route("/api/drafts/{draft}/preview", look_ahead, methods=["POST"]),
+    Route("/api/drafts/{draft}/refit", once(refit), methods=["POST"]),
+]

@@ -1,0 +1,26 @@
+// Words of a draft: what they would do is asked for after 300 ms of rest; leaving with words unsaved asks first.
+import { fetchPart, place } from "./part.js";
+
+const form = document.getElementById("draft"), shown = document.getElementById("preview");
+let timer, asked = 0, pending, changed = false;
+
+async function look() {
+  const ask = ++asked;
+  pending?.abort();
+  pending = new AbortController();
+  shown.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetchPart(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: pending.signal, headers: { Accept: "text/html" } });
+    const text = await answer.text();
+    if (ask !== asked) return;
+    if (answer.ok) place(shown, text);
+    else shown.textContent = `There is no preview of this (${answer.status}).`;
+  } catch { return; } finally { if (ask === asked) shown.removeAttribute("aria-busy"); }
+}
+form.addEventListener("input", () => {
+  changed = true;
+  clearTimeout(timer);
+  timer = setTimeout(look, 300);
+});
+form.addEventListener("submit", () => (changed = false));
+addEventListener("beforeunload", (event) => changed && event.preventDefault());

@@ -1,0 +1,59 @@
+"""Drafts of rubric sets: versions, what flips, and the file that people edit."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import httpx2
+from web_site import client_of, made_app, made_store
+
+from pollex.store.store import Store
+
+
+async def begun(client: httpx2.AsyncClient, store: Store) -> str:
+    sets = (await client.get("/sets")).text
+    set_id = sets.partition('href="/sets/')[2].partition('"')[0]
+    answer = await client.post("/api/drafts", json={"set": set_id})
+    assert store.value("SELECT count(*) FROM drafts") == 1
+    return str(answer.json()["draft"])
+
+
+FIELDS = {"version": "1", "on-rubric1": "1", "on-rubric2": "1"}
+
+
+async def test_a_draft_is_kept_in_versions_and_an_older_page_overwrites_nothing(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        async with client_of(made_app(store)) as client:
+            draft = await begun(client, store)
+            changed = FIELDS | {
+                "text-rubric1": "The user is <b>glad</b>.",
+                "text-new": "It is short.",
+                "polarity-new": "dsat",
+            }
+            assert (await client.post(f"/api/drafts/{draft}", data=changed)).status_code == 303
+            assert (await client.post(f"/api/drafts/{draft}", data=changed)).status_code == 409
+            page = (await client.get(f"/drafts/{draft}")).text
+            assert "version 2" in page
+            assert "The user is &lt;b&gt;glad" in page
+            entries = tomllib.loads((await client.get(f"/drafts/{draft}/file")).text)["rubrics"]
+            assert [entry["text"] for entry in entries][-1] == "It is short."
+            off = await client.post(f"/api/drafts/{draft}", data={"version": "2"})
+            assert off.status_code == 400, "a set without any rubric scores nothing"
+
+
+async def test_the_preview_counts_what_flips_under_the_old_threshold_and_keeps_nothing(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=24) as store:
+        async with client_of(made_app(store)) as client:
+            draft = await begun(client, store)
+            same = (await client.post(f"/api/drafts/{draft}/preview", data=FIELDS)).text
+            assert "0\xa0labels would flip" in same
+            one_side = {"version": "1", "on-rubric1": "1"}
+            shown = (await client.post(f"/api/drafts/{draft}/preview", data=one_side)).text
+            rows = store.ask(store.value("SELECT id FROM runs WHERE command = 'learn'"), "SELECT * FROM scores")
+            below = sum(row["netsat"] is not None and row["netsat"] <= 0.5 for row in rows)
+            assert f"{below}\xa0label" in shown, "values of a satisfied rubric alone are all over θ"
+            reworded = FIELDS | {"text-rubric1": "The user asks where a parcel is."}
+            shown = (await client.post(f"/api/drafts/{draft}/preview", data=reworded)).text
+            assert "AUC alone" in shown
+            assert store.value("SELECT count(*) FROM drafts") == 1
