@@ -21,7 +21,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split
 from pollex.graphs.ask import ask_sides
-from pollex.graphs.learn.state import LearnSettings, Work
+from pollex.graphs.learn.state import LearnSettings, RunState
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Polarity, Rubric, with_reasons
@@ -90,7 +90,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
     settings = LearnSettings(seed=seed)
     sides = split(logs.learnable, settings.test_fraction, seed)
     rubrics = await _pool(roles, sides.train, settings.batch)
-    work, rule = Work(), embedded_record(embedder).value
+    work, rule = RunState(), embedded_record(embedder).value
     await roles.judge.fit(sides.train, rubrics)
     for side in (sides.train, sides.test):
         await roles.judge.prepare(side)
@@ -110,7 +110,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
 
 async def _pool(roles: Roles, training: Sequence[Conversation], batch: int) -> Sequence[Rubric]:
     """Extraction, summaries and deduplication, in the order of the graph and without its records."""
-    work = Work()
+    work = RunState()
     await roles.extractor.fit(training)
     for conversation in training:
         work.extractions[conversation.id] = await roles.extractor.extract(conversation)
@@ -120,7 +120,7 @@ async def _pool(roles: Roles, training: Sequence[Conversation], batch: int) -> S
 
 
 async def _summarized(
-    roles: Roles, work: Work, training: Sequence[Conversation], polarity: Polarity, batch: int
+    roles: Roles, work: RunState, training: Sequence[Conversation], polarity: Polarity, batch: int
 ) -> list[Rubric]:
     reasons, pool = work.reasons(training, polarity), dict[str, Rubric]()
     for start in range(0, len(reasons), batch):
