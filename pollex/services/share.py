@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import RANDOM, VOLUNTARY
+from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
@@ -186,37 +187,54 @@ def share(
     if rubric_set is not None:
         shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
         probability = probabilities(shown, rubric_set, run, model, progress)
-    sample, how = sampled(conversations, given, rubric_set, probability)
-    notes += how
-    masks = {} if by is None else grouped(conversations, by)
-    found = ShareResult(
-        total=estimates("", sample),
-        groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
-        by=by or "",
-        notes=tuple(notes),
-        page=page,
-        bad_rows=(*read_in.bad_rows, *bad),
-    )
+    found = share_of(conversations, given, rubric_set, probability, by)
+    found = replace(found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad))
     if page is not None:
         page.write_text(page_of(found), encoding="utf-8")
     return found
 
 
+def share_of(
+    conversations: Sequence[Conversation],
+    given: Sequence[GivenLabel],
+    rubric_set: RubricSet | None,
+    probability: Floats | None,
+    by: str | None = None,
+) -> ShareResult:
+    """Estimate the share from labels and scores that are at hand."""
+    sample, notes = sampled(conversations, given, rubric_set, probability)
+    masks = {} if by is None else grouped(conversations, by)
+    return ShareResult(
+        total=estimates("", sample),
+        groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
+        by=by or "",
+        notes=tuple(notes),
+    )
+
+
 def page_of(found: ShareResult) -> str:
     """Render the page of a result."""
-    total = found.total
+    lines, groups = lines_of(found)
     return share_page(
-        conversations=total.conversations,
-        lines=[Line(name=WAYS[how], conversations=total.conversations, share=one) for how, one in total.known],
-        bounds=total.bounds,
-        dependence=total.dependence,
-        groups=[
-            Line(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
-            for one, share in found.compared
-        ],
+        conversations=found.total.conversations,
+        lines=lines,
+        bounds=found.total.bounds,
+        dependence=found.total.dependence,
+        groups=groups,
         by=found.by,
         notes=found.notes,
     )
+
+
+def lines_of(found: ShareResult) -> tuple[list[Line], list[Line]]:
+    """Return the estimates for all conversations, and one a group, as lines of a page."""
+    size = found.total.conversations
+    lines = [Line(name=WAYS[how], conversations=size, share=one) for how, one in found.total.known]
+    groups = [
+        Line(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
+        for one, share in found.compared
+    ]
+    return lines, groups
 
 
 def plan_share(

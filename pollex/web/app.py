@@ -28,6 +28,7 @@ from pollex.web.pages import (
     replay,
     runs,
     sets,
+    share,
     waiting,
 )
 from pollex.web.site import Site
@@ -56,6 +57,7 @@ def routes() -> list[BaseRoute]:
         *runs.ROUTES,
         *sets.ROUTES,
         *label.ROUTES,
+        *share.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
         *drafts.ROUTES,

@@ -9,6 +9,7 @@ RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
 CHILDREN, DRAFTS = "/children", "/drafts"
 SETS, SET_DIFF, COMPARE, REPLAY = "/sets", "/sets/diff", "/compare", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
+SHARE = "/share"
 STATIC = "/static"
 
 

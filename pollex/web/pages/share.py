@@ -1,0 +1,88 @@
+"""The share of good conversations of a run, from the labels of the log and of annotators."""
+
+from __future__ import annotations
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.conversations.conversation import Label
+from pollex.errors import BadLabels, PollexError, WrongUse
+from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
+from pollex.reports.share import forest
+from pollex.services.share import NO_SCORE, ShareResult, lines_of, share_of
+from pollex.store.resume import conversations_of
+from pollex.store.runs import Run
+from pollex.web import frame, links
+from pollex.web.forms import Form, query, site_of
+from pollex.web.listing import lens_for, scoring_run
+from pollex.web.opinions import opinions, settled
+from pollex.web.queues import QUESTION
+from pollex.web.site import Site
+
+MOST = 5_000
+"""Conversations that a page can wait for."""
+
+
+class ShareForm(Form):
+    """The run, and the field that cuts it."""
+
+    run: str = ""
+    by: str = ""
+
+
+def share(request: Request) -> Response:
+    """Show the share of all conversations, with intervals."""
+    site, form = site_of(request), query(request, ShareForm)
+    run, found, why_not = scoring_run(site, form.run), None, ""
+    try:
+        labels = site.store.value("SELECT max(rowid) FROM labels")
+        found = site.kept(
+            ("share", run.id, form.by, f"{run.finished} {labels}"), lambda: _estimated(site, run, form.by)
+        )
+    except PollexError as error:
+        why_not = str(error)
+    shown, groups = lines_of(found) if found else ([], [])
+    return frame.page(
+        "share.html",
+        site=site.id,
+        here="Label",
+        run=run,
+        form=form,
+        found=found,
+        why_not=why_not,
+        lines=shown,
+        drawing=forest("Share of good conversations", shown),
+        groups=groups,
+        groups_drawing=forest(f"Share of good conversations by {form.by}", groups) if groups else "",
+    )
+
+
+def _estimated(site: Site, run: Run, by: str) -> ShareResult:
+    lens = lens_for(site, run)
+    if len(lens) > MOST:
+        raise WrongUse(f"{len(lens):,} conversations take a while", remedy="run: pollex share LOGS --rubrics SET")
+    conversations = [one for one in conversations_of(site.store, run.id) if not one.not_scorable]
+    known, named = dict(zip(lens.ids, lens.probability.tolist(), strict=True)), site.set_of(run)
+    probability = np.nan_to_num(np.array([known[one.id] for one in conversations]), nan=NO_SCORE)
+    given = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
+    if not given:
+        raise BadLabels("no conversation has a label", remedy="make a random queue under Label, and answer it")
+    return share_of(conversations, given, named.rubric_set if named else None, probability, by or None)
+
+
+def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
+    """One label a conversation, as annotators settled on it."""
+    lens = lens_for(site, run)
+    ids = dict(zip(lens.hashes, lens.ids, strict=True))
+    said = settled([one for one in opinions(site.store, QUESTION) if one.text_hash in ids])
+    thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
+    return [
+        GivenLabel(ids[text], thumbs[one.value], one.drawn, one.annotator)
+        for text, one in said.items()
+        if one.value in thumbs
+    ]
+
+
+ROUTES = [Route(links.SHARE, share)]
