@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pollex.agents.distilled.judge import LocalJudge
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.errors import BadRubrics
 from pollex.rubrics.records import LLM, JudgeRecord
+from pollex.rubrics.rubric import DISTILLED
 
 EMBEDDED = "embedded"
 
 Build = Callable[[JudgeRecord, Embedder], Judge]
 """Builds the judge that a record describes; texts are embedded by the embedder."""
 
-BUILT_IN: Mapping[str, Build] = {EMBEDDED: lambda record, embedder: EmbeddedJudge(embedder, record.learned)}
+BUILT_IN: Mapping[str, Build] = {
+    EMBEDDED: lambda record, embedder: EmbeddedJudge(embedder, record.learned),
+    DISTILLED: lambda record, embedder: LocalJudge(embedder, record.learned),
+}
 
 
 def build(record: JudgeRecord, embedder: Embedder) -> Judge:

@@ -107,7 +107,8 @@ class MixedJudge(Both[Judge]):
         if not rubric.answered_by:
             return self.model.reworded(rubric, written)
         found = self.built_in.reworded(rubric, written)
-        return found if is_built_in(found.source) else found.model_copy(update={"answered_by": ""})
+        own = rubric.answered_by != BUILT_IN or is_built_in(found.source)
+        return found if own else found.model_copy(update={"answered_by": ""})
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare both for the conversations to come."""

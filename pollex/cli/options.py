@@ -288,9 +288,11 @@ def two_numbers(text: str, what: str, hint: str) -> tuple[float, float]:
 
 
 def scoring_settings() -> dict[str, Any]:
-    """Return the settings of scoring: `costs`, where they were given."""
-    given = settings_of("scoring").get("costs")
-    return {} if given is None else {"costs": two_numbers(given, "two costs such as 5:1", "--set costs")}
+    """Return the settings of scoring that were given: `costs` and `cascade`."""
+    given = settings_of("scoring")
+    if "costs" in given:
+        given["costs"] = two_numbers(given["costs"], "two costs such as 5:1", "--set costs")
+    return given | ({"cascade": Path(given["cascade"])} if "cascade" in given else {})
 
 
 def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Callable[..., Any]) -> F:

@@ -215,6 +215,8 @@ def show_scores(screen: Screen, result: ScoreResult) -> None:
     """Show what scoring came to."""
     show_outcomes(screen, result.outcomes)
     show_used(screen, result.usage)
+    if result.asked is not None:
+        screen.say(f"The model was asked about {result.asked} of {result.n}, whose label was in doubt")
     screen.say(f"Probabilities: {result.rubrics.support}")
     screen.say(f"Wrote {result.out} ({result.rubrics.judge.name}; run {result.run})")
 

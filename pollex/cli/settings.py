@@ -23,6 +23,7 @@ SETTINGS: dict[str, tuple[Kind, str]] = {
     "pairs": (bool, "Read preference data: chosen is positive, rejected negative."),
     "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
     "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
+    "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
     "scale": (
         ("occasion", "likert-domain", "likert", "numeric"),
@@ -115,8 +116,8 @@ Family = Literal["reading", "model", "learning", "scoring"]
 FAMILIES: dict[Family, frozenset[str]] = {
     "reading": frozenset(list(SETTINGS)[:8]),
     "learning": frozenset({"policy", "alpha"}),
-    "scoring": frozenset({"costs"}),
-    "model": frozenset(list(SETTINGS)[11:]),
+    "scoring": frozenset({"costs", "cascade"}),
+    "model": frozenset(list(SETTINGS)[12:]),
 }
 
 

@@ -35,19 +35,25 @@ def column_of(judge: str) -> str:
     return f"probability_{judge}"
 
 
-def write_scores(path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> None:
+def write_scores(
+    path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None
+) -> None:
     """Write one row a conversation, in the format that the name ends in.
 
     Args:
         judges: Those whose probabilities have columns.
+        other: The set whose model was asked about some of them.
     """
-    write_rows(path, rows(scores, rubrics, judges), COLUMNS | {column_of(judge): "DOUBLE" for judge in judges})
+    write_rows(path, rows(scores, rubrics, judges, other), COLUMNS | {column_of(judge): "DOUBLE" for judge in judges})
 
 
-def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def rows(
+    scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None
+) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
-    polarities = {rubric.id: rubric.polarity for rubric in rubrics.rubrics}
+    polarities = {rubric.id: rubric.polarity for one in (other or rubrics, rubrics) for rubric in one.rubrics}
     for score in scores:
+        used = rubrics if other is None or not answered_by(other, score) else other
         yield {
             "id": score.conversation_id,
             "netsat": score.netsat,
@@ -56,13 +62,18 @@ def rows(scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = ()
             "probability": score.probability,
             "entropy": score.entropy,
             "outcome": score.outcome,
-            "judge": rubrics.judge.name,
-            "answers": [answer_row(answer, polarities[answer.question_id], rubrics) for answer in score.answers],
+            "judge": used.judge.name,
+            "answers": [answer_row(answer, polarities[answer.question_id], used) for answer in score.answers],
             "guaranteed": score.guaranteed,
             "decision": score.decision,
             "differs": score.differs or None,
             **{column_of(judge): score.judges.get(judge) for judge in judges},
         }
+
+
+def answered_by(rubrics: RubricSet, score: Score) -> bool:
+    """Tell whether the model of a set was asked for a score."""
+    return any(answer.judge.startswith(f"{rubrics.judge.name} ") for answer in score.answers)
 
 
 def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet) -> dict[str, Any]:

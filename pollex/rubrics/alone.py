@@ -22,6 +22,7 @@ BY: dict[JudgedBy, str] = {
     "words": "the words that it quotes",
     "likeness": "likeness of turns to its words, which is weak",
     "model": "the model",
+    "distilled": "what was learned from the model's answers",
 }
 
 REMEDIES: dict[JudgedBy, str] = {
@@ -30,6 +31,7 @@ REMEDIES: dict[JudgedBy, str] = {
     "words": "quote words that are said more often, or remove it",
     "likeness": "name an act and an object of your domain, quote words that are said, or judge it with --model",
     "model": "name the occasion on which it can be told, or remove it",
+    "distilled": "leave it to the model (`pollex distill --hard model`), or remove it",
 }
 
 

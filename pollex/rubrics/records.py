@@ -52,7 +52,7 @@ class Worth(Record):
     down_without: Figure
 
 
-JudgedBy = Literal["event", "signal", "words", "likeness", "model"]
+JudgedBy = Literal["event", "signal", "words", "likeness", "model", "distilled"]
 """By what a rubric is judged. Likeness of turns to its words is weak."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.distilled.judge import LocalJudge
 from pollex.agents.mixed import MixedJudge, mixed
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 
@@ -25,15 +25,15 @@ def with_built_in(staff: Workers, built_in: Workers, without: frozenset[str]) ->
 
 
 def with_built_in_judge(staff: Workers, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
-    """Return workers whose judge leaves the built-in rubrics of a set to the built-in judge.
+    """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
 
     Args:
-        learned: By rubric, what that judge learned.
+        learned: By rubric, what these judges learned.
     """
-    own = {rubric.id for rubric in rubrics if rubric.answered_by == BUILT_IN}
+    own = {rubric.id for rubric in rubrics if rubric.answered_by}
     if staff.gateway is None or not own:
         return staff
-    judge = EmbeddedJudge(staff.embedder, {id_: what for id_, what in learned.items() if id_ in own})
+    judge = LocalJudge(staff.embedder, {id_: what for id_, what in learned.items() if id_ in own})
     staff.roles = replace(staff.roles, judge=MixedJudge(staff.roles.judge, judge))
     return _remembered(staff)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,6 +61,7 @@ class ScoreResult:
     Attributes:
         scores: In the conversations' order; None if they were written to `out`.
         outcomes: Number of conversations by outcome.
+        asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
     """
 
     run: str
@@ -71,6 +72,7 @@ class ScoreResult:
     n: int
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
+    asked: int | None = None
 
     @property
     def complete(self) -> bool:
@@ -96,6 +98,7 @@ class ScoreResult:
         """Return the JSON values that `--json` prints."""
         about = {"run": self.run, "out": self.out and str(self.out), "judge": self.rubrics.judge.name}
         read = {"outcomes": self.outcomes, "n": self.n, "bad_rows": bad_rows_json(self.bad_rows)}
+        read |= {} if self.asked is None else {"asked": self.asked}
         return about | read | support_json(self.rubrics) | usage_json(self.usage)
 
 
@@ -179,6 +182,7 @@ def score(
     form: str | None = None,
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
+    cascade: Path | RubricSet | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -191,13 +195,14 @@ def score(
         form: The tool whose requests are written to `out`, in place of rows.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all` for all.
         costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
+        cascade: The set whose model is asked about conversations inside the uncertainty window.
 
     Raises:
         BadInput: A file or row can't be read.
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
-    rubric_set = unedited(rubrics)
+    rubric_set, full = unedited(rubrics), None if cascade is None else unedited(cascade)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     if form is not None and out is not None:
         require_form(form)
@@ -209,12 +214,19 @@ def score(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(_score(opened, read, rubric_set, model, arguments, "score"))
         scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
+        doubtful: list[Conversation] = []
+        if full is not None:
+            first = list(scores)
+            doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
+            kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
+            again, usage = opened.run(_score(opened, kept, full, model, arguments, "score"))
+            scores = merged(first, scores_of(opened.store, again.run, full, doubtful, costs=costs))
         if form is not None and out is not None:
             written = write_requests(out, form, scores, rubric_set, read.conversations)
             for id_, why in written.left_out:
                 progress.note(f"Note: nothing is written for {id_:.60}: {why}")
         elif out is not None:
-            write_scores(out, opened.over("write", scores, len(read)), rubric_set, asked)
+            write_scores(out, opened.over("write", scores, len(read)), rubric_set, asked, full)
         return ScoreResult(
             run=scored.run,
             rubrics=rubric_set,
@@ -224,7 +236,14 @@ def score(
             n=len(read),
             bad_rows=read.bad_rows,
             usage=usage,
+            asked=None if full is None else len(doubtful),
         )
+
+
+def merged(first: Sequence[Score], second: Iterable[Score]) -> Iterator[Score]:
+    """Yield the first scores, and the second in their place where a conversation has one."""
+    better = {score.conversation_id: score for score in second if score.netsat is not None}
+    yield from (better.get(score.conversation_id, score) for score in first)
 
 
 def plan_score(

@@ -20,7 +20,7 @@ from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
 from pollex.rubrics.records import JudgedBy
-from pollex.rubrics.rubric import Quote, Rubric
+from pollex.rubrics.rubric import DISTILLED, Quote, Rubric
 
 SIGNALS = all_signals()
 
@@ -52,8 +52,8 @@ def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
         model: Whether a model answers it.
     """
     kind, _, rest = rubric.source.partition(":")
-    if model:
-        return "model"
+    if model or rubric.answered_by == DISTILLED:
+        return "model" if model else "distilled"
     if kind == "signal" and rest in SIGNALS:
         return "signal"
     if event_source(rubric.source):

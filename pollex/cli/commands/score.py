@@ -49,7 +49,18 @@ if TYPE_CHECKING:
 @with_run
 @set_option(
     *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
-    *("costs", "embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+    *(
+        "costs",
+        "cascade",
+        "embedding_model",
+        "require",
+        "deadline",
+        "max_wait",
+        "max_cost",
+        "price",
+        "retry_refused",
+        "langsmith",
+    ),
 )
 def command(
     logs: tuple[str, ...],

@@ -1,0 +1,91 @@
+"""How well a built-in judge answers a model's rubrics, learned from the model's own answers.
+
+    python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL]
+    python benchmarks/distill.py --simulated [--conversations 400] [--seed 0]
+
+The first reads answers that were paid for, and asks nobody. `--simulated` learns from a SIMULATED model in a planted
+world first: its figures say whether distilling works, not how well a real model's answers can be learned.
+Printed are the mean correlation with the model's answers by cross-fitting over conversations, what AUC and log-loss
+lose on held-out conversations, and the calls that are saved, with what asking again in doubtful cases buys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "endurance"))
+from planted.world import World
+from protocol_server import ProtocolServer
+
+import pollex
+from pollex.cli.distill_output import show_distilled
+from pollex.cli.session import Screen
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import NullProgress
+from pollex.services.distill import DistillResult, distill
+from pollex.services.options import ModelOptions, RunOptions
+
+DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="*")
+    parser.add_argument("--rubrics", type=Path)
+    parser.add_argument("--store", type=Path, default=Path(".pollex"))
+    parser.add_argument("--base-url")
+    parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    if asked.simulated:
+        show("a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed))
+    else:
+        show(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url))
+
+
+def show(what: str, found: DistillResult) -> None:
+    """Print one result."""
+    print(f"Distilled from {what}, {found.n} conversations\n")
+    with Screen() as screen:
+        show_distilled(screen, found)
+
+
+def distilled(logs: list[str], rubrics: Path, store: Path, url: str | None) -> DistillResult:
+    """Distill without writing anything but the run."""
+    return distill(
+        logs,
+        rubrics,
+        out=None,
+        least=-1.0,
+        reading=ReadOptions(),
+        run=RunOptions(store),
+        model=ModelOptions(base_url=url),
+        progress=NullProgress(),
+    )
+
+
+def simulated(conversations: int, seed: int) -> DistillResult:
+    """Learn by a simulated model, and distill what it answered."""
+    with tempfile.TemporaryDirectory() as name, ProtocolServer(script=[{"do": "planted", "reader": {}}]) as server:
+        folder = Path(name)
+        log = World(seed).write_log(folder / "log.jsonl", conversations)
+        pollex.learn(
+            log,
+            out=folder / "rubrics.json",
+            domain=DEBUGGING,
+            model="planted",
+            store=folder / "store",
+            base_url=server.url,
+            without=frozenset({"built-in"}),
+        )
+        return distilled([str(log)], folder / "rubrics.json", folder / "store", server.url)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""Teach a built-in judge to answer a set's rubrics from the answers of a model that were paid for already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.agents.distilled.judge import DistilledJudge, Lessons, LocalJudge, Taught
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.llm.asker import MOST_IN_A_CALL
+from pollex.agents.mixed import MixedJudge
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import block_ids, check_learnable
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.run import refit as run_refit
+from pollex.graphs.learn.state import LearnSettings
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.classification import auc_difference, auc_of_scores
+from pollex.measures.correlations import pearson_statistic
+from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
+from pollex.rubrics.rubric import DISTILLED
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import share_of
+from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.places import require_not_edited, require_places
+from pollex.services.results import Usage, usage_json
+from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, judging
+from pollex.services.score import unedited
+from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import runs
+from pollex.store.rows import question_hash, read_answer
+from pollex.store.store import Store
+
+JUDGING = ("learn", "refit", "score", "evaluate", "label")
+FEWEST = 40
+"""Conversations with paid answers below which nothing can be learned."""
+LEAST = 0.3
+"""Correlation with the model's answers below which a rubric can't be answered without it."""
+ASKED = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
+
+Given = Mapping[str, Mapping[str, Answer]]
+"""A model's answers by text hash and rubric."""
+Hard = Literal["drop", "model"]
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How well a rubric's answers are foretold for conversations that they were not learned from.
+
+    Attributes:
+        correlation: Pearson's, of distilled values and the model's.
+        by: Who answers the rubric now; `dropped` where nobody does.
+    """
+
+    id: str
+    text: str
+    correlation: Figure
+    by: Literal["distilled", "model", "dropped"]
+
+
+@dataclass(frozen=True)
+class CascadeRow:
+    """What asking the model about the most doubtful conversations buys.
+
+    Attributes:
+        asked: Share of conversations that the model is asked about.
+        right: Share of decisions that are right.
+    """
+
+    asked: float
+    right: Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillResult:
+    """What distilling came to.
+
+    Attributes:
+        n: Conversations with paid answers.
+        mean_correlation: Over the model's rubrics, those that are dropped as well.
+        auc: Of the distilled set and of the model's own, on conversations that neither was learned from; by name.
+        lost: AUC of the model's set less that of the distilled one.
+        log_loss: Likewise, of the probabilities.
+        calls: A conversation's calls of the model: before, and now.
+    """
+
+    run: str
+    rubrics: RubricSet
+    out: Path | None
+    n: int
+    fidelity: tuple[Fidelity, ...]
+    mean_correlation: float | None
+    auc: dict[str, Figure]
+    lost: Figure
+    log_loss: dict[str, Figure]
+    cascade: tuple[CascadeRow, ...]
+    calls: tuple[int, int]
+    usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return true: what can't be learned is told rubric by rubric."""
+        return True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        return {
+            "run": self.run,
+            "rubrics": self.out and str(self.out),
+            "n": self.n,
+            "mean_correlation": self.mean_correlation,
+            "fidelity": [asdict(one) for one in self.fidelity],
+            "auc": {name: asdict(figure) for name, figure in self.auc.items()},
+            "auc_lost": asdict(self.lost),
+            "log_loss": {name: asdict(figure) for name, figure in self.log_loss.items()},
+            "cascade": [asdict(row) for row in self.cascade],
+            "calls_a_conversation": {"before": self.calls[0], "now": self.calls[1]},
+        } | usage_json(self.usage)
+
+
+def distill(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    out: Path | None,
+    hard: Hard = "drop",
+    least: float = LEAST,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> DistillResult:
+    """Distill the model's rubrics of a set, fit θ again, and write the new set.
+
+    Args:
+        hard: What becomes of rubrics that can't be answered without the model: they go, or the model goes on.
+        least: Correlation with the model's answers from which on a rubric can be.
+
+    Raises:
+        WrongUse: The set has no model, or too few of the conversations were judged by it.
+    """
+    rubric_set = unedited(rubrics)
+    if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
+        raise WrongUse("only answers of a model on five options are distilled", remedy="learn the set with --model")
+    if out is not None:
+        require_places(out, *files_of(logs, rubrics))
+        require_not_edited(out)
+    read = logs_from(logs, reading, progress)
+    check_learnable(read, LearnSettings().minimum)
+    with workspace(run, progress) as opened:
+        given = paid_answers(opened.store, rubric_set)
+        model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
+        judged = [c for c in read.learnable if given.get(c.text_hash, {}).keys() >= model_rubrics]
+        if len(judged) < FEWEST:
+            what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
+            raise WrongUse(f"{what}, and it takes {FEWEST}", remedy="judge more: `pollex score LOGS --rubrics …`")
+        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
+        result = opened.run(_distill(opened, read, judged, rubric_set, given, hard, least, model, arguments))
+    if out is not None:
+        result.rubrics.save(out)
+    return replace(result, out=out)
+
+
+def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
+    """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
+    asked = {question.id: question_hash(question) for question in rubric_set.questions}
+    own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    found: dict[str, dict[str, Answer]] = {}
+    for run in runs(store):
+        if run.command in JUDGING:
+            sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
+            for row in store.ask(run.id, sql, [list(asked)]):
+                model = str(row["judge"]).startswith(f"{rubric_set.judge.name} ")
+                same = row["question_hash"] == asked[row["question"]] and model is not (row["question"] in own)
+                if same and isinstance(answer := read_answer(row), Answer):
+                    found.setdefault(row["text_hash"], {})[row["question"]] = answer
+    return found
+
+
+def lessons_of(given: Given, rubric_set: RubricSet) -> Lessons:
+    """Return the model's answers by rubric and text hash, as values."""
+    lessons: dict[str, dict[str, Taught]] = {rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by}
+    for text_hash, answers in given.items():
+        for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
+            value = None if answer.never_came_up else value_of(answer, rubric_set.judge.value)
+            lessons[id_][text_hash] = Taught(value, answer.chosen)
+    return lessons
+
+
+async def _distill(
+    opened: Workspace,
+    read: Logs,
+    judged: Sequence[Conversation],
+    rubric_set: RubricSet,
+    given: Given,
+    hard: Hard,
+    least: float,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+) -> DistillResult:
+    lessons, record = lessons_of(given, rubric_set), rubric_set.judge
+    embedder = embedder_for(opened.store.folder, embeds_with(record, model.embedding_model))
+    asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
+    opened.progress.start("distill", len(asked))
+    found = await fidelity_of(judged, asked, lessons, embedder, hard, least)
+    opened.progress.advance("distill", len(asked))
+    by = {one.id: one.by for one in found}
+    kept = tuple(_signed(one, by) for one in rubric_set.rubrics if by.get(one.id) != "dropped")
+    if not kept:
+        raise WrongUse("no rubric can be answered without the model", remedy="judge more conversations first")
+    async with AsyncExitStack() as stack:
+        staff = await _staff(stack, opened, rubric_set, kept, lessons, embedder, model)
+        settings = LearnSettings(test_fraction=rubric_set.data.test_fraction, seed=rubric_set.data.seed)
+        new = rubric_set.model_copy(update={"rubrics": kept, "judge": staff.record})
+        setting = opened.setting(arguments, staff)
+        learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
+        usage = Usage.of(staff)
+    return _compared(rubric_set, learned, judged, given, found, usage)
+
+
+def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
+    return rubric.model_copy(update={"answered_by": DISTILLED}) if by.get(rubric.id) == "distilled" else rubric
+
+
+async def _staff(
+    stack: AsyncExitStack,
+    opened: Workspace,
+    rubric_set: RubricSet,
+    kept: Sequence[ChosenRubric],
+    lessons: Lessons,
+    embedder: Embedder,
+    model: ModelOptions,
+) -> Workers:
+    """Return workers whose judge leaves nothing to the model that can be answered without it."""
+    record = rubric_set.judge
+    local = LocalJudge(embedder, {}, lessons)
+    if any(not rubric.answered_by for rubric in kept):
+        staff = await stack.enter_async_context(judging(model, rubric_set, opened.store))
+        inner = staff.roles.judge.model if isinstance(staff.roles.judge, MixedJudge) else staff.roles.judge
+        staff.roles = replace(staff.roles, judge=MixedJudge(inner, local))
+        options = staff.record.options | {"embedding_model": embedder.model}
+        staff.record = staff.record.model_copy(update={"options": options})
+        return staff
+    staff = embedded_workers(rubric_set.domain, embedder)
+    staff.roles = replace(staff.roles, judge=local)
+    options = {"embedding_model": embedder.model, "scale": record.scale}
+    staff.record = JudgeRecord(kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options)
+    return staff
+
+
+async def fidelity_of(
+    judged: Sequence[Conversation],
+    asked: Sequence[ChosenRubric],
+    lessons: Lessons,
+    embedder: Embedder,
+    hard: Hard,
+    least: float,
+) -> tuple[Fidelity, ...]:
+    """Cross-fit each rubric over conversations, and correlate what is foretold with what the model said."""
+    judge = DistilledJudge(embedder, lessons=lessons)
+    await judge.fit(judged, asked)
+    foretold = {c.text_hash: judge.foretold(c) for c in judged}
+    return tuple(_fidelity(one, judged, lessons.get(one.id, {}), foretold, hard, least) for one in asked)
+
+
+def _fidelity(
+    rubric: ChosenRubric,
+    judged: Sequence[Conversation],
+    taught: Mapping[str, Taught],
+    foretold: Mapping[str, Mapping[str, float]],
+    hard: Hard,
+    least: float,
+) -> Fidelity:
+    """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
+    pairs = [
+        (foretold[c.text_hash][rubric.id], one.value, c)
+        for c in judged
+        if (one := taught.get(c.text_hash)) and one.value is not None
+    ]
+    x, y = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs], dtype=float)
+    if len(pairs) < 2 or not np.ptp(x) or not np.ptp(y):
+        figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
+    else:
+        blocks = block_ids([p[2] for p in pairs])
+        measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
+        figure = measured(measure, blocks, np.random.default_rng(0), 500)["r"]
+    able = figure.value is not None and figure.value >= least
+    return Fidelity(rubric.id, rubric.text, figure, "distilled" if able else "dropped" if hard == "drop" else "model")
+
+
+def _compared(
+    before: RubricSet,
+    learned: Learned,
+    judged: Sequence[Conversation],
+    given: Given,
+    found: tuple[Fidelity, ...],
+    usage: Usage | None,
+) -> DistillResult:
+    """Measure both sets on held-out conversations that the model judged on all its rubrics."""
+    own = {score.conversation_id: score for score in scores_before(before, judged, given) if score.netsat is not None}
+    pairs = [
+        (own[s.conversation_id], s)
+        for s in learned.scores
+        if s.side == "held_out" and s.netsat is not None and s.probability is not None and s.conversation_id in own
+    ]
+    up, blocks = np.array([s.positive for _, s in pairs], bool), np.array([s.block or 0 for _, s in pairs], np.int64)
+    sides = {
+        "model": (np.array([o.netsat for o, _ in pairs]), np.array([o.probability for o, _ in pairs], float)),
+        "distilled": (np.array([s.netsat for _, s in pairs]), np.array([s.probability for _, s in pairs], float)),
+    }
+    rng = np.random.default_rng(1)
+    known = [one.correlation.value for one in found if one.correlation.value is not None]
+    calls = tuple(calls_of(one.rubrics) for one in (before, learned.rubric_set))
+    return DistillResult(
+        run=learned.run,
+        rubrics=learned.rubric_set,
+        out=None,
+        n=len(judged),
+        fidelity=found,
+        mean_correlation=float(np.mean(known)) if known else None,
+        auc={name: auc_of_scores(netsat, up, rng, together=blocks) for name, (netsat, _) in sides.items()},
+        lost=auc_difference(sides["model"][0], sides["distilled"][0], up, rng, together=blocks),
+        log_loss={name: _log_loss(p, up, rng) for name, (_, p) in sides.items()},
+        cascade=cascade_rows(sides["distilled"][1], sides["model"][1], up),
+        calls=(calls[0], calls[1]),
+        usage=usage,
+    )
+
+
+def scores_before(rubric_set: RubricSet, judged: Sequence[Conversation], given: Given) -> list[Score]:
+    """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
+    answers: dict[str, Sequence[Answer | Unanswered]] = {c.id: tuple(given[c.text_hash].values()) for c in judged}
+    return rubric_set.scorer_of().score_all(answers)
+
+
+def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
+    """Count the model's calls about one conversation."""
+    sides = [sum(r.polarity == kind and not r.answered_by for r in rubrics) for kind in ("sat", "dsat")]
+    return sum(ceil(size / MOST_IN_A_CALL) for size in sides)
+
+
+def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRow, ...]:
+    """Ask the model where the distilled probability is nearest to .5, for some shares of the conversations."""
+    if not len(up):
+        return ()
+    order = np.argsort(np.abs(distilled - 0.5), kind="stable")
+    rows = []
+    for share in ASKED:
+        p = distilled.copy()
+        asked = order[: round(share * len(order))]
+        p[asked] = model[asked]
+        rows.append(CascadeRow(share, share_of(int(((p >= 0.5) == up).sum()), len(up))))
+    return tuple(rows)
+
+
+def _log_loss(probability: Floats, up: Bools, rng: np.random.Generator) -> Figure:
+    clipped = np.clip(probability, 1e-6, 1 - 1e-6)
+    losses = -np.log(np.where(up, clipped, 1 - clipped))
+    return measured({"l": Measure(mean_of(losses))}, np.arange(len(up)), rng)["l"]
