@@ -18,6 +18,7 @@ from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
 from pollex.web.pages import (
+    agreement,
     children,
     compare,
     conversation,
@@ -56,6 +57,7 @@ def routes() -> list[BaseRoute]:
         *conversation.ROUTES,
         *runs.ROUTES,
         *sets.ROUTES,
+        *agreement.ROUTES,
         *label.ROUTES,
         *share.ROUTES,
         *waiting.ROUTES,

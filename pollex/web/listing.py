@@ -201,15 +201,24 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
     lens = lens_for(site, run)
-    wanted = Wanted(
+    hashes = _with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
+    return Listing(run, lens, form, wanted_of(form, hashes).masks(lens))
+
+
+def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:
+    """Return what an address narrows a list to.
+
+    Args:
+        hashes: Of the texts that have its words in any turn; None looks for them in the first.
+    """
+    return Wanted(
         facets={name: value for name in FACETS if (value := getattr(form, name)) is not None},
         ranges={name: ends for name in ("netsat", "probability") if (ends := form.range_of(name)) != (None, None)},
         side=None if form.side is None else {"none": ""}.get(form.side, form.side),
         group=form.group,
         words=form.q,
-        hashes=_with_words(site, run, lens, form.q) if form.q and form.words == "all" else None,
+        hashes=hashes,
     )
-    return Listing(run, lens, form, wanted.masks(lens))
 
 
 ANY_TURN = "SELECT DISTINCT text_hash FROM texts WHERE regexp_matches(turns, ?, 'il')"

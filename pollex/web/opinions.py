@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -15,11 +15,15 @@ from pollex.store.store import Store
 from pollex.store.tables import unpacked
 
 LAST = """
-    SELECT annotator, text_hash, conversation, run, value, source, drawn FROM labels AS l
-    WHERE question = ? AND rowid = (SELECT max(rowid) FROM labels AS o WHERE o.question = l.question
-        AND o.text_hash = l.text_hash AND o.annotator = l.annotator AND o.source = l.source)
+    SELECT annotator, text_hash, conversation, run, question, value, source, drawn FROM labels AS l
+    WHERE question = ?1 AND (drawn = 'repeat') = ?2 AND rowid = (SELECT max(rowid) FROM labels AS o
+        WHERE o.question = l.question AND o.text_hash = l.text_hash AND o.annotator = l.annotator
+        AND o.source = l.source AND (o.drawn = 'repeat') = ?2)
     ORDER BY rowid
 """
+"""A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
+themselves."""
+
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""
 
@@ -35,11 +39,30 @@ class Opinion:
     value: str
     source: str
     drawn: str
+    question: str = ""
 
 
-def opinions(store: Store, question: str) -> list[Opinion]:
-    """Return what everybody said last."""
-    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question])]
+def asked_about(store: Store) -> list[str]:
+    """Return the questions that people answered, thumbs first."""
+    sql = "SELECT question, min(rowid) AS first FROM labels WHERE annotator <> '' GROUP BY question ORDER BY first"
+    found = [str(row["question"]) for row in store.rows(sql)]
+    return sorted(found, key=lambda question: question != "thumb")
+
+
+def with_oneself(store: Store, question: str) -> Figure:
+    """Compute how far people agree with themselves, on texts that they were shown twice."""
+    again = opinions(store, question, again=True)
+    seen = {(one.annotator, one.text_hash) for one in again}
+    first = [one for one in opinions(store, question) if (one.annotator, one.text_hash) in seen]
+    # A text of one person is a unit of its own: whether two people agree is another question.
+    both = [replace(one, annotator=side, text_hash=f"{one.annotator} {one.text_hash}")
+            for side, said in (("first", first), ("again", again)) for one in said]  # fmt: skip
+    return agreement(both)
+
+
+def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
+    """Return what everybody said last, or what they said of texts that they were shown once more."""
+    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question, int(again)])]
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 

@@ -15,7 +15,9 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
 from pollex.store.tables import LeaseRow, QueueRow, now
 from pollex.web.faults import Clash, NotThere
+from pollex.web.filters import all_of
 from pollex.web.lens import Lens
+from pollex.web.listing import list_form, wanted_of
 
 QUESTION = "thumb"
 LEASE = timedelta(minutes=15)
@@ -24,6 +26,7 @@ KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
     "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
+    "filter": ("of a filtered list", lambda lens: np.ones(len(lens), dtype=bool), "place"),
     "random": ("at random", lambda lens: np.ones(len(lens), dtype=bool), "place"),
 }
 """Kind to words, conversations that are in the queue, and the column that orders them, the largest first."""
@@ -109,10 +112,12 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
         and annotator not in taken[text]["by"] | taken[text]["out"]
         and len(taken[text]["by"] | taken[text]["out"]) < queue.overlap
     ]
-    if not free:
-        return None
     given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
     rng = np.random.default_rng([queue.seed, given])
+    if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
+        return again
+    if not free:
+        return None
     by_chance = queue.kind == "random" or rng.random() < queue.random_share
     row = free[int(rng.integers(len(free)))] if by_chance else free[0]
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
@@ -120,7 +125,31 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
     return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, drawn, moment, until)
 
 
+ANSWERED = """
+    SELECT l.text_hash, l.conversation, max(l.drawn = 'repeat') AS again FROM leases AS l JOIN sheets AS s
+    ON s.lease = l.id WHERE l.queue = ? AND l.annotator = ? AND s.skip = '' GROUP BY l.text_hash ORDER BY min(l.rowid)
+"""
+APART = 3
+"""A conversation is shown once more only after so many others."""
+
+
+def _repeat(store: Store, queue: QueueRow, annotator: str, rng: np.random.Generator) -> LeaseRow | None:
+    """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
+    rows = store.rows(ANSWERED, [queue.id, annotator])[:-APART]
+    left = [row for row in rows if not row["again"]]
+    if not left:
+        return None
+    row = left[int(rng.integers(len(left)))]
+    until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
+    id_ = secrets.token_hex(8)
+    return LeaseRow(id_, queue.id, row["text_hash"], row["conversation"], annotator, "repeat", now(), until)
+
+
 def _rows(queue: QueueRow, lens: Lens) -> Ints:
+    if queue.kind == "filter":
+        form = list_form(queue.filter)
+        order = lens.order(form.sort, down=form.down)
+        return np.asarray(order[all_of(wanted_of(form).masks(lens), len(lens))[order]])
     _, inside, column = KINDS[queue.kind]
     order = lens.order(column, down=True)
     return np.asarray(order[inside(lens)[order]])

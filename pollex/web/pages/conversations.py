@@ -51,6 +51,7 @@ def conversations(request: Request) -> Response:
         runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
         titles={name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split"},
         columns=COLUMNS,
+        read_only=site.read_only,
         drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
     )
 

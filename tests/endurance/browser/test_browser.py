@@ -257,3 +257,31 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     visitor.go("/sets")
     assert page.locator(".card").count() == 2
     assert not any((folder / "drafts").iterdir()), "what the command read is gone"
+
+
+def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=6).close()
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go("/label")
+    page.get_by_label("Name").fill("sheets")
+    page.get_by_label("Of run").select_option(index=1)
+    page.get_by_label("Ask").select_option("rubrics")
+    page.get_by_role("button", name="Make the queue").click()
+    page.get_by_label("Your name").fill("ann")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**lease=*")
+    assert visitor.findings() == []
+    before = page.url
+    page.keyboard.press("2")
+    page.keyboard.press("0")
+    assert page.url == before, "two keys answer two questions of one conversation"
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(lambda url: url != before)
+    with sqlite3.connect(folder / "store.sqlite") as kept:
+        values = dict(kept.execute("SELECT question, value FROM labels").fetchall())
+    assert values["rubric2"] == "null"
+    assert values["rubric1"] != "null"

@@ -15,7 +15,7 @@ from web_site import client_of, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
 from pollex.store.store import Store
-from pollex.web.opinions import Opinion, agreement, disputed, settled
+from pollex.web.opinions import Opinion, agreement, disputed, settled, with_oneself
 
 
 @pytest.fixture
@@ -199,3 +199,78 @@ def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
     given = said(("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down"))
     assert {text: one.value for text, one in settled(given).items()} == {"t": "up"}
     assert set(disputed(given)) == {"t", "s"}
+
+
+QUESTIONNAIRE = """
+main = "Q0"
+[[question]]
+id = "Q0"
+text = "All in all?"
+options = [[1, "bad"], [2, "good"]]
+[[question]]
+id = "Q1"
+text = "Was the <b>answer</b> right?"
+options = [[0, "no"], [1, "partly"], [2, "yes"]]
+skip = "doesn't apply"
+"""
+
+
+async def test_a_questionnaire_is_asked_whole_and_exported_by_question(
+    labeled: tuple[httpx2.AsyncClient, Store], tmp_path: Path
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind="random", ask="questionnaire", questionnaire=QUESTIONNAIRE)
+    mine = await lease(client, of, "ann")
+    page = (await client.get(f"/label/{of}", params={"lease": mine})).text
+    assert page.index("Was the &lt;b&gt;answer") < page.index("All in all?"), "the main question comes last"
+    half = await client.post("/api/labels", json={"lease": mine, "who": "ann", "q-Q1": "2"})
+    assert half.status_code == 400
+    assert store.value("SELECT count(*) FROM labels") == 0
+    whole = {"lease": mine, "who": "ann", "q-Q1": "skip", "q-Q0": "1"}
+    assert (await client.post("/api/labels", json=whole)).status_code == 200
+    rows = {row["question"]: row["value"] for row in store.rows("SELECT * FROM labels")}
+    assert rows == {"Q1": "null", "Q0": "2.0"}
+    (row,) = (await client.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
+    assert ",Q0,ann,2.0,person,random" in row
+
+
+@pytest.mark.parametrize("text", ["[[question]", "", "[[question]]\nid='a'\ntext='b'\noptions=[[1,'c']]", "question=3"])
+async def test_a_questionnaire_that_is_wrong_makes_no_queue(
+    labeled: tuple[httpx2.AsyncClient, Store], text: str
+) -> None:
+    client, store = labeled
+    body = {"name": "q", "run": "learn-1", "ask": "questionnaire", "questionnaire": text}
+    assert (await client.post("/api/queues", json=body)).status_code == 400
+    assert store.value("SELECT count(*) FROM queues") == 0
+
+
+async def test_rubrics_are_asked_of_people_in_their_own_words(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, _ = labeled
+    of = await queue(client, kind="random", ask="rubrics")
+    page = (await client.get(f"/label/{of}", params={"lease": await lease(client, of, "ann")})).text
+    assert "The user says thanks 2." in page
+    assert page.count("<fieldset") == 2
+
+
+async def test_a_queue_of_a_filtered_list_has_what_the_list_has(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, store = labeled
+    listed = (await client.get("/api/conversations", params={"run": "learn-1", "thumb": "down"})).json()
+    of = await queue(client, kind="filter", filter="thumb=down", random_share=0)
+    assert await answer_all(client, of, "ann", "up") == listed["total"]
+    given = {row["conversation"] for row in store.rows("SELECT conversation FROM labels")}
+    assert given == {row["id"] for row in listed["rows"]}
+    assert {row["drawn"] for row in store.rows("SELECT drawn FROM labels")} == {"filter"}
+
+
+async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_nothing_else(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind="random", repeat_share=0.5)
+    given = await answer_all(client, of, "ann", "up")
+    repeats = store.value("SELECT count(*) FROM labels WHERE drawn = 'repeat'")
+    assert given == 12 + repeats
+    assert repeats > 0
+    rows = (await client.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
+    assert len(rows) == 12, "a second answer is no second label"
+    assert repeats < 5 or with_oneself(store, "thumb").n == 2 * repeats

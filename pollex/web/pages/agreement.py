@@ -1,0 +1,190 @@
+"""Labels of several people: how far they agree, decisions where they differ, and files of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.conversations.conversation import Conversation, messages_of
+from pollex.formats.csv_rows import escape_formula
+from pollex.reports.transcript import marked_turns
+from pollex.store.resume import conversations_of
+from pollex.store.tables import LabelRow, SheetRow, packed
+from pollex.web import frame, links
+from pollex.web.faults import Clash
+from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.listing import lens_for
+from pollex.web.once import once
+from pollex.web.opinions import (
+    Opinion,
+    agreement,
+    asked_about,
+    between,
+    disputed,
+    opinions,
+    settled,
+    with_oneself,
+)
+from pollex.web.queues import QUESTION
+from pollex.web.site import Site
+
+Name = Field(min_length=1, max_length=80)
+Thumb = Literal["up", "down"]
+
+
+class DecisionForm(Form):
+    """The form for a decision if annotators differ."""
+
+    text: str
+    who: str = Name
+    value: Thumb
+    reason: str = Field(min_length=1, max_length=2000)
+
+
+class AgreementForm(Form):
+    """The question to show agreement about."""
+
+    question: str = QUESTION
+
+
+class ExportForm(Form):
+    """The form for an export of labels."""
+
+    sources: str = "person,adjudicated"
+    drawn: Literal["all", "random"] = "all"
+    shape: Literal["log", "long"] = "log"
+
+
+def agree(request: Request) -> Response:
+    """Show how far annotators agree, with each other and with the log."""
+    site = site_of(request)
+    form = query(request, AgreementForm)
+    said = opinions(site.store, form.question)
+    people = [one for one in said if one.source == "person"]
+    return frame.page(
+        "agreement.html",
+        form=form,
+        questions=asked_about(site.store),
+        own=with_oneself(site.store, form.question),
+        site=site.id,
+        here="Label",
+        all=agreement(people),
+        pairs=between(people),
+        log=agreement([*people, *_of_log(site, people)]) if form.question == QUESTION else None,
+        n=len(people),
+        random=sum(one.drawn == "random" for one in people),
+        disputed=len(disputed(said)),
+    )
+
+
+def _of_log(site: Site, people: list[Opinion]) -> list[Opinion]:
+    """Return the log's thumbs of the labeled texts, as an annotator's."""
+    found = []
+    for run in {one.run for one in people}:
+        lens = lens_for(site, site.run(run))
+        texts = {one.text_hash: one for one in people if one.run == run}
+        for row, text in enumerate(lens.hashes):
+            if text in texts and lens.label[row] >= 0:
+                value = "up" if lens.label[row] else "down"
+                found.append(Opinion("(log)", text, lens.ids[row], run, value, "log", ""))
+    return found
+
+
+def adjudicate(request: Request) -> Response:
+    """Show the first text on which annotators differ, without their names."""
+    site = site_of(request)
+    query(request, Nothing)
+    left = disputed(opinions(site.store, QUESTION))
+    text, said = next(iter(left.items()), ("", []))
+    found = next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None) if said else None
+    turns = marked_turns(found.turns, {}) if found else []
+    answers = [(chr(ord("A") + place % 26), one.value) for place, one in enumerate(said)]
+    return frame.page(
+        "adjudicate.html", site=site.id, here="Label", text=text, answers=answers, turns=turns, left=len(left)
+    )
+
+
+async def decide(request: Request) -> Response:
+    """Keep a decision as a label of its own."""
+    site, form = site_of(request), await body(request, DecisionForm)
+    site.require_writing()
+    async with site.turn:
+        said = disputed(await run_in_threadpool(opinions, site.store, QUESTION)).get(form.text)
+        if said is None:
+            raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
+        label = LabelRow(
+            annotator=form.who,
+            text_hash=form.text,
+            conversation=said[0].conversation,
+            run=said[0].run,
+            question=QUESTION,
+            value=packed(form.value),
+            source="adjudicated",
+        )
+        await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
+    return answered(request, links.ADJUDICATE, {"label": label.id})
+
+
+def export(request: Request) -> Response:
+    """Send labels as a log for `learn`, or as a table for `calibrate`."""
+    site, form = site_of(request), query(request, ExportForm)
+    sources = form.sources.split(",")
+    said = [one for one in opinions(site.store, QUESTION) if one.source in sources]
+    said = [one for one in said if form.drawn == "all" or one.drawn == form.drawn]
+    if form.shape == "long":
+        others = [
+            one
+            for question in asked_about(site.store)
+            if question != QUESTION
+            for one in opinions(site.store, question)
+        ]
+        said += [one for one in others if one.source in sources and form.drawn in ("all", one.drawn)]
+        return _file("judgments.csv", "text/csv", _long(said))
+    return _file("labels.jsonl", "application/x-ndjson", "".join(_log_rows(site, list(settled(said).values()))))
+
+
+def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
+    for run in sorted({one.run for one in said}):
+        mine = {one.conversation: one for one in said if one.run == run}
+        for found in conversations_of(site.store, run, ids=list(mine)):
+            yield json.dumps(_log_row(found, mine[found.id]), ensure_ascii=False) + "\n"
+
+
+def _log_row(found: Conversation, said: Opinion) -> dict[str, object]:
+    row: dict[str, object] = {"id": found.id, "messages": messages_of(found), "thumbs": said.value}
+    return row | {"source": said.source, "judge": said.annotator} | ({"group": found.group} if found.group else {})
+
+
+def _long(said: list[Opinion]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["text_id", "question", "judge", "answer", "source", "drawn"])
+    for one in said:
+        writer.writerow(
+            [
+                escape_formula(v)
+                for v in (one.conversation, one.question, one.annotator, one.value, one.source, one.drawn)
+            ]
+        )
+    return text.getvalue()
+
+
+def _file(name: str, kind: str, text: str) -> Response:
+    return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+ROUTES = [
+    Route(links.AGREEMENT, agree),
+    Route(links.ADJUDICATE, adjudicate),
+    Route("/api/adjudications", once(decide), methods=["POST"]),
+    Route("/api/export", export),
+]

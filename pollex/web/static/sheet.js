@@ -1,0 +1,16 @@
+// A sheet of questions by keys alone: a digit answers the question at hand and goes on to the next.
+const questions = [...document.querySelectorAll(".question")];
+const at = () => Math.max(0, questions.findIndex((one) => one.contains(document.activeElement)));
+const go = (n) => questions[n]?.querySelector("input")?.focus();
+
+document.addEventListener("pollex:key", ({ detail }) => {
+  if (!questions.length) return;
+  const n = at(), options = [...questions[n].querySelectorAll("input[type=radio]")];
+  const option = options.find((one) => one.dataset.digit === detail.key);
+  if (!option) return;
+  detail.preventDefault();
+  option.checked = true;
+  if (questions[n + 1]) go(n + 1);
+  else document.querySelector(".sheet button.main")?.focus();
+});
+go(0);
