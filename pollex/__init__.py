@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pollex.api import (
         RubricSet,
         calibrate,
+        diff_sets,
         evaluate,
         export_rubrics,
         export_scores,
@@ -42,6 +43,7 @@ __all__ = [
     "Scorer",
     "Turn",
     "calibrate",
+    "diff_sets",
     "evaluate",
     "export_rubrics",
     "export_scores",
@@ -62,7 +64,7 @@ _HOMES = {
     "Score": "rubrics.netsat",
     "Scorer": "services.scorer",
     "Turn": "conversations.conversation",
-    **dict.fromkeys(("calibrate", "evaluate", "export_rubrics", "export_scores", "grade", "judge"), "api"),
+    **dict.fromkeys(("calibrate", "diff_sets", "evaluate", "export_rubrics", "export_scores", "grade", "judge"), "api"),
     **dict.fromkeys(("learn", "read_logs", "refit", "score", "share"), "api"),
 }
 

@@ -33,11 +33,13 @@ from pollex.services import grade as grading
 from pollex.services import judge as judging
 from pollex.services import learn as learning
 from pollex.services import score as scoring
+from pollex.services import set_differences
 from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
 from pollex.services.exchange import aims_of, export_texts, require_form
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.scorer import chat_model
+from pollex.services.set_differences import SetDifference
 from pollex.services.verdicts import JudgeResult
 from pollex.store.folder import STORE
 
@@ -354,6 +356,12 @@ def export_scores(
     """
     require_form(as_)
     return requests_of(as_, scores, rubrics, aims_of(logs)).requests
+
+
+@python_words()
+def diff_sets(before: str | Path | rubric_set.RubricSet, after: str | Path | rubric_set.RubricSet) -> SetDifference:
+    """Compare two rubric sets, with what people edited in each."""
+    return set_differences.diff_sets(_set(before), _set(after))
 
 
 calibrate = calibrating.fit_calibrator

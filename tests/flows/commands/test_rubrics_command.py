@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from small_runs import Learnt, Pollex
 
+from pollex import diff_sets
 from pollex.errors import BadRubrics
 from pollex.rubrics.edits import edits_beside, read_edits
 from pollex.rubrics.rubric_set import RubricSet
@@ -88,6 +89,7 @@ def test_differences_are_the_same_for_terminal_and_files(pollex: Pollex, mine: P
     found = pollex("rubrics", "diff", learnt.rubrics, mine, "--json").last
     kinds = {row["id"]: row["kind"] for row in found["changes"]}
     assert (kinds[first.id], kinds[second.id], found["counts"]["added"]) == ("reworded", "gone", 1)
+    assert diff_sets(learnt.rubrics, mine).counts == found["counts"]
     shown = pollex("rubrics", "diff", learnt.rubrics, mine).out
     assert "[-The-]" in shown
     assert "{+This+}" in shown
