@@ -6,7 +6,7 @@ the gateway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pollex.agents.distilled.judge import LocalJudge
 from pollex.agents.embedded.embedder import Embedder
@@ -14,20 +14,20 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.errors import BadRubrics
 from pollex.rubrics.records import LLM, JudgeRecord
-from pollex.rubrics.rubric import DISTILLED
+from pollex.rubrics.rubric import DISTILLED, Rubric
 
 EMBEDDED = "embedded"
 
-Build = Callable[[JudgeRecord, Embedder], Judge]
-"""Builds the judge that a record describes; texts are embedded by the embedder."""
+Build = Callable[[JudgeRecord, Embedder, Sequence[Rubric]], Judge]
+"""Builds the judge that a record describes, for some rubrics; texts are embedded by the embedder."""
 
 BUILT_IN: Mapping[str, Build] = {
-    EMBEDDED: lambda record, embedder: EmbeddedJudge(embedder, record.learned),
-    DISTILLED: lambda record, embedder: LocalJudge(embedder, record.learned),
+    EMBEDDED: lambda record, embedder, rubrics: EmbeddedJudge(embedder, record.learned, rubrics),
+    DISTILLED: lambda record, embedder, rubrics: LocalJudge(embedder, record.learned),  # noqa: ARG005
 }
 
 
-def build(record: JudgeRecord, embedder: Embedder) -> Judge:
+def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = ()) -> Judge:
     """Build a judge that needs no model.
 
     Raises:
@@ -36,4 +36,4 @@ def build(record: JudgeRecord, embedder: Embedder) -> Judge:
     if record.kind not in BUILT_IN:
         known = ", ".join((LLM, *BUILT_IN))
         raise BadRubrics(f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}")
-    return BUILT_IN[record.kind](record, embedder)
+    return BUILT_IN[record.kind](record, embedder, rubrics)

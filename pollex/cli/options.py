@@ -288,7 +288,7 @@ def two_numbers(text: str, what: str, hint: str) -> tuple[float, float]:
 
 
 def scoring_settings() -> dict[str, Any]:
-    """Return the settings of scoring that were given: `costs` and `cascade`."""
+    """Return the settings of scoring that were given: `costs`, `wide` and `cascade`."""
     given = settings_of("scoring")
     if "costs" in given:
         given["costs"] = two_numbers(given["costs"], "two costs such as 5:1", "--set costs")

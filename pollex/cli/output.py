@@ -218,7 +218,8 @@ def show_scores(screen: Screen, result: ScoreResult) -> None:
     if result.asked is not None:
         screen.say(f"The model was asked about {result.asked} of {result.n}, whose label was in doubt")
     screen.say(f"Probabilities: {result.rubrics.support}")
-    screen.say(f"Wrote {result.out} ({result.rubrics.judge.name}; run {result.run})")
+    page = f" and {result.page}" if result.page else ""
+    screen.say(f"Wrote {result.out}{page} ({result.rubrics.judge.name}; run {result.run})")
 
 
 def show_evaluation(screen: Screen, found: Evaluation) -> None:

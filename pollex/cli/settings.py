@@ -22,6 +22,7 @@ SETTINGS: dict[str, tuple[Kind, str]] = {
     "thumbs": (("last", "worst", "each"), "Which of several thumbs on a conversation to use."),
     "pairs": (bool, "Read preference data: chosen is positive, rejected negative."),
     "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
+    "wide": (bool, "Give each rubric's value a column of its own."),
     "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
     "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
@@ -116,8 +117,8 @@ Family = Literal["reading", "model", "learning", "scoring"]
 FAMILIES: dict[Family, frozenset[str]] = {
     "reading": frozenset(list(SETTINGS)[:8]),
     "learning": frozenset({"policy", "alpha"}),
-    "scoring": frozenset({"costs", "cascade"}),
-    "model": frozenset(list(SETTINGS)[12:]),
+    "scoring": frozenset({"costs", "cascade", "wide"}),
+    "model": frozenset(list(SETTINGS)[13:]),
 }
 
 

@@ -36,15 +36,37 @@ def column_of(judge: str) -> str:
 
 
 def write_scores(
-    path: Path, scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None
+    path: Path,
+    scores: Iterable[Score],
+    rubrics: RubricSet,
+    judges: Sequence[str] = (),
+    other: RubricSet | None = None,
+    *,
+    wide: bool = False,
 ) -> None:
     """Write one row a conversation, in the format that the name ends in.
 
     Args:
         judges: Those whose probabilities have columns.
         other: The set whose model was asked about some of them.
+        wide: Whether each rubric's value has a column of its own, named by its id.
     """
-    write_rows(path, rows(scores, rubrics, judges, other), COLUMNS | {column_of(judge): "DOUBLE" for judge in judges})
+    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges}
+    made = rows(scores, rubrics, judges, other)
+    if wide:
+        columns |= {wide_column_of(rubric.id): "DOUBLE" for rubric in rubrics.rubrics}
+        made = (row | widened(row) for row in made)
+    write_rows(path, made, columns)
+
+
+def wide_column_of(rubric: str) -> str:
+    """Name the column with a rubric's value."""
+    return f"rubric_{rubric}"
+
+
+def widened(row: dict[str, Any]) -> dict[str, Any]:
+    """Turn the answers of a row into a column a rubric; None where one is unanswered."""
+    return {wide_column_of(answer["rubric"]): answer.get("value") for answer in row["answers"]}
 
 
 def rows(

@@ -316,7 +316,7 @@ def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
 
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
-    views = views_of(conversations, embedder)
+    views = views_of(conversations, embedder, vectors=True)
     parts = [[view.vectors[view.user].mean(axis=0), view.vectors[view.assistant].mean(axis=0)] for view in views]
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 

@@ -294,7 +294,7 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
             f"θ was fitted to the answers of {record.name}, not of the built-in judge",
             remedy=f"give --model {record.name}, or fit it for the built-in judge: `pollex refit`",
         )
-    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)))
+    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
 
 
 @asynccontextmanager
@@ -319,7 +319,7 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
         return with_built_in_judge(hired, rubric_set.rubrics, record.learned)
     embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
-    staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder))
+    staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder, rubric_set.rubrics))
     staff.record = record
     return staff
 

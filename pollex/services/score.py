@@ -16,13 +16,15 @@ from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import write_scores
-from pollex.formats.write import require_format, require_writable
+from pollex.formats.write import draft_of, require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
 from pollex.measures.intervals import Figure
+from pollex.reports.page import file_of
+from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
@@ -73,6 +75,7 @@ class ScoreResult:
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
     asked: int | None = None
+    page: Path | None = None
 
     @property
     def complete(self) -> bool:
@@ -183,12 +186,13 @@ def score(
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
     cascade: Path | RubricSet | None = None,
+    wide: bool = False,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
     progress: Progress,
 ) -> ScoreResult:
-    """Score conversations with a rubric set.
+    """Score conversations with a rubric set; a file of rows gets a page beside it.
 
     Args:
         out: Where a row a conversation is written; its ending says how. None: the result holds the scores.
@@ -196,12 +200,14 @@ def score(
         judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all` for all.
         costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
         cascade: The set whose model is asked about conversations inside the uncertainty window.
+        wide: Whether each rubric has a column of its own.
 
     Raises:
         BadInput: A file or row can't be read.
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
+    page = None
     rubric_set, full = unedited(rubrics), None if cascade is None else unedited(cascade)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     if form is not None and out is not None:
@@ -226,11 +232,14 @@ def score(
             for id_, why in written.left_out:
                 progress.note(f"Note: nothing is written for {id_:.60}: {why}")
         elif out is not None:
-            write_scores(out, opened.over("write", scores, len(read)), rubric_set, asked, full)
+            tally = Tally(rubric_set)
+            write_scores(out, tally.watch(opened.over("write", scores, len(read))), rubric_set, asked, full, wide=wide)
+            page = write_page(tally, read, out, names_of(rubrics)[0])
         return ScoreResult(
             run=scored.run,
             rubrics=rubric_set,
             out=out,
+            page=page,
             scores=tuple(scores) if out is None else None,
             outcomes=dict(scored.counts),
             n=len(read),
@@ -244,6 +253,18 @@ def merged(first: Sequence[Score], second: Iterable[Score]) -> Iterator[Score]:
     """Yield the first scores, and the second in their place where a conversation has one."""
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     yield from (better.get(score.conversation_id, score) for score in first)
+
+
+def write_page(tally: Tally, read: Logs, out: Path, rubrics: str) -> Path | None:
+    """Write the page of scores beside the file of rows; none beside a stream."""
+    if not out.is_file():
+        return None
+    page = out.with_suffix(".html")
+    if page.exists() and file_of(page) != out.name:  # somebody else's
+        page = out.with_name(f"{out.stem}-scores.html")
+    with draft_of(page) as draft:
+        draft.write_text(scores_page(tally, read.conversations, out.name, Path(rubrics).name), encoding="utf-8")
+    return page
 
 
 def plan_score(

@@ -55,10 +55,7 @@ class Embedder:
         self.model = model
         self.encoded = 0
         self._progress: Watcher | None = None
-        self._vectors: dict[bytes, Array] = {}
         self._cache = CacheFile(cache / f"{digest_of(self.identity)[:16]}.vectors") if cache else None
-        if self._cache is not None:
-            self._vectors |= self._cache.load()
 
     @cached_property
     def identity(self) -> str:
@@ -83,6 +80,11 @@ class Embedder:
     def watch(self, progress: Watcher) -> None:
         """Report long encodings to `progress`, as the stage `embed`."""
         self._progress = progress
+
+    @cached_property
+    def _vectors(self) -> dict[bytes, Array]:
+        """Vectors by key of the text; the cache is read when the first text is asked for."""
+        return {} if self._cache is None else self._cache.load()
 
     @cached_property
     def encoder(self) -> Encoder:

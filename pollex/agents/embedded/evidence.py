@@ -19,6 +19,7 @@ from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
+from pollex.agents.embedded.words import nearest as nearest_words
 from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import DISTILLED, Quote, Rubric
 
@@ -35,7 +36,10 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     party, _, phrase = rest.partition(":")
     if kind == "phrase" and phrase.strip():
         return phrase_signal("assistant" if party == "assistant" else "user", phrase)
-    return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, likeness(rubric, embedder))
+    if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
+        return Signal(rubric.source, party_of(rubric), rubric.text, wording(rubric))
+    marks = likeness(rubric, embedder)
+    return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, marks, vectors=True)
 
 
 def unexpected(rubric: Rubric) -> bool:
@@ -67,6 +71,20 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
     statement = f"The {party} says “{phrase}”."
     return words(f"phrase:{party}:{phrase}", party, statement, rf"(?<!\w){pattern}(?!\w)")
+
+
+def wording(rubric: Rubric) -> Callable[[View], Floats]:
+    """Mark turns by the words that they share with the nearest quote from another conversation."""
+    party = party_of(rubric)
+
+    def marks(view: View) -> Floats:
+        examples = [q.text for q in rubric.quotes if q.conversation_id != view.conversation.id] or [rubric.text]
+        out = np.zeros(len(view.texts))
+        for turn in view.of(party):
+            out[turn] = nearest_words(view.texts[turn], examples)
+        return out
+
+    return marks
 
 
 def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:

@@ -81,7 +81,7 @@ class EmbeddedExtractor:
         if not positive.any() or positive.all():
             self.clues = []
             return
-        views = views_of(labelled, self.embedder)
+        views = views_of(labelled, self.embedder, vectors=True)
         sources = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         sources |= {signal.name: signal for signal in mined(views, positive, self.seed)}
         self.clues = [*clues(sources, views, positive), *self._events(labelled, views, positive)]

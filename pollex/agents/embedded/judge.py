@@ -22,8 +22,11 @@ from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 
-VERSION = "3"
+VERSION = "4"
 FOLDS = 5
+REMEMBERED = 256
+"""Conversations looked at that are kept for further questions about them."""
+
 MOST_TURNS = 3
 """So many turns are named as what an answer rests on."""
 
@@ -37,18 +40,23 @@ class EmbeddedJudge:
     Args:
         embedder: Turns to vectors.
         learned: State of an earlier judge, from its `learned`.
+        rubrics: Rubrics that it will be asked about; only where one of them reads vectors are turns embedded together.
 
     Raises:
         BadRubrics: `learned` has another form.
     """
 
-    def __init__(self, embedder: Embedder, learned: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, learned: Mapping[str, Any] | None = None, rubrics: Sequence[Rubric] = ()
+    ) -> None:
         self.embedder = embedder
+        self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
         self.scales = {id_: scale_from_json(id_, stored) for id_, stored in (learned or {}).items()}
         self._fold_scales: list[dict[str, Scale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
         self._replicate: int | None = None
+        self._views: dict[str, View] = {}
 
     @property
     def name(self) -> str:
@@ -71,7 +79,8 @@ class EmbeddedJudge:
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
         evidence = [evidence_of(rubric, self.embedder) for rubric in rubrics]
-        measures = measured_on(views_of(labelled, self.embedder), evidence)
+        self.vectors = any(signal.vectors for signal in evidence)
+        measures = measured_on(views_of(labelled, self.embedder, vectors=self.vectors), evidence)
         folds = deal([c.text_hash for c in labelled], positive)
         self._folds = dict(zip((c.text_hash for c in labelled), folds.tolist(), strict=True))
         self._fingerprint = None
@@ -91,9 +100,9 @@ class EmbeddedJudge:
         return reworded(rubric, written, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Embed all turns at once."""
-        views = [View(conversation, self.embedder) for conversation in conversations if not conversation.not_scorable]
-        self.embedder.embed([text for view in views for text in view.texts])
+        """Embed all turns at once, where a rubric reads vectors."""
+        if self.vectors:
+            views_of([c for c in conversations if not c.not_scorable], self.embedder, vectors=True)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question; a conversation without both parties is not scorable."""
@@ -101,9 +110,18 @@ class EmbeddedJudge:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
             ]
-        view = View(conversation, self.embedder)
+        view = self._view(conversation)
         scales = self._scales_for(conversation)
         return [self._answer(view, question, scales) for question in questions]
+
+    def _view(self, conversation: Conversation) -> View:
+        """Look at a conversation once for all that is asked about it."""
+        view = self._views.get(conversation.text_hash)
+        if view is None or view.conversation.id != conversation.id:
+            if len(self._views) >= REMEMBERED:
+                del self._views[next(iter(self._views))]
+            view = self._views[conversation.text_hash] = View(conversation, self.embedder)
+        return view
 
     def _scales_for(self, conversation: Conversation) -> Mapping[str, Scale]:
         fold = self._folds.get(conversation.text_hash)

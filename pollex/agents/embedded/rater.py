@@ -31,7 +31,7 @@ from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 
-VERSION = "1"
+VERSION = "2"
 FEWEST = 10
 """Thumbs of each kind from which on weights are learnt."""
 
@@ -99,7 +99,7 @@ class EmbeddedRater:
         ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
         if not ordered:
             return
-        measures = np.array([self._measured(view) for view in views_of(ordered, self.embedder)])
+        measures = np.array([self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)])
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
         labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
         self._weights = learnt(measures, positive, labelled, self._leans())
@@ -117,8 +117,7 @@ class EmbeddedRater:
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Embed all turns at once."""
-        views_of([c for c in conversations if not c.not_scorable], self.embedder)
+        """Do nothing: signals read words."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer every question of two options in the same way.

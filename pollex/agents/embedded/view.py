@@ -11,8 +11,11 @@ import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.reading import Reading, read
+from pollex.agents.embedded.events.patterns.pattern import Firing
+from pollex.agents.embedded.events.reading import Reading, fired, marked, read
+from pollex.agents.embedded.events.sentences import Move
 from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.words import Terms, likeness, terms_of
 from pollex.conversations.conversation import Conversation
 
 Floats = npt.NDArray[np.float64]
@@ -41,8 +44,16 @@ class View:
     def reading(self, lexicon: str, topics: Topics) -> Reading:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
-            self._readings[lexicon] = read(self.conversation, topics)
+            self._readings[lexicon] = read(self.conversation, topics, self._moves, self._fired)
         return self._readings[lexicon]
+
+    @cached_property
+    def _moves(self) -> list[Move]:
+        return marked(self.conversation)
+
+    @cached_property
+    def _fired(self) -> list[Firing]:
+        return fired(self._moves)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:
@@ -85,20 +96,27 @@ class View:
         """Words in each turn."""
         return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
 
+    @cached_property
+    def terms(self) -> list[Terms]:
+        """Words of each turn, weighed by rarity."""
+        return [terms_of(text) for text in self.texts]
+
     def earlier_likeness(self, turns: Indices) -> Floats:
-        """Return the highest cosine of each turn to an earlier one; 0 for the first."""
-        cosines = np.tril(self.vectors[turns] @ self.vectors[turns].T, -1)
-        return np.asarray(cosines.max(axis=1, initial=0.0), dtype=np.float64)
+        """Compute, for each of `turns`, the highest likeness by words to an earlier one of them; 0 for the first."""
+        own = [self.terms[turn] for turn in turns]
+        found = [max((likeness(one, earlier) for earlier in own[:k]), default=0.0) for k, one in enumerate(own)]
+        return np.array(found, dtype=np.float64)
 
     def _turns_of(self, role: str) -> Indices:
         with_text = np.array([bool(text) for text in self.texts], dtype=bool)
         return np.flatnonzero((self.roles == role) & with_text)
 
 
-def views_of(conversations: Sequence[Conversation], embedder: Embedder) -> list[View]:
-    """Make views of conversations, with all turns embedded in one batch."""
+def views_of(conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True) -> list[View]:
+    """Make views of many conversations; with `vectors`, embed all turns together, which is faster than one by one."""
     views = [View(conversation, embedder) for conversation in conversations]
-    embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
+    if vectors:
+        embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
     return views
 
 

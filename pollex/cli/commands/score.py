@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     *(
         "costs",
         "cascade",
+        "wide",
         "embedding_model",
         "require",
         "deadline",

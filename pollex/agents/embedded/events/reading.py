@@ -59,16 +59,29 @@ def marked(conversation: Conversation) -> list[Move]:
     return moves
 
 
-def read(conversation: Conversation, topics: Topics, moves: list[Move] | None = None) -> Reading:
-    """Read a conversation by the topics of its log."""
+def fired(moves: list[Move]) -> list[Firing]:
+    """Return all sure firings of a conversation; they don't depend on topics."""
+    return [one for exchange in exchanges(moves) for one in firings(exchange) if one.sure >= LEAST_SURE]
+
+
+def read(
+    conversation: Conversation,
+    topics: Topics,
+    moves: list[Move] | None = None,
+    found: list[Firing] | None = None,
+) -> Reading:
+    """Read a conversation by the topics of its log.
+
+    Args:
+        moves: With their acts, where they are known already.
+        found: Likewise the firings of these moves.
+    """
     moves = marked(conversation) if moves is None else moves
     track = topics.track(moves)
     seen: dict[Event, list[Firing]] = {}
-    for exchange in exchanges(moves):
-        for firing in firings(exchange):
-            if firing.sure >= LEAST_SURE:
-                for event in events_of(firing, track[firing.move]):
-                    seen.setdefault(event, []).append(firing)
+    for firing in fired(moves) if found is None else found:
+        for event in events_of(firing, track[firing.move]):
+            seen.setdefault(event, []).append(firing)
     return Reading(conversation, moves, track, seen)
 
 

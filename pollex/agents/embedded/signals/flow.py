@@ -4,27 +4,28 @@ import numpy as np
 
 from pollex.agents.embedded.signals.signal import Signal
 from pollex.agents.embedded.view import Floats, View
+from pollex.agents.embedded.words import likeness
 
 
 def user_repeats(view: View) -> Floats:
-    """Cosine of each user turn to the most similar earlier one."""
+    """Likeness of each user turn to the most similar earlier one, by words."""
     out = np.zeros(len(view.texts))
     out[view.user] = view.earlier_likeness(view.user)
     return out
 
 
 def assistant_repeats(view: View) -> Floats:
-    """Cosine of each assistant turn to the most similar earlier one."""
+    """Likeness of each assistant turn to the most similar earlier one, by words."""
     out = np.zeros(len(view.texts))
     out[view.assistant] = view.earlier_likeness(view.assistant)
     return out
 
 
 def relevance(view: View) -> Floats:
-    """Cosine of each reply to the user turn before it."""
+    """Likeness of each reply to the user turn before it, by words."""
     out = np.zeros(len(view.texts))
     for asked, replied in view.replies:
-        out[replied] = view.vectors[asked] @ view.vectors[replied]
+        out[replied] = likeness(view.terms[asked], view.terms[replied])
     return out
 
 
@@ -41,10 +42,10 @@ def unanswered_questions(view: View) -> Floats:
 
 
 def follow_up(view: View) -> Floats:
-    """Compute the cosine of each user turn to the reply before it."""
+    """Compute the likeness of each user turn to the reply before it, by words."""
     out = np.zeros(len(view.texts))
     for before, after in view.followed("assistant", "user"):
-        out[after] = view.vectors[before] @ view.vectors[after]
+        out[after] = likeness(view.terms[before], view.terms[after])
     return out
 
 

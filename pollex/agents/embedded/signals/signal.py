@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import copysign, log1p
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ class Signal:
         statement: What is asserted where the signal is strong; one sentence with one verb.
         marks: How strongly each turn carries the signal: [turn] for all turns, 0 where it doesn't.
         lean: What is known of it in general: +1 good, −1 bad, 0 it depends.
+        vectors: Whether marks are read from embeddings.
         pattern: What is looked for in a turn, where the signal is that simple; quotes then show it.
     """
 
@@ -34,6 +36,7 @@ class Signal:
     marks: Callable[[View], Floats]
     lean: int = 0
     pattern: re.Pattern[str] | None = None
+    vectors: bool = False
 
 
 def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) -> Signal:
@@ -61,9 +64,14 @@ def measured(marks: Floats, turns: Indices) -> Floats:
     """
     if not len(turns):
         return np.zeros(len(MEASURES))
-    x = marks[turns]
+    x = marks[turns].tolist()  # a few numbers: plain Python is quicker than arrays of them
     third = max(1, round(len(x) / 3))
-    total = x.sum()
+    total = sum(x)
     return np.array(
-        [x.mean(), np.sign(total) * np.log1p(abs(total)), x[-2:].max(), x[-third:].mean() - x[:third].mean()]
+        [
+            total / len(x),
+            copysign(log1p(abs(total)), total) if total else 0.0,
+            max(x[-2:]),
+            (sum(x[-third:]) - sum(x[:third])) / third,
+        ]
     )

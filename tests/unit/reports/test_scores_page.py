@@ -1,0 +1,103 @@
+"""The page of scored conversations: the share of good ones, what lowers scores, the worst, a list that filters."""
+
+from __future__ import annotations
+
+import pytest
+from rubric_set_by_hand import rubric, rubric_set
+from test_learning_page import HOSTILE, Reader, loud
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.reports import scores as page_of_scores
+from pollex.reports.scores import Tally, scores_page
+from pollex.rubrics.answers import LIKERT, Answer
+from pollex.rubrics.netsat import Score
+
+RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
+
+
+def answer(id_: str, chosen: int) -> Answer:
+    shares = tuple(float(option == chosen) for option in range(len(LIKERT)))
+    return Answer(question_id=id_, probabilities=shares, chosen=chosen, source="built-in", turns=(1,), judge="built-in")
+
+
+def scored(number: int, probability: float, sat: int = 4, dsat: int = 0) -> Score:
+    return Score(
+        conversation_id=f"talk {number}",
+        netsat=1.0,
+        label="positive",
+        confident=probability != 0.5,
+        probability=probability,
+        decision="positive" if probability >= 0.5 else "negative",
+        answers=(answer("rubric1", sat), answer("rubric2", dsat)),
+    )
+
+
+SCORES = [scored(1, 0.9), scored(2, 0.8), scored(3, 0.5), scored(4, 0.1, sat=0, dsat=4), scored(5, 0.2, dsat=4)]
+
+
+def talk(number: int, words: str = "no") -> Conversation:
+    return Conversation(
+        id=f"talk {number}", turns=(Turn(role="user", content=words), Turn(role="assistant", content="b"))
+    )
+
+
+def tallied(scores: list[Score] = SCORES) -> Tally:
+    tally = Tally(RUBRICS)
+    assert list(tally.watch(scores)) == scores
+    return tally
+
+
+def page(words: str = "no", scores: list[Score] = SCORES) -> str:
+    return scores_page(tallied(scores), [talk(n, words) for n in range(1, 6)], "scores.csv", "rubrics.json")
+
+
+def test_the_share_of_good_ones_has_its_interval() -> None:
+    words = Reader(page()).words.replace("\N{NO-BREAK SPACE}", " ")
+    assert "The rubrics hold 60 % of 5 conversations to be good (95 % interval 23–88 %" in words
+
+
+def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
+    first, second = tallied().lowering()
+    assert (first.rubric.id, first.bad.value, first.good.value) == ("rubric2", 1.0, 0.0)
+    assert (second.rubric.id, second.bad.value, second.good.value) == ("rubric1", 0.5, 1.0)
+    assert first.gap == pytest.approx(10)
+    assert second.gap == pytest.approx(5)
+
+
+def test_the_worst_come_first_with_the_turns_that_their_lowest_answer_rests_on() -> None:
+    text = page()
+    assert [row.id for row in tallied().worst] == ["talk 4", "talk 5", "talk 3", "talk 2", "talk 1"]
+    assert '<mark class="dsat">b</mark>' in text
+
+
+def test_filters_are_links_to_boxes_around_the_list() -> None:
+    text = page()
+    assert text.count('<tr class="bad by-') == 2
+    assert text.count('<tr class="good doubt">') == 1
+    assert all(
+        f'href="#{name}"' in text and f'id="{name}"' in text for name in ("show-bad", "show-good", "by-1", "by-2")
+    )
+    assert "#show-bad:target tr.good" in text
+
+
+def test_memory_holds_the_worst_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_of_scores, "LISTED", 2)
+    tally = tallied()
+    assert [row.id for row in tally.worst] == ["talk 4", "talk 5"]
+    assert tally.good.n == 5
+    words = Reader(scores_page(tally, [], "scores.csv", "rubrics.json")).words
+    assert "The 2 worst of 5 are listed; scores.csv has all." in words
+
+
+def test_what_could_not_be_scored_is_counted_and_nothing_scored_is_told() -> None:
+    lost = Score(conversation_id="lost", outcome="refused")
+    words = Reader(page(scores=[lost])).words
+    assert "No conversation could be scored." in words
+    assert "1\N{NO-BREAK SPACE}conversation could not be scored" in words
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_conversations_make_no_element(text: str) -> None:
+    read = Reader(page(text))
+    assert loud(read) == set()
+    assert read.elements == Reader(page()).elements
