@@ -40,10 +40,10 @@ def served(demo: Path) -> Iterator[str]:
 
 
 def pages(page: Any, base: str) -> dict[str, str]:
-    """Return the pages that are shown, by name: those of the run of `learn`, and its most surprising conversation."""
+    """Return the pages that are shown, by name: those of the run of `learn`, and its worst conversation."""
     page.goto(f"{base}/runs?command=learn")
     run = page.locator("table a").first.inner_text()
-    page.goto(f"{base}/conversations?run={run}&differs=yes&sort=surprise&down=1")
+    page.goto(f"{base}/conversations?run={run}&thumb=down&sort=netsat")
     conversation = page.locator("#rows a").first.get_attribute("href")
     return {
         "home": "/",

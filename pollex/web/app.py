@@ -19,6 +19,7 @@ from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
 from pollex.web.pages import (
     agreement,
+    calibration,
     children,
     compare,
     conversation,
@@ -58,6 +59,7 @@ def routes() -> list[BaseRoute]:
         *runs.ROUTES,
         *sets.ROUTES,
         *agreement.ROUTES,
+        *calibration.ROUTES,
         *label.ROUTES,
         *share.ROUTES,
         *waiting.ROUTES,

@@ -28,6 +28,7 @@ PAGES = (
     ("Rubric sets", links.SETS, "s"),
     ("Label", links.LABEL, "l"),
     ("Waiting", links.WAITING, "w"),
+    ("Calibration", links.CALIBRATION, "k"),
 )
 """Name, address, and the key behind `g`."""
 

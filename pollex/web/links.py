@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 HOME, ENTER, HEALTH = "/", "/enter", "/api/health"
 RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
+CALIBRATION = "/calibration"
 CHILDREN, DRAFTS = "/children", "/drafts"
 SETS, SET_DIFF, COMPARE, REPLAY = "/sets", "/sets/diff", "/compare", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"

@@ -30,6 +30,7 @@ PAGES = [
     "/replay?run=learn-1&id=conversation+1",
     "/compare?a=learn-1&b=score-2",
     "/compare",
+    "/calibration",
     "/waiting",
     "/waiting/judge-3",
     "/waiting/judge-3?who=ann",

@@ -35,6 +35,7 @@ PAGES = [
     "/runs/learn-1/calls",
     "/sets",
     "/waiting",
+    "/calibration",
     f"/replay?run=learn-1&id={ID}",
     "/compare?a=learn-1&b=score-2",
     "/label",

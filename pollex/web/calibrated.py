@@ -1,0 +1,160 @@
+"""How far probabilities can be trusted: bands beside what was seen, the worst of the tails, and drift between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.intervals import Figure
+from pollex.rubrics.worth import share_of
+from pollex.web.lens import Lens
+
+FEWEST = 50
+"""Labels below which nothing is said."""
+BANDS = 10
+WORST = 10
+MOST = 5000
+"""Values of a run that drift is computed from."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Labeled conversations whose probability lies in a band.
+
+    Attributes:
+        predicted: Mean probability.
+        seen: Share of thumbs up, with Wilson's interval.
+    """
+
+    low: float
+    high: float
+    predicted: float
+    seen: Figure
+
+    @property
+    def off(self) -> bool:
+        """Whether the interval of what was seen leaves out what was predicted."""
+        low, high = self.seen.low, self.seen.high
+        return low is not None and high is not None and not low <= self.predicted <= high
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Labeled conversations of a sure prediction, and those of them where the thumb says the contrary.
+
+    Attributes:
+        worst: Id and probability, the surest first.
+    """
+
+    words: str
+    wrong: Figure
+    worst: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """Labeled conversations of one group."""
+
+    name: str
+    predicted: float
+    seen: Figure
+
+
+def usable(lens: Lens) -> Bools:
+    """Tell which conversations have a probability and a thumb that nothing was learned from `[row]`."""
+    told = (lens.label >= 0) & ~np.isnan(lens.probability)
+    fresh = np.fromiter((side != "train" for side in lens.sides), bool, len(lens))
+    return np.asarray(told & fresh)
+
+
+def bands(lens: Lens) -> list[Band]:
+    """Return the bands of equal width that have a labeled conversation."""
+    rows = usable(lens)
+    p, up = lens.probability[rows], lens.label[rows] == 1
+    place = np.minimum((p * BANDS).astype(int), BANDS - 1)
+    return [
+        Band(n / BANDS, (n + 1) / BANDS, float(p[place == n].mean()), share_of(int(up[place == n].sum()), int(inside)))
+        for n in range(BANDS)
+        if (inside := (place == n).sum())
+    ]
+
+
+def tails(lens: Lens) -> list[Tail]:
+    """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
+    rows = usable(lens)
+    found = []
+    for words, inside, against, sign in (
+        ("sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
+        ("sure of a thumb up (P above .9)", lens.probability > 0.9, 0, -1),
+    ):
+        mine = np.flatnonzero(rows & inside)
+        wrong = mine[lens.label[mine] == against]
+        order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:WORST]
+        worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
+        found.append(Tail(words, share_of(len(wrong), len(mine)), worst))
+    return found
+
+
+def subgroups(lens: Lens, most: int = 20) -> list[Subgroup]:
+    """Return the largest groups, each with what was predicted and seen."""
+    rows = np.flatnonzero(usable(lens))
+    by_group: dict[str, list[int]] = {}
+    for row in rows.tolist():
+        if (name := lens.groups[row]) is not None:
+            by_group.setdefault(name, []).append(row)
+    largest = sorted(by_group.items(), key=lambda pair: -len(pair[1]))[:most]
+    return [
+        Subgroup(name, float(lens.probability[own].mean()), share_of(int((lens.label[own] == 1).sum()), len(own)))
+        for name, own in largest
+        if len(own) >= 5
+    ]
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """A run beside the one that is shown.
+
+    Attributes:
+        index: Population stability index of the probability, with its interval.
+        marked: Whether there is more than chance in it.
+    """
+
+    run: str
+    n: int
+    mean: float
+    seen: Figure
+    index: Figure
+    marked: bool
+
+
+def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[Drifted]:
+    """Compare the probabilities of other runs with those of a run."""
+    from pollex.measures.drift import stability  # SciPy comes with it, and takes a third of a second
+
+    before = _values(lens)
+    found = []
+    for name, other in others:
+        after = _values(other)
+        if len(before) < FEWEST or len(after) < FEWEST:
+            continue
+        change = stability(before, after, np.random.default_rng(0), 200)
+        told = (other.label >= 0) & ~np.isnan(other.probability)
+        found.append(
+            Drifted(
+                name,
+                int((~np.isnan(other.probability)).sum()),
+                float(after.mean()),
+                share_of(int((other.label[told] == 1).sum()), int(told.sum())),
+                Figure(change.value, change.low, change.high, change.after),
+                change.marked,
+            )
+        )
+    return found
+
+
+def _values(lens: Lens) -> Floats:
+    known = lens.probability[~np.isnan(lens.probability)]
+    return known if len(known) <= MOST else np.random.default_rng(0).choice(known, MOST, replace=False)

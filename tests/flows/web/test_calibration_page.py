@@ -1,0 +1,33 @@
+"""Calibration in the browser: bands and tails of labels that nothing was learned from, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from web_site import client_of, made_app, made_store
+
+from pollex.store.resume import runs
+from pollex.web.calibrated import bands, tails, usable
+from pollex.web.lens import lens_of
+
+
+async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=120) as store:
+        learn, score = runs(store)
+        assert not usable(lens_of(store, learn)).any(), "labels that were learned from say nothing"
+        lens = lens_of(store, score)
+        found = bands(lens)
+        rows = usable(lens)
+        assert sum(band.seen.n for band in found) == rows.sum()
+        for band in found:
+            mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
+            assert band.predicted == pytest.approx(lens.probability[mine].mean())
+            assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
+        for tail in tails(lens):
+            assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
+        async with client_of(made_app(store)) as client:
+            assert "Bands of probability" in (await client.get("/calibration")).text
+            assert "too few" in (await client.get("/calibration", params={"run": "learn-1"})).text
+    assert np.isfinite([band.predicted for band in found]).all()
