@@ -130,8 +130,15 @@ class Listing:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the window."""
+        return self._rows(self.at, self.at + self.form.n)
+
+    def every(self) -> Iterator[Row]:
+        """Yield all rows of the list."""
+        return self._rows(0, self.total)
+
+    def _rows(self, first: int, last: int) -> Iterator[Row]:
         lens = self.lens
-        for number, row in enumerate(self.order[self.at : self.at + self.form.n].tolist(), self.at):
+        for number, row in enumerate(self.order[first:last].tolist(), first):
             yield Row(
                 number=number,
                 id=lens.ids[row],

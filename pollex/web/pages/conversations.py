@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+from collections.abc import Iterator
+from typing import Literal
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pollex.formats.csv_rows import escape_formula
 from pollex.web import drawings, frame, links
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
@@ -64,6 +70,40 @@ def as_json(request: Request) -> Response:
     return JSONResponse({"ok": True, "total": listing.total, "version": listing.lens.version, "rows": rows})
 
 
+class DownloadForm(ListForm):
+    """A list, and as what to send it."""
+
+    kind: Literal["csv", "jsonl"] = "csv"
+
+
+def download(request: Request) -> Response:
+    """Send all that a list has, row by row, in its order."""
+    site, form = site_of(request), query(request, DownloadForm)
+    listing = listing_of(site, form)
+    lines = _csv(listing) if form.kind == "csv" else _jsonl(listing)
+    media = "text/csv" if form.kind == "csv" else "application/x-ndjson"
+    headers = {"Content-Disposition": f'attachment; filename="conversations.{form.kind}"'}
+    return StreamingResponse(lines, media_type=media, headers=headers)
+
+
+def _jsonl(listing: Listing) -> Iterator[str]:
+    for row in listing.every():
+        yield json.dumps(row_json(row), ensure_ascii=False) + "\n"
+
+
+def _csv(listing: Listing) -> Iterator[str]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for place, row in enumerate(listing.every()):
+        told = row_json(row)
+        if not place:
+            writer.writerow(told)
+        writer.writerow(["" if value is None else escape_formula(value) for value in told.values()])
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
 def row_json(row: Row) -> dict[str, object]:
     """Return a row as JSON values; missing figures are null."""
     return {
@@ -76,4 +116,8 @@ def _require_version(listing: Listing) -> None:
         raise Clash("more conversations have come since", remedy="load the list again")
 
 
-ROUTES = [Route(links.CONVERSATIONS, conversations), Route("/api/conversations", as_json)]
+ROUTES = [
+    Route(links.CONVERSATIONS, conversations),
+    Route("/api/conversations", as_json),
+    Route("/api/conversations/file", download),
+]

@@ -244,3 +244,14 @@ async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -
     assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace("\u2009", " ")
     assert "75 % elsewhere" in page.replace("\u2009", " ")
     assert page.index("The user says thanks 1.") < page.index("The whole rubric set")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+async def test_all_that_a_list_has_comes_as_a_file(client: httpx2.AsyncClient, kind: str) -> None:
+    query = {"run": "learn-1", "thumb": "down", "sort": "netsat"}
+    listed = (await client.get("/api/conversations", params=query | {"n": 2})).json()
+    answer = await client.get("/api/conversations/file", params=query | {"kind": kind})
+    assert "attachment" in answer.headers["content-disposition"]
+    lines = answer.text.splitlines()
+    assert len(lines) == listed["total"] + (kind == "csv")
+    assert listed["rows"][0]["id"] in lines[kind == "csv"]
