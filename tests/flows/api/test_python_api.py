@@ -19,6 +19,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, BadLabels, BadRubrics, ModelUnavailable, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import digest_of
 
 
 class Agreeable:
@@ -204,7 +205,11 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
     (tmp_path / "config.json").write_text("{broken")
     found = pollex.RubricSet.load(learnt.rubrics)
     judge = found.judge.model_copy(update={"options": {"embedding_model": str(tmp_path)}})
-    theirs = found.model_copy(update={"judge": judge})
+    first, *others = found.rubrics
+    by_likeness = first.model_copy(update={"source": "person"})  # only such a rubric reads vectors
+    rubrics = (by_likeness, *others)
+    changes = {"judge": judge, "rubrics": rubrics, "rubrics_digest": digest_of(rubrics)}
+    theirs = found.model_copy(update=changes)
     with pytest.raises(WrongUse, match="judge embeds with") as caught:
         pollex.Scorer(theirs)
     assert f"embedding_model={str(tmp_path)!r}" in caught.value.remedy

@@ -14,16 +14,16 @@ from pollex.rubrics.handwritten import bundled, read_rubrics
 @pytest.mark.parametrize(
     ("text", "clause"),
     [
-        ("rubrics = ", "not valid TOML.* → mend it"),
-        ("rubrics = " + "[" * 100_000, "not valid TOML.* → mend it"),
-        ("rubrics = " + "9" * 5000, "not valid TOML.* → mend it"),
+        ("rubrics = ", "not valid TOML.* → correct it"),
+        ("rubrics = " + "[" * 100_000, "not valid TOML.* → correct it"),
+        ("rubrics = " + "9" * 5000, "not valid TOML.* → correct it"),
         ("purpose = 'none'", "rubrics: Field required"),
         ("rubrics = []", "rubrics: List should have at least 1"),
         ('[[rubrics]]\ntext = "The user laughs."', "rubrics.0.polarity: Field required"),
         ('[[rubrics]]\ntext = " "\npolarity = "sat"', "rubrics.0.text"),
         ('[[rubrics]]\ntext = "The user laughs."\npolarity = "good"', "rubrics.0.polarity"),
         ('[[rubrics]]\ntext = "The user laughs."\npolarity = "sat"\nweight = 2', "rubrics.0.weight"),
-        ('[[rubrics]]\ntext = "A b."\npolarity = "sat"\n' * 2, "stands there twice"),
+        ('[[rubrics]]\ntext = "A b."\npolarity = "sat"\n' * 2, "occurs twice"),
     ],
 )
 def test_a_list_with_a_fault_is_refused_with_its_place(tmp_path: Path, text: str, clause: str) -> None:
