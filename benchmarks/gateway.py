@@ -32,7 +32,7 @@ from typing import Any
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
 
-from pollex.agents.llm.asker import Asker, LlmOptions
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.judge import LlmJudge
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.budget import Limits
@@ -45,6 +45,7 @@ from pollex.gateway.outcomes import Completed, Failed, Outcome
 from pollex.graphs.ask import ask_sides
 from pollex.graphs.run import RunSettings
 from pollex.graphs.score.run import score
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
 from pollex.store.ledger import StoreLedger
@@ -124,7 +125,7 @@ class Measured:
 
 def judge_at(door: Any, rubrics: RubricSet) -> LlmJudge:
     """The judge as `pollex score` makes it."""
-    return LlmJudge(Asker(door, CAN, rubrics.domain, LlmOptions(salt=SALT, seed=0)))
+    return LlmJudge(Asker(door, CAN, rubrics.domain, JudgeSettings(seed=0), SALT))
 
 
 class Noting:

@@ -17,6 +17,7 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
@@ -148,11 +149,11 @@ async def learnt(
         model=model.model,
         base_url=model.base_url,
         limits=model.limits,
-        without=frozenset(how.without),
-        scale=how.scale,
+        settings=JudgeSettings(without=frozenset(how.without), scale=how.scale),
+        chat=chat,
     )
     settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, resamples=0)
-    async with dismissed(await hire(asked, profile, store, 0, chat)) as staff:
+    async with dismissed(await hire(asked, profile, store, 0)) as staff:
         assert staff.gateway is not None, "all of these take a model"
         learned = await runs.learn(
             logs,

@@ -14,24 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api import (
-        RubricSet,
-        calibrate,
-        diff_sets,
-        evaluate,
-        export_rubrics,
-        export_scores,
-        grade,
-        judge,
-        learn,
-        read_logs,
-        refit,
-        score,
-        share,
-    )
+    from pollex.api.exchange import export_rubrics, export_scores
+    from pollex.api.questions import grade, judge
+    from pollex.api.rubrics import RubricSet, diff_sets, evaluate, learn, read_logs, refit, score, share
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
+    from pollex.services.calibrate import calibrate
     from pollex.services.scorer import Scorer
 
 __all__ = [
@@ -56,17 +45,17 @@ __all__ = [
     "share",
 ]
 
-_HOMES = {
-    "Conversation": "conversations.conversation",
-    "Label": "conversations.conversation",
-    "PollexError": "errors",
-    "RubricSet": "api",
-    "Score": "rubrics.netsat",
-    "Scorer": "services.scorer",
-    "Turn": "conversations.conversation",
-    **dict.fromkeys(("calibrate", "diff_sets", "evaluate", "export_rubrics", "export_scores", "grade", "judge"), "api"),
-    **dict.fromkeys(("learn", "read_logs", "refit", "score", "share"), "api"),
+_NAMES = {
+    "api.exchange": ("export_rubrics", "export_scores"),
+    "api.questions": ("grade", "judge"),
+    "api.rubrics": ("RubricSet", "diff_sets", "evaluate", "learn", "read_logs", "refit", "score", "share"),
+    "conversations.conversation": ("Conversation", "Label", "Turn"),
+    "errors": ("PollexError",),
+    "rubrics.netsat": ("Score",),
+    "services.calibrate": ("calibrate",),
+    "services.scorer": ("Scorer",),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@
     ├── StoreDamaged          the store can't be trusted as it lies there
     ├── StoreFull             the disk under the store is full; what was acknowledged is safe
     ├── ResumeRefused         the run to resume was started with other settings
-    ├── LimitReached          --max-calls, --max-cost or --max-bad ended the run; it can be resumed
+    ├── LimitReached          max_calls or max_cost ended the run; it can be resumed
     └── Interrupted           the user stopped the run; it can be resumed                 exit 130
 
 This module imports nothing of ours, and every room may import it.
@@ -21,9 +21,8 @@ This module imports nothing of ours, and every room may import it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 
 UNREADABLE = "check the path; the file is to be UTF-8"
 """What to do about a file of settings, rubrics or people's words that can't be read."""
@@ -36,6 +35,15 @@ Options = Mapping[str, object]
 def as_arguments(options: Options) -> str:
     """Spell options as Python does: `label_field='stars', positive='>=4'`."""
     return ", ".join(f"{name}=" if value is None else f"{name}={value!r}" for name, value in options.items())
+
+
+SPELLING: ContextVar[Callable[[Options], str]] = ContextVar("spelling", default=as_arguments)
+"""How options are written in messages; a command line sets its own way."""
+
+
+def spelled(**options: object) -> str:
+    """Spell options as whoever calls writes them."""
+    return SPELLING.get()(options)
 
 
 def named(option: str | Options) -> Options:
@@ -53,9 +61,6 @@ class PollexError(Exception):
         where: File and line, conversation id or rubric id; empty when there is no place.
         remedy: What to do next, one clause.
         option: The argument that the remedy is about, or several with the values to give; it ends the remedy.
-
-    Attributes:
-        spell: How options are written; a command line has its own way.
     """
 
     exit_code = 1
@@ -63,7 +68,6 @@ class PollexError(Exception):
     def __init__(self, what: str, *, where: str = "", remedy: str = "", option: str | Options = "") -> None:
         self.what, self.where, self.remedy = what, where, remedy
         self.options = named(option)
-        self.spell: Callable[[Options], str] = as_arguments
         super().__init__(what)
 
     def __str__(self) -> str:
@@ -73,7 +77,7 @@ class PollexError(Exception):
     @property
     def advice(self) -> str:
         """The remedy with its options."""
-        return ": ".join(filter(None, [self.remedy, self.spell(self.options)]))
+        return ": ".join(filter(None, [self.remedy, SPELLING.get()(self.options)]))
 
 
 class WrongUse(PollexError):
@@ -136,33 +140,3 @@ class Interrupted(PollexError):
     """The user stopped the run; it can be resumed."""
 
     exit_code = 130
-
-
-# Commands, in backticks, stay as they are, and so does what is quoted. What follows an option is its value if that is
-# quoted, or ends the clause.
-_OPTION = re.compile(r"`[^`]*`|(?<![^\s(])--(?P<name>[a-z][a-z-]*)(?: (?:(?=')|(?P<value>[^\s,'…]+)(?=$|,)))?")
-
-
-@contextmanager
-def python_words() -> Iterator[None]:
-    """Change options in errors to arguments."""
-    try:
-        yield
-    except PollexError as error:
-        error.what, error.remedy = in_python(error.what), in_python(error.remedy)
-        error.args = (str(error),)
-        raise
-
-
-def in_python(text: str) -> str:
-    """Replace options by arguments: `--samples 5` by `samples=5`, `--label-field` by `label_field`."""
-    return _OPTION.sub(_argument, text)
-
-
-def _argument(option: re.Match[str]) -> str:
-    if option["name"] is None:
-        return option[0]
-    name, value = option["name"].replace("-", "_"), option["value"]
-    if value is None:
-        return f"{name}=" if option[0].endswith(" ") else name
-    return f"{name}={value if re.fullmatch(r'[0-9.]+', value) else repr(value)}"

@@ -10,13 +10,14 @@ from typing import Any
 
 from sealed import unseal
 
-from pollex.agents.llm.asker import Asker, LlmOptions
+from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import Polarity, Rubric
 
 Reply = Callable[[Call], Outcome] | Outcome | str
@@ -67,7 +68,7 @@ class Scripted:
 
 
 def asker(door: Scripted, capabilities: Capabilities = ABLE, **options: Any) -> Asker:
-    return Asker(door, capabilities, DomainProfile.neutral(), LlmOptions(salt=SALT, **options))
+    return Asker(door, capabilities, DomainProfile.neutral(), JudgeSettings(**options), SALT)
 
 
 def rubric(text: str, polarity: Polarity = "sat") -> Rubric:

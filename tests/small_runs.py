@@ -15,6 +15,7 @@ import pytest
 from small_log import Ended, small_log, with_embeddings, write_log
 
 from pollex.cli.main import main
+from pollex.errors import SPELLING, as_arguments
 from pollex.services.workspace import STOPS
 
 
@@ -59,6 +60,7 @@ def run_here(*arguments: object) -> Ended:
         patch.setattr(sys, "argv", ["pollex", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()
+    SPELLING.set(as_arguments)
     for number, handler in handlers.items():
         signal.signal(number, handler)
     assert isinstance(ended.value.code, int)

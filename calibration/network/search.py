@@ -124,8 +124,8 @@ def folds_of(sheets: AnswerMatrix, groups: Ints, rng: np.random.Generator) -> tu
     if present < 2:
         raise WrongUse(
             "one group of texts only to search a network's settings by",
-            remedy="give judgments of more texts, or name a model without settings to search for, such as "
-            "--model judge_mean (from Python: search=None)",
+            remedy="give judgments of more texts, or name a model without settings to search for (search=None)",
+            option={"model": "judge_mean"},
         )
     test = assign_folds(own, min(FOLDS, present), rng)
     return [np.setdiff1d(np.arange(len(sheets)), rows) for rows in test], test

@@ -165,7 +165,7 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
     ensemble = Ensemble(Recorded({}), rule=task.rule)
     tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
-        remedy = "go on with it first: the same command with LOGS and --resume"
+        remedy = "go on with it first: the same command with LOGS and `--resume`"
         raise ResumeRefused(
             f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
         )

@@ -180,7 +180,7 @@ async def _judge(stage: Stage, conversation_id: str, context: LearnContext) -> N
     conversation, judge, name = context.by_id[conversation_id], context.roles.judge, f"judge_{stage}"
     asked = (ask(context, name, judge, conversation, side) for side in sides(context.questions(stage)))
     for answers in await asyncio.gather(*asked):
-        context.work.take(conversation_id, answers, context.judge_record.value)
+        context.work.take(conversation_id, answers, context.judge_record.options.value)
     context.progress.advance(STAGES[stage])
 
 

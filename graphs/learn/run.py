@@ -193,7 +193,7 @@ async def _learn(
         work.options = len(SCALES[judge_record.scale])
         work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
         for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.retry_outcomes):
-            work.take(id_, answers, judge_record.value)
+            work.take(id_, answers, judge_record.options.value)
         context = LearnContext(
             **setting.of_run(run.id),
             logs=logs,

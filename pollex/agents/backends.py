@@ -13,10 +13,8 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.errors import BadRubrics
-from pollex.rubrics.records import LLM, JudgeRecord
+from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED, Rubric
-
-EMBEDDED = "embedded"
 
 Build = Callable[[JudgeRecord, Embedder, Sequence[Rubric]], Judge]
 """Builds the judge that a record describes, for some rubrics; texts are embedded by the embedder."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pollex.cli.settings import SETTINGS, SetOption
+from pollex.cli.settings import SetOption, described
 
 ALL = "pollex.help_all"
 
@@ -42,8 +42,6 @@ GROUPS = {
             "max_calls",
             "max_cost",
             "price",
-            "price_in",
-            "price_out",
             "concurrency",
             "deadline",
             "max_wait",
@@ -77,7 +75,7 @@ RARE = frozenset(
         *("id_field", "messages_field", "judge_field"),
         *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "instructions", "seed", "max_tokens"),
         *("elicitation", "samples", "require", "value", "without", "canary", "straight_lining", "closing"),
-        *("embedding_model", "langsmith", "price_in", "price_out", "concurrency", "deadline", "max_wait"),
+        *("embedding_model", "langsmith", "concurrency", "deadline", "max_wait"),
         *("retry_refused", "no_prompts", "alpha", "resamples", "batch"),
     }
 )
@@ -135,7 +133,7 @@ class Verb(click.Command):
         for one in options:
             if everything and isinstance(one, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
-                    formatter.write_dl([(name, SETTINGS[name][1]) for name in one.names])
+                    formatter.write_dl([(name, described(name)) for name in one.names])
 
 
 def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

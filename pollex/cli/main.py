@@ -14,8 +14,9 @@ from pkgutil import iter_modules
 
 import click
 
+from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
-from pollex.errors import Interrupted, LimitReached, Options, PollexError
+from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError
 from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
@@ -74,6 +75,7 @@ def main() -> None:
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
     tracing_off()  # of every verb: one that knows no --langsmith sends nothing either
     outlast()
+    SPELLING.set(as_typed)
     try:
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:
@@ -111,7 +113,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     from pollex.gateway.redaction import redacted
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
-    error.spell, error.where = as_typed, one_line(error.where)
+    error.where = one_line(error.where)
     message = printable(redacted(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
@@ -122,9 +124,18 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
 
 
 def as_typed(options: Options) -> str:
-    """Spell options as one types them: `--label-field stars --positive '>=4'`."""
-    spelled = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
-    return " ".join(name if value is None else f"{name} {shlex.quote(str(value))}" for name, value in spelled)
+    """Spell options as one types them: `--label-field stars`, or `--set thumbs=last` where that is a setting."""
+    return spelled(running(), options)
+
+
+def running() -> click.Command:
+    """Return the command that was typed."""
+    found: click.Command = pollex
+    for word in sys.argv[1:]:
+        if not isinstance(found, click.Group) or not (inner := found.get_command(click.Context(found), word)):
+            break
+        found = inner
+    return found
 
 
 def resume_command() -> str:

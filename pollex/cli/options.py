@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILES = [
-    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Maximum number of malformed rows."),
-    click.option("--encoding", default="utf-8-sig", show_default=True, help="Text encoding of the files."),
-]
-"""Of reading rows of whatever."""
-
 READING = [
     click.option("--id-field", metavar="FIELD", help="Field of the conversation's id, such as metadata.id."),
     click.option("--label-field", metavar="FIELD", help="Field of the label: thumbs or ratings."),
@@ -36,39 +29,9 @@ READING = [
     click.option("--messages-field", metavar="FIELD", help="Field of the list of turns."),
     click.option("--positive", metavar="RULE", help="Values that are positive: '>=4', or 'solved,great'."),
     click.option("--negative", metavar="RULE", help="Values that are negative: '<=2', or 'failed,bad'."),
-    *FILES,
-    click.option(
-        "--on-duplicate",
-        type=click.Choice(["error", "first", "last"]),
-        default="error",
-        show_default=True,
-        help="Which of different conversations with the same id to use.",
-    ),
-    click.option(
-        "--thumbs",
-        type=click.Choice(["last", "worst", "each"]),
-        help="Which of several different thumbs to use; `each` makes one conversation for each.",
-    ),
-    click.option("--pairs", is_flag=True, help="Read preference data: chosen is positive, rejected negative."),
+    click.option("--max-bad", default=0, show_default=True, metavar="N", help="Maximum number of malformed rows."),
 ]
 """Fields of `ReadOptions`, under their names."""
-
-QUESTIONS = [
-    click.option("--id-field", metavar="FIELD", help="Field of the question's id."),
-    click.option("--category-field", metavar="FIELD", help="Field of the task's category or type, if not `category`."),
-    *FILES,
-]
-"""Those of them that count where questions are read."""
-
-
-def with_reading(command: F) -> F:
-    """Add the options for reading logs; they arrive as `reading: ReadOptions`."""
-    return family(command, READING, "reading", _read_options)
-
-
-def with_questions(command: F) -> F:
-    """Add the options for reading questions; they arrive as `reading: ReadOptions`."""
-    return family(command, QUESTIONS, "reading", _read_options)
 
 
 def _read_options(**given: Any) -> ReadOptions:
@@ -113,16 +76,6 @@ URL = click.option(
     help="Address of an OpenAI-compatible server. The key is read from OPENAI_API_KEY only.",
 )
 
-CLOSING = click.option(
-    "--closing",
-    type=click.Choice(["system", "user", "merged"]),
-    default="system",
-    show_default=True,
-    help="Role of the task message after the conversation; 'merged' for strict chat templates.",
-)
-
-EMBEDDING = click.option("--embedding-model", metavar="NAME", help="A sentence-transformers model, by name or path.")
-
 SAMPLES = click.option(
     "--samples",
     default=1,
@@ -131,35 +84,17 @@ SAMPLES = click.option(
     help="Calls for one distribution if the endpoint gives no log-probabilities.",
 )
 
-CALLS = [
-    click.option("--retry-refused", is_flag=True, help="Repeat calls that the model refused in an earlier run."),
-    click.option("--concurrency", default=64, show_default=True, help="Maximum number of concurrent calls."),
-    click.option(
-        "--deadline", default=120.0, show_default=True, metavar="SECONDS", help="Time limit of a single call."
-    ),
-    click.option(
-        "--max-wait",
-        default=120.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Maximum wait for an endpoint that is down.",
-    ),
-    click.option("--max-calls", type=int, metavar="N", help="Stop after N calls; continue with --resume."),
-    click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs --price."),
-    click.option("--price-in", type=float, metavar="AMOUNT", help="Price of a million prompt tokens."),
-    click.option("--price-out", type=float, metavar="AMOUNT", help="Price of a million completion tokens."),
-    click.option("--langsmith", is_flag=True, help="Switch LangSmith tracing on; otherwise it is always off."),
-]
-"""Of all calls, whatever they ask."""
-
+CONCURRENCY = click.option("--concurrency", default=64, show_default=True, help="Maximum number of concurrent calls.")
+MAX_CALLS = click.option("--max-calls", type=int, metavar="N", help="Stop after N calls; continue with --resume.")
 NO_PROMPTS = click.option("--no-prompts", is_flag=True, help="Store replies, but no prompts.")
 
 MODEL = [
     _model_option("LLM for all roles; default: built-in (no LLM)."),
     URL,
     SAMPLES,
-    *CALLS[1:2],
-    *CALLS[4:6],
+    CONCURRENCY,
+    MAX_CALLS,
+    click.option("--max-cost", type=float, metavar="AMOUNT", help="Stop at this cost; needs --price."),
     click.option(
         "--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens, such as 0.15:0.60."
     ),
@@ -167,46 +102,18 @@ MODEL = [
 ]
 """Of the roles on a model."""
 
-JUDGE_CALLS = [URL, CALLS[1], CALLS[4], NO_PROMPTS]
+JUDGE_CALLS = [URL, CONCURRENCY, MAX_CALLS, NO_PROMPTS]
 """Of the judge of a rubric set, which is asked as it was."""
 
-RATER = [
-    _model_option("LLM to ask; default: built-in (no LLM)."),
-    URL,
-    CLOSING,
-    *CALLS,
-    EMBEDDING,
-    NO_PROMPTS,
-]
+RATER = [_model_option("LLM to ask; default: built-in (no LLM)."), URL, MAX_CALLS]
 """Those that count where one question is asked about conversations."""
 
-GRADER = [
-    _model_option("LLM that grades; required."),
-    URL,
-    click.option(
-        "--samples",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Calls for each grade without log-probabilities.",
-    ),
-    click.option("--require", type=click.Choice(["logprobs"]), help="Fail if the endpoint gives no log-probabilities."),
-    click.option(
-        "--value",
-        type=click.Choice(["auto", "expected", "mode"]),
-        default="auto",
-        show_default=True,
-        help="Use the written grade, or the mean of its distribution (expected).",
-    ),
-    CLOSING,
-    *CALLS,
-    NO_PROMPTS,
-]
+GRADER = [_model_option("LLM that grades; required."), URL, SAMPLES, CONCURRENCY, MAX_CALLS]
 """Those that count where answers are graded."""
 
 PAPER_SCALE = "likert-domain"
 
-ENDPOINT = [_model_option("Model to ask; required."), URL, *CALLS, NO_PROMPTS]
+ENDPOINT = [_model_option("Model to ask; required."), URL, CONCURRENCY, MAX_CALLS]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
 
 
@@ -234,7 +141,7 @@ def names_of(options: list[Callable[[Any], Any]]) -> list[str]:
 
     for option in reversed(options):
         option(taking)
-    return [str(one.name) for one in reversed(taking.__click_params__)]  # type: ignore[attr-defined]
+    return [str(one.name) for one in reversed(getattr(taking, "__click_params__", []))]
 
 
 def with_rater(command: F) -> F:
@@ -253,7 +160,6 @@ def with_endpoint(command: F) -> F:
 
 
 def _model_options(**given: Any) -> ModelOptions:
-    from pollex.gateway.budget import Limits, Price
     from pollex.gateway.langsmith import tracing_off, tracing_on
     from pollex.services.options import ModelOptions
 
@@ -261,16 +167,8 @@ def _model_options(**given: Any) -> ModelOptions:
     if given.pop("prompts", "pollex") == "paper":
         given.setdefault("scale", PAPER_SCALE)
     (tracing_on if given.pop("langsmith", False) else tracing_off)()
-    if price := given.pop("price", None):
-        given |= dict(zip(("price_in", "price_out"), prices_of(price), strict=True))
-    prices = given.pop("price_in", None), given.pop("price_out", None)
-    if (prices[0] is None) != (prices[1] is None):
-        raise click.UsageError("--price-in and --price-out go together")
-    price = None if prices[0] is None or prices[1] is None else Price(read=prices[0], written=prices[1])
-    names = {field.name for field in fields(Limits)} & given.keys()
-    limited = {name: given.pop(name) for name in names}
-    without = frozenset(part.strip() for part in given.pop("without", "").split(",") if part.strip())
-    return ModelOptions(limits=Limits(price=price, **limited), without=without, **given)
+    price = given.pop("price", None)
+    return ModelOptions.of(price=None if price is None else prices_of(price), **given)
 
 
 def prices_of(text: str) -> tuple[float, float]:
@@ -303,11 +201,9 @@ def family(command: F, options: list[Callable[[Any], Any]], name: str, make: Cal
         mine = {key: values.pop(key) for key in keys}
         return command(**values, **{name: make(**mine)})
 
-    decorated = gathered
+    keys, decorated = names_of(options), gathered
     for option in reversed(options):
         decorated = option(decorated)
-    parameters: list[click.Parameter] = decorated.__click_params__[-len(options) :]  # type: ignore[attr-defined]
-    keys = [parameter.name for parameter in parameters]
     return decorated  # type: ignore[return-value]
 
 

@@ -23,10 +23,12 @@ from pollex.text import count, printable
 
 if TYPE_CHECKING:
     from pollex.services.doctor import Health
-    from pollex.services.label import NextConversations, NextTexts
-    from pollex.services.learn import LearnResult
+    from pollex.services.evaluate import Evaluation
+    from pollex.services.label import NextConversations
+    from pollex.services.label_texts import NextTexts
+    from pollex.services.learn_result import LearnResult
     from pollex.services.plan import CallPlan
-    from pollex.services.score import Evaluation, ScoreResult
+    from pollex.services.score import ScoreResult
 
 
 def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> None:

@@ -2,58 +2,77 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal
 
 import click
+
+from pollex.errors import Options
 
 VALUES = "pollex.settings"
 
 Kind = type | tuple[str, ...]
 
-SETTINGS: dict[str, tuple[Kind, str]] = {
+Family = Literal["reading", "learning", "scoring", "question", "model"]
+
+READING: dict[str, tuple[Kind, str]] = {
+    "label_field": (str, "Field of the label: thumbs or ratings."),
+    "positive": (str, "Values that are positive: '>=4', or 'solved,great'."),
+    "negative": (str, "Values that are negative: '<=2', or 'failed,bad'."),
     "id_field": (str, "Field of the conversation's id, such as metadata.id."),
     "messages_field": (str, "Field of the list of turns."),
     "judge_field": (str, "Field of the annotator who gave the label."),
     "group_field": (str, "Field of what must stay on one side of a split, such as user_id."),
+    "category_field": (str, "Field of the task's category; `category` if not set."),
+    "max_bad": (int, "Maximum number of malformed rows; 0 if not set."),
     "encoding": (str, "Text encoding of the files; utf-8 if not set."),
     "on_duplicate": (("error", "first", "last"), "Which of different conversations with the same id to use."),
     "thumbs": (("last", "worst", "each"), "Which of several thumbs on a conversation to use."),
     "pairs": (bool, "Read preference data: chosen is positive, rejected negative."),
+}
+LEARNING: dict[str, tuple[Kind, str]] = {
     "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
-    "wide": (bool, "Give each rubric's value a column of its own."),
-    "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
-    "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
-    "scale": (
-        ("occasion", "likert-domain", "likert", "numeric"),
-        'Answer scale of rubrics; `occasion` (the default) includes "Never came up".',
-    ),
-    "prompts": (
-        ("pollex", "paper"),
-        "Whose answer scale: paper is RUBICON's own, on which Neutral also means that the occasion never came up.",
-    ),
-    "elicitation": (
-        ("batched", "independent"),
-        "`batched`: ten rubrics in each call, with reasons; `independent`: one rubric, one token.",
-    ),
-    "require": (("logprobs",), "Fail if the endpoint gives no log-probabilities."),
-    "without": (str, "What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts."),
-    "canary": (bool, "Also ask a question with a known answer, as attention check; true if not set."),
-    "straight_lining": (bool, "Mark answers that are all the same; true if not set."),
-    "closing": (("system", "user", "merged"), "Role of the task message; merged for strict chat templates."),
-    "value": (("auto", "expected", "mode"), "Part of an answer's distribution that NetSAT sums."),
-    "embedding_model": (str, "A sentence-transformers model, by name or path."),
+}
+SCORING: dict[str, tuple[Kind, str]] = {
+    "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
+    "wide": (bool, "Give each rubric's value a column of its own."),
+    "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
+}
+QUESTION: dict[str, tuple[Kind, str]] = {
+    "minimum": (int, "Minimum number of answered runs; more than half if not set."),
+    "domain": (Path, "Domain profile (TOML)."),
+    "instructions": (Path, "File with the instructions for human annotators."),
+    "seed": (int, "Random seed; each run gets another one."),
+}
+CALLS: dict[str, tuple[Kind, str]] = {
     "concurrency": (int, "Maximum number of calls in flight; 64 if not set."),
     "deadline": (float, "Time limit of a single call in seconds; 120 if not set."),
     "max_wait": (float, "Maximum wait for an endpoint that is down, in seconds; 120 if not set."),
     "max_cost": (float, "Stop at this cost; needs price."),
     "price": (str, "Prices of a million prompt and completion tokens, as 0.15:0.60."),
     "retry_refused": (bool, "Repeat calls that the model refused in an earlier run."),
+    "no_prompts": (bool, "Store replies, but no prompts."),
     "langsmith": (bool, "Switch LangSmith tracing on; otherwise it is always off, whatever the environment says."),
 }
-"""Type (or words) and help by name."""
+PROMPTS: dict[str, tuple[Kind, str]] = {
+    "prompts": (
+        ("pollex", "paper"),
+        "Whose answer scale: paper is RUBICON's own, on which Neutral also means that the occasion never came up.",
+    ),
+}
+FAMILIES: dict[Family, dict[str, tuple[Kind, str]]] = {
+    "reading": READING,
+    "learning": LEARNING,
+    "scoring": SCORING,
+    "question": QUESTION,
+    "model": PROMPTS | CALLS,
+}
+SETTINGS = READING | LEARNING | SCORING | QUESTION | PROMPTS | CALLS
+"""Type (or words) and help by name; any other name is a field of `JudgeSettings`."""
 
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -101,8 +120,8 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
 
 
 def parsed(name: str, value: str) -> Any:
-    """Return a setting's value in its type."""
-    kind = SETTINGS[name][0]
+    """Return a setting's value in its type; one of `JudgeSettings` is checked there."""
+    kind = SETTINGS[name][0] if name in SETTINGS else str
     if isinstance(kind, tuple):
         if value not in kind:
             raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
@@ -113,17 +132,32 @@ def parsed(name: str, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {kind.__name__}, and {value!r} is none") from None
 
 
-Family = Literal["reading", "model", "learning", "scoring"]
-FAMILIES: dict[Family, frozenset[str]] = {
-    "reading": frozenset(list(SETTINGS)[:8]),
-    "learning": frozenset({"policy", "alpha"}),
-    "scoring": frozenset({"costs", "cascade", "wide"}),
-    "model": frozenset(list(SETTINGS)[13:]),
-}
-
-
 def settings_of(family: Family) -> dict[str, Any]:
-    """Return the settings of a family that the running command was given."""
+    """Return the settings of a family that the running command was given; those of a judge belong to the model."""
     context = click.get_current_context(silent=True)
     given: dict[str, Any] = context.meta.get(VALUES, {}) if context else {}
-    return {name: value for name, value in given.items() if name in FAMILIES[family]}
+    known = FAMILIES[family].keys() | (given.keys() - SETTINGS.keys() if family == "model" else set())
+    return {name: value for name, value in given.items() if name in known}
+
+
+def described(name: str) -> str:
+    """Return a setting's help."""
+    if name in SETTINGS:
+        return SETTINGS[name][1]
+    from pollex.rubrics.judge_settings import JudgeSettings  # pydantic is not needed for --help
+
+    field = JudgeSettings.model_fields[name]
+    return f"{field.description}" + (f" Default: {field.default}." if field.default else "")
+
+
+def spelled(command: click.Command, options: Options) -> str:
+    """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
+    settings = {name for one in command.params if isinstance(one, SetOption) for name in one.names}
+    return " ".join(_spelled(name, value, setting=name in settings) for name, value in options.items())
+
+
+def _spelled(name: str, value: object, *, setting: bool) -> str:
+    if setting:
+        return f"--set {shlex.quote(f'{name}={value}')}" if value is not None else f"--set {name}=VALUE"
+    option = f"--{name.replace('_', '-')}"
+    return option if value is None or value is True else f"{option} {shlex.quote(str(value))}"

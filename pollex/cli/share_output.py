@@ -14,7 +14,7 @@ from pollex.services.share import WAYS
 if TYPE_CHECKING:
     from pollex.cli.session import Screen
     from pollex.services.compare import CompareResult
-    from pollex.services.label import DrawnConversations
+    from pollex.services.draw import DrawnConversations
     from pollex.services.share import Estimates, ShareResult
 
 

@@ -13,6 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 Role = Literal["user", "assistant", "system", "tool"]
 
 
+BOUNDS = {"positive": ">=4", "negative": "<=2"}
+"""Bounds that make thumbs of ratings, as messages propose them."""
+
+
 class Label(StrEnum):
     """The verdict that a person gave a whole conversation."""
 

@@ -73,11 +73,15 @@ class Account:
         formats: Rows by format.
         ways: Conversations by the way that they were joined.
         scores: Kinds of scores, and which were taken for the thumb.
+        general: Rows by general format, which no tool has to itself.
+        spellings: Rows by the spelling of a label and what it means.
     """
 
     formats: Counter[str] = field(default_factory=Counter)
     ways: Counter[str] = field(default_factory=Counter)
     scores: list[ScoreKind] = field(default_factory=list)
+    general: Counter[str] = field(default_factory=Counter)
+    spellings: Counter[tuple[str, Label]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,8 +159,8 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            remedy = f"correct them, or skip them: --max-bad {bad}"
-            raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy)
+            remedy = "correct them, or skip them"
+            raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy, option={"max_bad": bad})
 
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:

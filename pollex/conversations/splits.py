@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pollex.conversations.conversation import Conversation, Label
-from pollex.errors import BadLabels, WrongUse
+from pollex.conversations.conversation import BOUNDS, Conversation, Label
+from pollex.errors import BadLabels, WrongUse, spelled
 
 LABELS = tuple(Label)
 CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
@@ -54,7 +54,8 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     if sides is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_counted(ordered)}",
-            remedy="add labeled conversations or groups, or hold nothing out: --test-fraction 0",
+            remedy="add labeled conversations or groups, or hold nothing out",
+            option={"test_fraction": 0},
         )
     train, test = (tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1))
     return Split(train, test)
@@ -230,7 +231,7 @@ def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
 
 def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad and not lost:
-        return "say where the labels are: --label-field, and --positive and --negative for ratings"
+        return f"say where the labels are, and give bounds for ratings: {spelled(label_field='stars', **BOUNDS)}"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
     return f"add labeled conversations until there are {minimum} of each class"

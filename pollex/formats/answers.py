@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.answer_shapes.shape import Records
 from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -75,7 +75,7 @@ def _scales_of(
     """Return the questions with at least two options, from the data or from `options`."""
     names = sorted(dict.fromkeys(records.question), key=naturally)
     if strangers := sorted(set(options) - set(names)):
-        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"--options is of one of {', '.join(names)}")
+        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}")
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
     seen = np.unique(pairs, axis=0)
@@ -102,7 +102,11 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         if names[int(place)] in guessed and count < RARE * most[place]
     ]
     return told(
-        "option", "that hardly any text has", odd, "if that is a slip, say which there are: --options", left_out=False
+        "option",
+        "that hardly any text has",
+        odd,
+        f"if that is a slip, say which there are: {spelled(options=None)}",
+        left_out=False,
     )
 
 
@@ -164,7 +168,11 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
         *fault("row", "without a text_id", nameless, records.said, "give each its text's id"),
         *fault("row", "whose question the calibrator doesn't know", alien, records.said),
         *fault(
-            "row", "with an unknown option", option, records.said, "options are numbers; name them all with --options"
+            "row",
+            "with an unknown option",
+            option,
+            records.said,
+            f"options are numbers; name them all: {spelled(options=None)}",
         ),
     ]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from pollex.conversations.conversation import Label
-from pollex.errors import BadInput, WrongUse
+from pollex.conversations.conversation import BOUNDS, Label
+from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.labels import Verdicts
 
 ID_NAMES = (
@@ -46,6 +46,7 @@ class Picker:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._verdicts = Verdicts.of(options.positive, options.negative)
+        self.spellings = self._verdicts.said
         self._label_names: set[str] = set()
         self._unread_ratings: set[str] = set()
         self._found: set[str] = set()
@@ -67,7 +68,7 @@ class Picker:
         group_name = options.group_field or _first(fields, GROUP_NAMES)
         named = {id_name, label_name, judge_name, group_name}
         self._found.update(name for name in named if name and look_up(fields, name) is not None)
-        label = self._verdicts.label(look_up(fields, label_name)) if label_name else Label.NONE
+        label = self._verdicts.label(look_up(fields, label_name), label_name) if label_name else Label.NONE
         return Picked(
             id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
@@ -88,13 +89,9 @@ class Picker:
     @property
     def never_found(self) -> list[str]:
         """Options that name a field which no row has."""
-        asked = {
-            "--id-field": self._options.id_field,
-            "--label-field": self._options.label_field,
-            "--judge-field": self._options.judge_field,
-            "--group-field": self._options.group_field,
-        }
-        return [f"{option} {name}" for option, name in asked.items() if name and name not in self._found]
+        fields = ("id_field", "label_field", "judge_field", "group_field")
+        asked = {name: getattr(self._options, name) for name in fields}
+        return [spelled(**{option: name}) for option, name in asked.items() if name and name not in self._found]
 
     @property
     def label_field(self) -> str:
@@ -106,7 +103,7 @@ class Picker:
         """Notes on fields used as labels, and on ratings not used."""
         used = [f"labels come from the field {name!r}" for name in sorted(self._label_names)]
         unread = [
-            f"{name!r} holds ratings; to learn from them, give bounds: --positive '>=4' --negative '<=2'"
+            f"{name!r} holds ratings; to learn from them, give bounds: {spelled(**BOUNDS)}"
             for name in sorted(self._unread_ratings)
         ]
         return used + (unread if not used else [])
@@ -132,7 +129,11 @@ class Picker:
 
 def _ambiguous(names: list[str]) -> WrongUse:
     both = " and ".join(map(repr, names))
-    return WrongUse(f"the label may be in {both}", remedy=f"say which: --label-field {names[0]}")
+    return WrongUse(f"the label may be in {both}", remedy="say which", option={"label_field": names[0]})
+
+
+def _not_one_of(name: str, given: str, known: tuple[str, ...]) -> WrongUse:
+    return WrongUse(f"{name} is {given!r:.60}", remedy=f"use one of {', '.join(known)}", option={name: known[0]})
 
 
 def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
@@ -222,10 +223,8 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.on_duplicate not in get_args(OnDuplicate):
-            choices = ", ".join(get_args(OnDuplicate))
-            raise WrongUse(f"--on-duplicate {self.on_duplicate} isn't known", remedy=f"one of: {choices}")
+            raise _not_one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
         if self.thumbs is not None and self.thumbs not in get_args(Thumbs):
-            choices = ", ".join(get_args(Thumbs))
-            raise WrongUse(f"--thumbs {self.thumbs} isn't known", remedy=f"one of: {choices}")
+            raise _not_one_of("thumbs", self.thumbs, get_args(Thumbs))
         if self.max_bad < 0 or self.max_turn_chars < 1:
-            raise WrongUse("--max-bad is negative or the turn limit below 1", remedy="give a count")
+            raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")

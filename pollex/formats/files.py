@@ -140,7 +140,9 @@ def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
                     _check_decoded(f"{source}:{number}", line, encoding, path)
                 yield line
     except LookupError:
-        raise WrongUse(f"no encoding is called {encoding!r}", remedy="try --encoding utf-8 or latin-1") from None
+        raise WrongUse(
+            f"no encoding is called {encoding!r}", remedy="try utf-8 or latin-1", option={"encoding": "latin-1"}
+        ) from None
     except UnicodeError as error:
         raise _not_text(source, encoding, str(error), path) from None
 
@@ -155,7 +157,9 @@ def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
 def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
     """Return an error that suggests the encoding of the byte order mark, or usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    likely = "cp1252 (Windows) or latin-1" if name == "UTF-8" else "utf-8, cp1252 (Windows) or latin-1"
+    others, likely = "utf-8, cp1252 (Windows) or latin-1", "cp1252" if name == "UTF-8" else "utf-8"
     with path.open("rb") as file:
-        likely = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else likely
-    return NotText(f"not {name} text: {what}", where=where, remedy=f"name the file's encoding: --encoding {likely}")
+        if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
+            others = likely = "utf-16"
+    remedy, option = f"name the file's encoding: {others}", {"encoding": likely}
+    return NotText(f"not {name} text: {what}", where=where, remedy=remedy, option=option)

@@ -142,14 +142,14 @@ def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) ->
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
     if main is not None:
         if main not in names:
-            raise WrongUse(f"no question is called {main!r}", remedy=f"--main is one of {', '.join(names)}")
+            raise WrongUse(f"no question is called {main!r}", remedy=f"give one of {', '.join(names)}")
         return main
     answered = [name for name in names if name in judged]
     found = [name for wanted in MAIN_NAMES for name in answered if name.lower() == wanted]
     if not found and len(answered) == 1:
         found = answered
     if not found:
-        raise WrongUse("which question is the main one?", remedy=f"name it: --main, one of {', '.join(names)}")
+        raise WrongUse("which question is the main one?", remedy=f"name one of {', '.join(names)}", option="main")
     return found[0]
 
 
@@ -183,7 +183,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
         what = f"all {n} answers to the main question {questions.main!r} are alike" if n else (
             f"nobody answered the main question {questions.main!r}"
         )  # fmt: skip
-        raise BadLabels(what, remedy="add judgments that differ, or name another question with --main")
+        raise BadLabels(what, remedy="add judgments that differ, or name another question", option="main")
     alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
     what = "with the same answer from everybody, which can't be learned from"
     return judgments.where(several[judgments.question] > 1), told("question", what, alone)

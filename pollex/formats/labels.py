@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from pollex.conversations.conversation import Label
-from pollex.errors import BadInput, WrongUse
+from pollex.conversations.conversation import BOUNDS, Label
+from pollex.errors import BadInput, WrongUse, spelled
 from pollex.text import printable
 
 POSITIVE = """
@@ -88,10 +89,15 @@ class Spellings:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Turns a log's values into labels."""
+    """Turns a log's values into labels.
+
+    Attributes:
+        said: Number of values by spelling and label.
+    """
 
     positive: Rule
     negative: Rule
+    said: Counter[tuple[str, Label]] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
     def of(cls, positive: str | None, negative: str | None) -> Verdicts:
@@ -100,11 +106,12 @@ class Verdicts:
         Raises:
             WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
         """
-        rules = _rule(positive, "--positive", POSITIVE), _rule(negative, "--negative", NEGATIVE)
+        rules = _rule(positive, "positive", POSITIVE), _rule(negative, "negative", NEGATIVE)
         compared = [isinstance(rule, Comparison) for rule in rules]
         if any(compared) and (positive is None or negative is None):
-            missing = "--negative" if negative is None else "--positive"
-            raise WrongUse("a rating needs a bound on both sides", remedy=f"add {missing}, for example '<=2'")
+            missing = "negative" if negative is None else "positive"
+            what = "a rating needs a bound on both sides"
+            raise WrongUse(what, remedy="add the other", option={missing: BOUNDS[missing]})
         return cls(*_apart(rules, (positive, negative)))
 
     @property
@@ -112,21 +119,27 @@ class Verdicts:
         """Whether values are compared as numbers; numbers on neither side are no labels then."""
         return isinstance(self.positive, Comparison) or isinstance(self.negative, Comparison)
 
-    def label(self, value: object) -> Label:
+    def label(self, value: object, name: str = "FIELD") -> Label:
         """Return the label of a value; a list of ratings counts by its mean.
 
         Raises:
             BadInput: The value isn't known, or isn't one that a label can have.
             WrongUse: The value matches both sides.
         """
+        if isinstance(value, dict):
+            what = f"the label is an object ({printable(', '.join(value), 60)})"
+            inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
+            raise BadInput(what, remedy="name the field inside it", option={"label_field": inside})
         folded = _folded(value)
         if folded in MISSING:
             return Label.NONE
         good, bad = self.positive.matches(folded), self.negative.matches(folded)
         if good and bad:
-            raise WrongUse(f"the label {value!r} matches --positive and --negative", remedy="draw the bounds apart")
+            raise WrongUse(f"the label {value!r} matches positive and negative", remedy="draw the bounds apart")
         if good or bad:
-            return Label.POSITIVE if good else Label.NEGATIVE
+            label = Label.POSITIVE if good else Label.NEGATIVE
+            self.said[printable(str(value), 40), label] += 1
+            return label
         if self.numeric and isinstance(folded, float):
             return Label.NONE
         raise _unknown(value, self)
@@ -156,7 +169,7 @@ def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tu
     if given[1] is None:
         return positive, Spellings(negative.words - positive.words)
     if both := positive.words & negative.words:
-        raise WrongUse(f"{min(both)!r} is in --positive and --negative", remedy="give each spelling one side")
+        raise WrongUse(f"{min(both)!r} is in positive and negative", remedy="give each spelling one side")
     return rules
 
 
@@ -171,10 +184,7 @@ def _folded(value: object) -> str | float:
     if isinstance(value, int | float):
         return _finite(value)
     if not isinstance(value, str):
-        inside = ", ".join(value) if isinstance(value, dict) else type(value).__name__
-        raise BadInput(
-            f"the label is an object ({printable(inside, 60)})", remedy="name the field inside it: --label-field a.b"
-        )
+        raise BadInput(f"the label is {type(value).__name__}", remedy="give one label a conversation")
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _finite(float(text))
@@ -208,12 +218,10 @@ def _finite(number: float) -> float:
 
 def _unknown(value: object, verdicts: Verdicts) -> BadInput:
     if verdicts.numeric:
-        return BadInput(
-            f"the label {value!r:.60} isn't a number", remedy="leave --positive and --negative to spellings"
-        )
-    advice = "for ratings: --positive '>=4' --negative '<=2'"
+        return BadInput(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
+    advice = f"for ratings: {spelled(**BOUNDS)}"
     if not isinstance(_folded(value), float):
-        advice = "others: --positive A,B --negative C,D"
+        advice = f"others: {spelled(positive='A,B', negative='C,D')}"
     return BadInput(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
 
 

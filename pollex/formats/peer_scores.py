@@ -76,7 +76,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
             rubric = texts[answer.question_id]
             turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
             said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
-            word, value = answer.scale[answer.chosen].text, value_of(answer, rubrics.judge.value)
+            word, value = answer.scale[answer.chosen].text, value_of(answer, rubrics.judge.options.value)
             name = f"{rubric.polarity}_{rubric.id}"
             found.append(Figure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
     return found

@@ -30,7 +30,8 @@ def rows_of_predictions(
     if aggregate is not None and not scale.ordinal:
         raise WrongUse(
             f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
-            remedy="leave out --aggregate",
+            remedy="leave it out",
+            option="aggregate",
         )
     if aggregate is not None:
         columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()

@@ -103,12 +103,14 @@ class Assembler:
             if reader is None:
                 return None
             if reader.row_is_turn:
+                self._joiner.account.general[reader.name] += 1
                 self._put_aside(row, reader)
                 return None
+            self._joiner.account.general[reader.name] += 1
             draft = reader.read(row.fields)
             return self._whole(row, draft) if draft else Skipped(row.source, row.line)
         except WrongFile as error:
-            raise BadInput(error.what, where=row.source, remedy=error.remedy) from None
+            raise BadInput(error.what, where=row.source, remedy=error.advice) from None
         except BadInput as error:
             return _bad(row, error)
 
@@ -135,7 +137,7 @@ class Assembler:
         """
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
-            raise BadInput("the turn has no conversation id", remedy="name the column that holds it: --id-field")
+            raise BadInput("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
         table = self._tables.get(id_) or self._tables.setdefault(id_, Table(row.source, row.line))
         try:
             draft = reader.read(row.fields)
@@ -180,9 +182,10 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
                 picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
                 yield Placed(_conversation(one.turns, picked, options.max_turn_chars, row), *item.place)
         except BadInput as error:
-            yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.remedy))
+            yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))
     yield from [Skipped("", 0)] * joiner.steps
     joiner.notes += labeller.notes
+    joiner.account.spellings.update(labeller.spellings)
     picker.note_found(*labeller.found, *(kind.name for kind in joiner.account.scores if kind.taken))
     picker.note_found(*(kind.source for kind in joiner.account.scores if kind.taken))
 
@@ -197,7 +200,7 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
 
 def _bad(row: Row, error: BadInput) -> BadRow:
     reason = f"{error.where}: {error.what}" if error.where else error.what
-    return BadRow(row.source, row.line, reason, error.remedy)
+    return BadRow(row.source, row.line, reason, error.advice)
 
 
 def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, row: Row) -> Conversation:
@@ -294,6 +297,7 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
     picker, tally, joiner = Picker(options), Tally(options), Joiner(options)
     for item in _items(sources, picker, options, joiner):
         tally.add(item)
+    joiner.account.spellings.update(picker.spellings)
     logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()

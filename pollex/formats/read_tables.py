@@ -115,7 +115,7 @@ def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Sh
         if rows:
             raise
         why = f", as its rows can't be read: {bad[0]}" if bad else ""
-        raise BadInput(error.what + why, where=file, remedy=error.remedy) from None
+        raise BadInput(error.what + why, where=file, remedy=error.advice) from None
 
 
 def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:

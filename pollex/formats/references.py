@@ -51,7 +51,7 @@ def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human
     _check(sources, len(found), bad, options.max_bad)
     if options.category_field and not any(case.category for case in found.values()):
         what = f"no question has a category in {options.category_field!r}"
-        raise BadInput(what, where=", ".join(sources), remedy="check --category-field")
+        raise BadInput(what, where=", ".join(sources), remedy="check its name", option="category_field")
     return Cases(tuple(found.values()), tuple(bad))
 
 
@@ -233,6 +233,10 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
-        raise BadInput(what, remedy="correct them, or allow some: --max-bad")
+        raise BadInput(what, remedy="correct them, or allow some", option={"max_bad": len(bad)})
     if not found:
-        raise BadInput("nothing in it could be used", where=", ".join(sources), remedy="see --help for the fields")
+        raise BadInput(
+            "nothing in it could be used",
+            where=", ".join(sources),
+            remedy="name its fields as `pollex grade --help` says",
+        )

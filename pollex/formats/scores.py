@@ -105,7 +105,7 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {
         "option": answer.scale[answer.chosen].text,
-        "value": value_of(answer, rubrics.judge.value),
+        "value": value_of(answer, rubrics.judge.options.value),
         "probabilities": list(answer.probabilities),
         "source": answer.source,
         "justification": answer.justification,

@@ -85,8 +85,8 @@ class Tally:
         """
         if self._clashes:
             ids = count(len(self._clashes), "id has", "ids have")
-            remedy = "make ids unique, or choose: --on-duplicate first or last"
-            raise BadInput(f"{ids} different conversations:{as_list(self._clashes)}\n ", remedy=remedy)
+            what = f"{ids} different conversations:{as_list(self._clashes)}\n "
+            raise BadInput(what, remedy="make ids unique, or say which counts", option={"on_duplicate": "last"})
 
     def logs(self, notes: Sequence[str]) -> Logs:
         """Everything that was taken in."""

@@ -113,7 +113,7 @@ class AnswersFile:
         self._said: dict[str, set[str]] = {}
         for number, row in lines_of(path):
             if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
-                remedy = "hand back the file of --for-humans, with options in its field `answer`"
+                remedy = "hand back the file that `pollex review --out` wrote, with options in its field `answer`"
                 raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}", remedy=remedy)
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])

@@ -124,7 +124,8 @@ class Price:
         if not (0 <= self.read < math.inf and 0 <= self.written < math.inf):
             raise WrongUse(
                 f"prices of {self.read:g} and {self.written:g} for a million tokens",
-                remedy="give numbers from 0 on: --price-in, --price-out",
+                remedy="give numbers from 0 on",
+                option="price",
             )
 
     def cost(self, prompt: int, completion: int) -> float:
@@ -168,10 +169,9 @@ class Limits:
         for name in ("max_wait", "max_calls", "max_cost"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                option = f"--{name.replace('_', '-')}"
-                raise WrongUse(f"{option} {value:g}", remedy="give a number from 0 on, or leave it out")
+                raise WrongUse(f"{name} is {value:g}", remedy="give a number from 0 on, or leave it out", option=name)
         if self.max_cost is not None and self.price is None:
-            raise WrongUse("--max-cost needs prices", remedy="add --price-in and --price-out")
+            raise WrongUse("a limit of costs needs prices", remedy="add them", option={"price": "0.15:0.60"})
 
 
 class Budget:
@@ -190,9 +190,13 @@ class Budget:
         """
         limits = self._limits
         if limits.max_calls is not None and self.calls >= limits.max_calls:
-            raise LimitReached(f"--max-calls {limits.max_calls} reached", remedy="resume with a higher limit")
+            raise LimitReached(
+                f"max_calls {limits.max_calls} reached", remedy="resume with a higher limit", option="max_calls"
+            )
         if limits.max_cost is not None and self.cost >= limits.max_cost:
-            raise LimitReached(f"--max-cost {limits.max_cost:g} reached", remedy="resume with a higher limit")
+            raise LimitReached(
+                f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
+            )
         self.calls += 1
 
     def spend(self, usage: Usage) -> None:

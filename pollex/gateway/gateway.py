@@ -180,7 +180,7 @@ class Gateway:
     def _error(self) -> PollexError:
         """Return the error that stopped the run, as a new object for each waiter."""
         error = self._stopped or Interrupted("stopped")
-        return type(error)(error.what, where=error.where, remedy=error.remedy)
+        return type(error)(error.what, where=error.where, remedy=error.remedy, option=error.options)
 
     async def _settle(self, session: _Session, request: Request, flight: SharedCall) -> Outcome:
         """Process a call until it has an outcome."""

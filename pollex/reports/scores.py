@@ -68,7 +68,7 @@ class Tally:
 
     def __init__(self, rubrics: RubricSet) -> None:
         self.rubrics = {rubric.id: rubric for rubric in rubrics.rubrics}
-        self.value = rubrics.judge.value
+        self.value = rubrics.judge.options.value
         self.scored: Counter[str] = Counter()
         self.points: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.held: Counter[tuple[str, str]] = Counter()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
-from pollex.gateway.capabilities import Capabilities
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
-from pollex.prompts.messages import Closing
-from pollex.rubrics.answers import SCALES, ScaleName
+from pollex.rubrics.answers import ScaleName
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 
@@ -164,25 +163,8 @@ class AlphaRow(Record):
     folds: int
 
 
-class JudgeOptions(BaseModel):
-    """Those of a judge's options that it is asked with again."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    place: str = ""
-    embedding_model: str = ""
-    elicitation: Literal["batched", "independent"] = "batched"
-    samples: int = Field(default=1, ge=1)
-    canary: bool = True
-    straight_lining: bool = True
-    closing: Closing = "system"
-    without: list[str] = []
-    seed: int = 0
-    capabilities: Capabilities | None = None
-
-
-LLM = "llm"
-"""The kind of a judge that is a model behind the gateway."""
+EMBEDDED, LLM = "embedded", "llm"
+"""Kinds of judges: the built-in one, and a model behind the gateway."""
 
 
 class JudgeRecord(Record):
@@ -190,29 +172,15 @@ class JudgeRecord(Record):
 
     Attributes:
         kind: `embedded`, or `llm`; see `agents.backends`.
-        value: What NetSAT adds up: the expected value of an answer's distribution, or the chosen option's.
-        options: What it was made with: the embedding model, or the LLM's name and mode.
+        options: How it was asked, and is asked again.
         learned: `Judge.learned`.
     """
 
     kind: str
     name: str
     fingerprint: str
-    value: Literal["auto", "expected", "mode"] = "auto"
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: JudgeSettings = Field(default_factory=JudgeSettings)
     learned: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("options")
-    @classmethod
-    def _that_it_can_be_asked_with(cls, options: dict[str, Any]) -> dict[str, Any]:
-        if "scale" in options and options["scale"] not in list(SCALES):
-            raise ValueError(f"the scale {options['scale']!r:.60} is none of {', '.join(SCALES)}")
-        try:
-            JudgeOptions.model_validate(options)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-        return options
 
     @property
     def built_in(self) -> bool:
@@ -222,8 +190,15 @@ class JudgeRecord(Record):
     @property
     def scale(self) -> ScaleName:
         """Scale on which rubrics are asked."""
-        found: ScaleName = self.options.get("scale", "likert-domain")
-        return found
+        return "likert-domain" if self.kind == EMBEDDED else self.options.scale
+
+    @field_serializer("options")
+    def _that_count(self, options: JudgeSettings) -> dict[str, Any]:
+        """Return the settings that the judge heeds; a built-in one embeds, on its own scale or that of another."""
+        if not self.built_in:
+            return options.model_dump(mode="json")
+        heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
+        return options.model_dump(mode="json", include=heeded)
 
 
 class DataRecord(Record):

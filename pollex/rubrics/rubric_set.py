@@ -261,11 +261,9 @@ class RubricSet(Record):
         rows = [(rubric.id, rubric.polarity.upper(), rubric.text) for rubric in self.rubrics]
         return html_table(repr(self), ("id", "kind", "rubric"), rows)
 
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row a rubric."""
-        from pandas import DataFrame  # it takes half a second to import
-
-        rows = [
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a rubric."""
+        return [
             {
                 "id": rubric.id,
                 "polarity": rubric.polarity,
@@ -276,7 +274,12 @@ class RubricSet(Record):
             }
             for rubric in self.rubrics
         ]
-        return DataFrame(rows)
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row a rubric."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(self.records())
 
     def require_unedited(self, where: str = "") -> None:
         """Raise BadRubrics if rubrics, θ and windows don't fit together any more."""
@@ -304,7 +307,7 @@ class RubricSet(Record):
             calibration=Calibration(**self.calibration.model_dump()),
             thumb_model=self.thumb_model,
             guaranteed=self.guaranteed and self.guaranteed.window,
-            value=self.judge.value,
+            value=self.judge.options.value,
             never=self.never,
             starter=self.starter,
             decide_at=decide_at(costs),

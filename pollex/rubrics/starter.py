@@ -81,7 +81,7 @@ class StarterRecord(Record):
             answer = by_id.get(rubric.id)
             if not isinstance(answer, Answer):
                 return None
-            value = value_of(answer, self.judge.value, self.never.get(rubric.id, NEUTRAL))
+            value = value_of(answer, self.judge.options.value, self.never.get(rubric.id, NEUTRAL))
             total += value if rubric.polarity == "sat" else -value
         return total
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import WrongUse
+from pollex.errors import WrongUse, spelled
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 
 if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
@@ -93,7 +93,8 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
 
 def _who(judges: Sequence[str]) -> str:
     if not judges:
-        return "its log names no annotators: learn again with --judge-field FIELD, or leave annotators out"
+        learn = spelled(judge_field="user")
+        return f"its log names no annotators: leave annotators out, or learn again with {learn}"
     more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
     return f"name one of {', '.join(judges[:SHOWN])}{more}"
 

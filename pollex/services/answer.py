@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from pollex.services.grade import PROFILE, asker_of, note_cases, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
-from pollex.services.results import Usage, bad_rows_json, usage_json
+from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 
@@ -58,8 +58,8 @@ class AnswerOptions:
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnswerResult(Shown):
     """Answers of the model under test.
 
     Attributes:
@@ -69,7 +69,7 @@ class AnswerResult:
     run: str
     model: str
     out: Path | None
-    responses: tuple[Response, ...] = field(repr=False)
+    responses: tuple[Response, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
@@ -78,6 +78,19 @@ class AnswerResult:
     def complete(self) -> bool:
         """Whether every row was read and every question answered."""
         return not self.bad_rows and not self.outcomes.keys() - {"answered"}
+
+    @property
+    def headline(self) -> str:
+        """Return the outcomes in a line."""
+        return counted(self.outcomes)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row a question."""
+        for response in self.responses:
+            case = response.case
+            yield {name: getattr(case, name) for name in ("id", "category", "subcategory", "question")} | {
+                name: getattr(response, name) for name in ("answer", "outcome", "detail", "model", "temperature")
+            }
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
@@ -113,9 +126,7 @@ def answer(
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": options.profile}
         ended, usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
         responses = tuple(responses_of(opened.store, ended.run, cases))
-    if out is not None:
-        write_rows(out, _rows(responses), COLUMNS)
-    return AnswerResult(
+    result = AnswerResult(
         run=ended.run,
         model=name,
         out=out,
@@ -124,6 +135,9 @@ def answer(
         bad_rows=tuple(cases.bad_rows),
         usage=usage,
     )
+    if out is not None:
+        write_rows(out, result.records(), COLUMNS)
+    return result
 
 
 def plan_answer(
@@ -158,8 +172,8 @@ def _read(
 
 
 def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:
-    told = replace(asker.options, max_tokens=options.max_tokens)
-    return Respondent(replace(asker, options=told), options.system)
+    settings = asker.settings.but(max_tokens=options.max_tokens)
+    return Respondent(replace(asker, settings=settings), options.system)
 
 
 async def _answer(
@@ -175,11 +189,3 @@ async def _answer(
         respondent = _respondent(asker_of(staff, model, opened.store, options.seed), options)
         setting = opened.setting(arguments, staff)
         return await run_graph(cases, respondent=respondent, profile=profile, setting=setting), Usage.of(staff)
-
-
-def _rows(responses: Sequence[Response]) -> Iterator[dict[str, Any]]:
-    for response in responses:
-        case = response.case
-        yield {name: getattr(case, name) for name in ("id", "category", "subcategory", "question")} | {
-            name: getattr(response, name) for name in ("answer", "outcome", "detail", "model", "temperature")
-        }

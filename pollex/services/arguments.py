@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypedDict
 
+from pollex.agents.llm.rater import Variant
 from pollex.formats.fields import OnDuplicate
+from pollex.prompts.domain import DomainProfile
 from pollex.prompts.messages import Closing
 from pollex.rubrics.answers import ScaleName
 
@@ -50,3 +53,13 @@ class ModelArguments(TypedDict, total=False):
     max_calls: int | None
     max_cost: float | None
     price: tuple[float, float] | None
+
+
+class QuestionArguments(ModelArguments, total=False):
+    """How a question is asked in several runs; see `services.judge.JudgeOptions`, also for a model."""
+
+    minimum: int | None
+    variant: Variant
+    domain: Path | DomainProfile | None
+    instructions: Path | None
+    seed: int

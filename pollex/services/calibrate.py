@@ -22,7 +22,9 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import Support, support
+from pollex.services.results import Shown
 from pollex.services.training_record import keep_training, training_of
+from pollex.text import count
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -64,8 +66,8 @@ class TablesRead:
         )
 
 
-@dataclass(frozen=True)
-class FittedCalibrator:
+@dataclass(frozen=True, repr=False)
+class FittedCalibrator(Shown):
     """A calibrator that was fitted and saved.
 
     Attributes:
@@ -82,6 +84,15 @@ class FittedCalibrator:
     def support(self) -> Support:
         """Whether there are enough labels to call it calibrated."""
         return support(self.tables.labels)
+
+    @property
+    def headline(self) -> str:
+        """Return the model and its labels in a line."""
+        return f"{self.model}, {count(self.tables.labels, 'label')} of {self.tables.main!r}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row of what the tables hold."""
+        return [{name: value for name, value in self.as_json().items() if not isinstance(value, list)}]
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -150,7 +161,7 @@ class Predicted:
         }
 
 
-def fit_calibrator(
+def calibrate(
     answers: str,
     judgments: str,
     *,
@@ -263,9 +274,8 @@ def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, n
     given = {"seed": seed, "search": "random"}
     for name, said in {"shift": shift is not None, "network": network}.items():
         if said and name not in known:
-            raise WrongUse(
-                f"{kind.title} chooses nothing, so there is no --{name}", remedy=f"leave out --{name} or --model"
-            )
+            what = f"{kind.title} chooses nothing, so {name} means nothing to it"
+            raise WrongUse(what, remedy="leave one of these out", option={name: None, "model": None})
     return {name: value for name, value in given.items() if name in known} | ({"network": True} if network else {})
 
 
@@ -298,10 +308,10 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
     """
     found = groups_of(table, judged)
     if column not in found:
-        others = f"--shift is one of {', '.join(found)}" if found else "the tables have no column of groups: add one"
+        others = f"give one of {', '.join(found)}" if found else "the tables have no column of groups: add one"
         raise WrongUse(f"no column is called {column!r}", remedy=others)
     if len(set(found[column])) < 2:
-        raise WrongUse(f"all texts have the same {column!r}", remedy="leave out --shift")
+        raise WrongUse(f"all texts have the same {column!r}", remedy="leave it out", option="shift")
     return found[column]
 
 

@@ -218,7 +218,7 @@ def compare(
 
 def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
     if isinstance(samples, Logs | str) or len(samples) < 2:
-        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field: --by FIELD")
+        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
     return [(str(one), sample(str(one))) for one in samples]
 
 

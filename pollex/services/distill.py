@@ -13,7 +13,6 @@ import numpy as np
 
 from pollex.agents.distilled.judge import DistilledJudge, Lessons, LocalJudge, Taught
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.llm.asker import MOST_IN_A_CALL
 from pollex.agents.mixed import MixedJudge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -29,6 +28,7 @@ from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.correlations import pearson_statistic
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
 from pollex.rubrics.netsat import Score, value_of
 from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED
@@ -155,7 +155,9 @@ def distill(
     """
     rubric_set = unedited(rubrics)
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
-        raise WrongUse("only answers of a model on five options are distilled", remedy="learn the set with --model")
+        raise WrongUse(
+            "only answers of a model on five options are distilled", remedy="learn the set with a model", option="model"
+        )
     if out is not None:
         require_places(out, *files_of(logs, rubrics))
         require_not_edited(out)
@@ -196,7 +198,7 @@ def lessons_of(given: Given, rubric_set: RubricSet) -> Lessons:
     lessons: dict[str, dict[str, Taught]] = {rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by}
     for text_hash, answers in given.items():
         for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
-            value = None if answer.never_came_up else value_of(answer, rubric_set.judge.value)
+            value = None if answer.never_came_up else value_of(answer, rubric_set.judge.options.value)
             lessons[id_][text_hash] = Taught(value, answer.chosen)
     return lessons
 
@@ -213,7 +215,7 @@ async def _distill(
     arguments: dict[str, Any],
 ) -> DistillResult:
     lessons, record = lessons_of(given, rubric_set), rubric_set.judge
-    embedder = embedder_for(opened.store.folder, embeds_with(record, model.embedding_model))
+    embedder = embedder_for(opened.store.folder, embeds_with(record, model.settings.embedding_model))
     asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
     opened.progress.start("distill", len(asked))
     found = await fidelity_of(judged, asked, lessons, embedder, hard, least)
@@ -252,12 +254,12 @@ async def _staff(
         staff = await stack.enter_async_context(judging(model, rubric_set, opened.store))
         inner = staff.roles.judge.model if isinstance(staff.roles.judge, MixedJudge) else staff.roles.judge
         staff.roles = replace(staff.roles, judge=MixedJudge(inner, local))
-        options = staff.record.options | {"embedding_model": embedder.model}
+        options = staff.record.options.but(embedding_model=embedder.model)
         staff.record = staff.record.model_copy(update={"options": options})
         return staff
     staff = embedded_workers(rubric_set.domain, embedder)
     staff.roles = replace(staff.roles, judge=local)
-    options = {"embedding_model": embedder.model, "scale": record.scale}
+    options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     staff.record = JudgeRecord(kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options)
     return staff
 

@@ -151,7 +151,7 @@ def examined(what: str, work: Callable[[], str]) -> Finding:
     try:
         return Finding(what, work(), True)
     except PollexError as error:
-        return Finding(what, error.what, False, error.remedy)
+        return Finding(what, error.what, False, error.advice)
 
 
 def embeddings() -> str:

@@ -1,4 +1,4 @@
-"""Look at logs, and exchange rubric sets and scores with other tools."""
+"""Exchange rubric sets and scores with other tools."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Account, Logs
+from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.fields import ReadOptions
 from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
 from pollex.formats.peers import TARGETS
 from pollex.formats.peers.target import EMBEDDED, Target, sheet_of
@@ -18,54 +16,6 @@ from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.logs import Sources, logs_from
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inspection:
-    """The content of log files.
-
-    Attributes:
-        account: Their formats, how conversations were joined, and the scores found.
-        turns: The number of turns of the shortest, the median and the longest conversation.
-    """
-
-    logs: Logs
-    account: Account
-    turns: tuple[int, int, int]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.logs.bad_rows
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        scores = [kind._asdict() for kind in self.account.scores]
-        return {
-            "conversations": len(self.logs),
-            "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
-            "formats": dict(self.account.formats),
-            "put_together": dict(self.account.ways),
-            "scores": scores,
-            "turns": list(self.turns),
-            "bad_rows": len(self.logs.bad_rows),
-            "notes": list(self.logs.notes),
-        }
-
-
-def inspect_logs(sources: Sources, *, reading: ReadOptions, progress: Progress) -> Inspection:
-    """Read files, and tell what they hold.
-
-    Raises:
-        BadInput: A file or row can't be read.
-        WrongUse: The options contradict each other or the log.
-    """
-    logs = logs_from(sources, reading, progress)
-    lengths = sorted(len(conversation.turns) for conversation in logs)
-    middle = lengths[len(lengths) // 2] if lengths else 0
-    turns = (lengths[0], middle, lengths[-1]) if lengths else (0, 0, 0)
-    return Inspection(logs=logs, account=logs.account, turns=turns)
 
 
 @dataclass(frozen=True, kw_only=True)

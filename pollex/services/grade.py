@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,15 @@ from pollex.graphs.ask import answered
 from pollex.graphs.context import Progress
 from pollex.graphs.grade.run import Ended, Grading, gradings_of
 from pollex.graphs.grade.run import grade as run_graph
-from pollex.graphs.grade.summary import Summary, summary
+from pollex.graphs.grade.summary import Summary, Value, summary
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import grades_page
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
-from pollex.services.results import Usage, bad_rows_json, usage_json
-from pollex.services.roles import Workers, dismissed, hire, llm_options
+from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.roles import Workers, dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 from pollex.text import count
@@ -64,20 +64,24 @@ class GradeOptions:
     human_field: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class GradeResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GradeResult(Shown):
     """Grades of answers, with their means and distributions.
 
     Attributes:
         out: File of a row a question; None where none was written; `page` likewise.
     """
 
+    columns = ("id", "category", "type", "outcome", "overall", "plain", "human")
+
     run: str
     judge: str
     out: Path | None
     page: Path | None
     summary: Summary
-    gradings: tuple[Grading, ...] = field(repr=False)
+    profile: ReferencingProfile
+    value: Value
+    gradings: tuple[Grading, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
@@ -86,6 +90,15 @@ class GradeResult:
     def complete(self) -> bool:
         """Whether every row was read and every answer graded on all dimensions."""
         return not self.bad_rows and not self.outcomes.keys() - {"graded"}
+
+    @property
+    def headline(self) -> str:
+        """Return the outcomes in a line."""
+        return counted(self.outcomes)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row a question."""
+        return grade_rows(self.profile, self.gradings, self.judge, self.value)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
@@ -129,22 +142,24 @@ def grade(
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": options.profile}
         ended, usage = opened.run(_grade(opened, cases, profile, model, arguments, plain=options.plain))
         gradings = tuple(gradings_of(opened.store, ended.run, profile, cases))
-    found = summary(profile, gradings, model.value)
-    if out is not None:
-        write_rows(out, grade_rows(profile, gradings, judge, model.value), COLUMNS)
-    if page is not None:
-        _write_page(page, grades_page(found, judge=judge, pivot=profile.pivot, run=ended.run))
-    return GradeResult(
+    result = GradeResult(
         run=ended.run,
         judge=judge,
         out=out,
         page=page,
-        summary=found,
+        summary=summary(profile, gradings, model.settings.value),
+        profile=profile,
+        value=model.settings.value,
         gradings=gradings,
         outcomes=ended.counts,
         bad_rows=tuple(cases.bad_rows),
         usage=usage,
     )
+    if out is not None:
+        write_rows(out, result.records(), COLUMNS)
+    if page is not None:
+        _write_page(page, grades_page(result.summary, judge=judge, pivot=profile.pivot, run=ended.run))
+    return result
 
 
 def plan_grade(
@@ -189,8 +204,8 @@ def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> As
     """Return what judges and the model under test ask with."""
     assert staff.gateway is not None
     assert staff.capabilities is not None
-    options = llm_options(model, store.secret, seed)
-    return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), options)
+    settings = model.settings.but(seed=seed)
+    return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), settings, store.secret)
 
 
 def _read(

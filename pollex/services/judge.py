@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
-from pollex.agents.llm.rater import LlmRater, calls_of
+from pollex.agents.llm.rater import LlmRater, Variant, calls_of
 from pollex.agents.votes import RUNS, Rule
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -39,8 +39,6 @@ from pollex.services.roles import Workers, embedded_workers, embedder_for, worke
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.spans import Tracer
-
-Variant = Literal["v0", "v1", "v2", "v3", "v4"]
 
 HOW_IT_WENT = re.compile(
     r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
@@ -293,7 +291,7 @@ async def _built_in(
     model: ModelOptions,
     options: JudgeOptions,
 ) -> tuple[Ensemble, list[Workers]]:
-    embedder = embedder_for(opened.store.folder, model.embedding_model)
+    embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
     embedder.watch(opened.progress)
     rater = EmbeddedRater(embedder)
     await rater.fit(conversations, [])

@@ -22,7 +22,7 @@ from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in,
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.crossfitted import crossfitted
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.score import seen_before
+from pollex.services.evaluate import seen_before
 from pollex.text import count
 
 SEGMENT = "segment"
@@ -89,7 +89,8 @@ def labels_of(
         raise BadLabels(
             f"{count(unsaid, 'label does', 'labels do')} not say how they were drawn",
             where=str(labels),
-            remedy="add a field `drawn` (random or voluntary), or give --drawn where it is the same for all",
+            remedy="add a field `drawn` (random or voluntary), or say it where it is the same for all",
+            option={"drawn": "random"},
         )
     known = {one.id for one in conversations}
     if strangers := [one.id for one in given if one.id not in known]:

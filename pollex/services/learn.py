@@ -2,99 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pollex.agents.embedded.evidence import judged_by
-from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import Options, WrongUse
+from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.write import draft_of
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.results import LabelledScore, Learned
+from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.reports.findings import named_in
-from pollex.reports.learning import learning_page
-from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.rubrics.alone import BY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.logs import Sources, files_of, logs_from, names_of, not_scorable
+from pollex.services.learn_result import LearnResult, learned_result
+from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.places import report_of, require_not_edited, require_places
+from pollex.services.places import require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
-from pollex.services.results import Usage, calibrator_json, figures_json, usage_json
+from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, judging, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
 from pollex.services.workspace import Workspace, workspace
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearnResult:
-    """The result of a learning run.
-
-    Attributes:
-        out: File of the rubric set; None if not written.
-        report: File of the report; None if not written.
-        scores: Scores of the labeled conversations, for plots.
-        means: By rubric, its mean answer in each class.
-        skipped: Rows read but not learned from, and why.
-        conversations: Conversations that the report shows, by id.
-    """
-
-    run: str
-    rubrics: RubricSet
-    out: Path | None
-    report: Path | None
-    scores: tuple[LabelledScore, ...]
-    means: dict[str, MeanAnswer]
-    skipped: tuple[Skipped, ...]
-    complete: bool
-    usage: Usage | None = None
-    conversations: Mapping[str, Conversation] = field(default_factory=dict)
-
-    def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
-        """Render the report as HTML; `path` and `store` are for the commands in it."""
-        return learning_page(
-            self.rubrics,
-            self.scores,
-            self.skipped,
-            means=self.means,
-            conversations=self.conversations,
-            path=path,
-            store=store,
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        rubrics = self.rubrics
-        return {
-            "run": self.run,
-            "rubrics": self.out and str(self.out),
-            "report": self.report and str(self.report),
-            "roles": rubrics.roles,
-            "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
-            "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
-            "theta": rubrics.theta,
-            "window": [rubrics.window.lower, rubrics.window.upper],
-            "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
-            "policy": rubrics.policy,
-            "alpha": rubrics.alpha,
-            "training": figures_json(rubrics.training),
-            "held_out": figures_json(rubrics.held_out) or None,
-            "probabilities": calibrator_json(rubrics),
-            "notes": list(rubrics.notes),
-            "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
-        } | usage_json(self.usage)
 
 
 def learn(
@@ -135,7 +72,7 @@ def learn(
         learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
         honest = honest_netsats(opened.store, learned.run)
     learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
-    return _result(read, learned, usage, out, run)
+    return learned_result(read, learned, usage, out, run)
 
 
 def plan_learn(
@@ -180,7 +117,7 @@ async def _learn(
     async with workers(model, profile, opened.store, settings.seed) as staff:
         if not given and settings.method != "spur":
             own = embedded_workers(profile, staff.embedder, settings.seed)
-            staff = with_built_in(staff, own, model.without)
+            staff = with_built_in(staff, own, model.settings.without)
         opened.announce(staff)
         for line in ways_of_judging(given, staff):
             opened.progress.note(line)
@@ -229,7 +166,7 @@ def refit(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
         learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments))
     learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
-    return _result(read, learned, usage, out, run)
+    return learned_result(read, learned, usage, out, run)
 
 
 def plan_refit(
@@ -267,7 +204,7 @@ def _to_refit(
     )
     read = logs_from(logs, reading, progress)
     check_learnable(read, settings.minimum)
-    return rubric_set, settings, replace(model, scale=rubric_set.judge.scale), read
+    return rubric_set, settings, replace(model, settings=model.settings.but(scale=rubric_set.judge.scale)), read
 
 
 async def _refit(
@@ -299,29 +236,6 @@ async def _refit(
         return learned, Usage.of(staff)
 
 
-def _result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
-    """Write the rubric set and its report if asked for, and return the result."""
-    named = set(named_in(learned.rubric_set, learned.scores))
-    failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
-    result = LearnResult(
-        run=learned.run,
-        rubrics=learned.rubric_set,
-        out=out,
-        report=report_of(out) if out else None,
-        scores=learned.scores,
-        means={id_: MeanAnswer(*mean) for id_, mean in learned.means.items()},
-        skipped=tuple(skipped(read, learned)),
-        complete=not (failed or read.bad_rows or not_scorable(read)),
-        usage=usage,
-        conversations={c.id: c for c in read if c.id in named},
-    )
-    if out is not None:
-        result.rubrics.save(out)
-        with draft_of(report_of(out)) as draft:
-            draft.write_text(result.page(str(out), str(run.store)), encoding="utf-8")
-    return result
-
-
 def given_rubrics(source: str | Path | None, settings: LearnSettings, model: ModelOptions) -> tuple[Rubric, ...]:
     """Return the rubrics that the user wrote; none where they are to be learned.
 
@@ -330,8 +244,11 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
         BadRubrics: The file is wrong.
     """
     if settings.method == "spur" and source:
-        both: Options = {"method": "spur", "rubrics_from": None}
-        raise WrongUse("rubrics that are given are not learned", remedy="leave out one of", option=both)
+        raise WrongUse(
+            "rubrics that are given are not learned",
+            remedy="leave one of these out",
+            option={"method": None, "rubrics_from": None},
+        )
     if settings.method == "spur" and model.name is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     return rubrics_of(source) if source else ()
@@ -344,15 +261,3 @@ def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
             staff.roles.judge.reworded(rubric, ""), model=not staff.record.built_in and not rubric.answered_by
         )
         yield f"“{rubric.text}” is judged by {BY[by]}"
-
-
-def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
-    """Return everything that was read and not learned from, with its reason."""
-    rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
-    odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
-    unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
-    silent = [
-        Skipped(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
-    ]
-    failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
-    return [*rows, *odd, *silent, *failed, *unlabelled]

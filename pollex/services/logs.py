@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import read_logs
+from pollex.formats.frames import Rows
+from pollex.formats.read_logs import logs_of, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.text import count
 
@@ -18,6 +20,24 @@ LISTED = 10
 IN_MEMORY = "(in memory)"
 
 Sources = Sequence[str | Path] | str | Path
+Data = Logs | Iterable[Conversation] | Sources | Rows
+"""Logs, conversations, paths or globs, dicts, or a table of pandas, polars or Arrow."""
+
+
+def logs_given(given: Data, options: ReadOptions) -> Logs:
+    """Return logs from whatever holds conversations, as callers in Python give it."""
+    if isinstance(given, Logs):
+        return given
+    if isinstance(given, str | Path):
+        return read_logs(given, options=options)
+    if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
+        return read_rows(cast(Rows, given), options=options)
+    items: list[Any] = list(given)
+    if items and all(isinstance(item, str | Path) for item in items):
+        return read_logs(items, options=options)
+    if not items or any(isinstance(item, Conversation) for item in items):
+        return logs_of(items)
+    return read_rows(items, options=options)
 
 
 def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:

@@ -39,6 +39,6 @@ def with_built_in_judge(staff: Workers, rubrics: Iterable[Rubric], learned: Mapp
 
 
 def _remembered(staff: Workers) -> Workers:
-    options = staff.record.options | {"embedding_model": staff.embedder.model}
+    options = staff.record.options.but(embedding_model=staff.embedder.model)
     staff.record = staff.record.model_copy(update={"options": options})
     return staff

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Self
 
-from pollex.agents.embedded import DEFAULT_MODEL
-from pollex.errors import WrongUse
-from pollex.gateway.budget import Limits
+from pollex.gateway.budget import Limits, Price
 from pollex.gateway.endpoint import OPENAI, Endpoint
-from pollex.prompts.messages import Closing
-from pollex.rubrics.answers import ScaleName
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
@@ -28,44 +25,36 @@ class ModelOptions:
         model: None for the built-in roles.
         chat: A LangChain chat model in place of an endpoint.
         key_env: Name of the environment variable that holds the endpoint's key.
-        scale: How rubrics are asked; `likert` and `numeric` leave the domain out of the judging.
-        elicitation: `batched` or `independent`; see `agents.llm.options.LlmOptions`, also for what follows.
-        value: What NetSAT adds up; see `graphs.rubric_records.JudgeRecord`.
     """
 
     model: str | None = None
     base_url: str | None = None
     limits: Limits = field(default_factory=Limits)
-    scale: ScaleName = "occasion"
-    elicitation: Literal["batched", "independent"] = "batched"
-    samples: int = 1
-    require: Literal["logprobs"] | None = None
-    without: frozenset[str] = frozenset()
-    canary: bool = True
-    straight_lining: bool = True
-    closing: Closing = "system"
+    settings: JudgeSettings = field(default_factory=JudgeSettings)
     retry_refused: bool = False
     no_prompts: bool = False
-    value: Literal["auto", "expected", "mode"] = "auto"
-    embedding_model: str = DEFAULT_MODEL
     chat: ChatModel | None = None
     key_env: str = "OPENAI_API_KEY"
+
+    @classmethod
+    def of(cls, *, price: tuple[float, float] | None = None, **given: Any) -> Self:
+        """Sort what a user gives by name into options, limits and settings.
+
+        Args:
+            price: Of a million prompt and completion tokens.
+
+        Raises:
+            WrongUse: A setting can't be carried out; it is named.
+        """
+        limited = {one.name: given.pop(one.name) for one in fields(Limits) if one.name in given}
+        own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
+        prices = None if price is None else Price(read=price[0], written=price[1])
+        return cls(limits=Limits(price=prices, **limited), settings=JudgeSettings.of(**given), **own)
 
     @property
     def name(self) -> str | None:
         """The model's name; None for the built-in roles."""
         return self.chat.model if self.chat else self.model
-
-    def __post_init__(self) -> None:
-        """Refuse unknown values of settings.
-
-        Raises:
-            WrongUse: Says which, and those that are known.
-        """
-        for name, hint in get_type_hints(ModelOptions, {**globals(), "ChatModel": object}).items():
-            words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
-            if words and (given := getattr(self, name)) is not None and given not in words:
-                raise WrongUse(f"{name} is {given!r}", remedy=f"use one of {', '.join(words)}")
 
     def endpoint(self) -> Endpoint:
         """Return the endpoint, with the key from the environment alone.

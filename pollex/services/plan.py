@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from pollex.agents.llm.asker import MOST_IN_A_CALL, Asker
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
@@ -34,11 +34,12 @@ from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
+from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
-from pollex.services.roles import confirmed, embedding_confirmed, llm_options, seed_of
+from pollex.services.roles import confirmed, embedding_confirmed, seed_of
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 
@@ -146,9 +147,9 @@ class Plan:
     ) -> Plan:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
-        options = llm_options(model, kept_secret(run.store) or secrets.token_bytes(32), seed)
+        settings, salt = model.settings.but(seed=seed), kept_secret(run.store) or secrets.token_bytes(32)
         planner = Planner(endpoint, paid(run).__contains__)
-        return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, options))
+        return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, settings, salt))
 
     async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
         """Plan to judge every conversation on every rubric."""
@@ -158,7 +159,7 @@ class Plan:
         """Plan to judge every conversation on every one of the rubrics."""
         judge, questions = (
             LlmJudge(self.asker),
-            [Question.about(rubric, self.asker.options.scale) for rubric in rubrics if not rubric.answered_by],
+            [Question.about(rubric, self.asker.settings.scale) for rubric in rubrics if not rubric.answered_by],
         )
         for one in conversations:
             await ask_sides(judge, one, questions)
@@ -200,7 +201,7 @@ class Plan:
 
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
         """Plan the summaries of `reasons`, and return the maximum number of rubrics."""
-        summarizer, most = LlmSummarizer(self.asker), self.asker.options.new_rubrics
+        summarizer, most = LlmSummarizer(self.asker), self.asker.settings.new_rubrics
         batches = ceil(reasons / settings.batch)
         shown = [_reason(number, kind) for number in range(settings.batch)]
         known = [_rubric(number, kind) for number in range(most * batches // 2)]
@@ -220,7 +221,7 @@ class Plan:
         """Plan `batches` calls about every conversation."""
         judge = LlmJudge(self.asker)
         questions = [
-            Question.about(_rubric(number, "sat"), self.asker.options.scale) for number in range(MOST_IN_A_CALL)
+            Question.about(_rubric(number, "sat"), self.asker.settings.scale) for number in range(MOST_IN_A_CALL)
         ]
         with self.planner.estimating(batches):
             for one in conversations:
@@ -265,10 +266,9 @@ def plan_scoring(
     if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
-    model, probed = confirmed(model, rubrics.judge), rubrics.judge.options.get("capabilities")
-    able = Capabilities(**probed) if probed else None
+    model, able = confirmed(model, rubrics.judge), rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
-    return call_plan(model, asyncio.run(plan.judging(conversations, rubrics)), probed is not None)
+    return call_plan(model, asyncio.run(plan.judging(conversations, rubrics)), able is not None)
 
 
 def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
@@ -314,8 +314,10 @@ def call_plan(
         notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
     if not probed:
         notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
-    if not probed and model.samples > 1:
-        notes.append(f"Where it gives no log-probabilities, {model.samples} samples judge so many times as often.")
+    if not probed and model.settings.samples > 1:
+        notes.append(
+            f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
+        )
     return CallPlan(models, model.limits.price, tuple(notes))
 
 

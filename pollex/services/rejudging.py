@@ -117,7 +117,7 @@ def netsat_of(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: A
         answer = answers.get(rubric.id)
         if not isinstance(answer, Answer):
             return None
-        value = value_of(answer, rubric_set.judge.value, rubric_set.never.get(rubric.id, 5.0))
+        value = value_of(answer, rubric_set.judge.options.value, rubric_set.never.get(rubric.id, 5.0))
         total += value if rubric.polarity == "sat" else -value
     return total
 
@@ -244,7 +244,7 @@ def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     record = rubric_set.judge
     if record.name == model.name and not record.built_in:
         return confirmed(model, record)
-    return replace(model, scale=record.scale)
+    return replace(model, settings=model.settings.but(scale=record.scale))
 
 
 def _figures(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pollex.conversations.logs import BadRow
 from pollex.gateway.budget import Price, StageUsage, UsageTable
@@ -12,9 +14,15 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.text import html_table
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from pollex.services.roles import Workers
+
+SHOWN = 10
+"""Rows of a result that a notebook shows."""
 
 
 class Result(Protocol):
@@ -26,6 +34,44 @@ class Result(Protocol):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
+
+
+class Shown(ABC):
+    """A result that tells itself in a line, shows itself in a notebook, and becomes a table.
+
+    Attributes:
+        columns: Those of the table that a notebook shows; empty for all.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Return the result in a line."""
+
+    @abstractmethod
+    def records(self) -> Iterable[dict[str, Any]]:
+        """Return the rows of the table."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.removesuffix('Result')}: {self.headline}>"
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(list(self.records()))
+
+    def _repr_html_(self) -> str:
+        rows = list(islice(self.records(), SHOWN))
+        names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
+        return html_table(repr(self), names, [[row.get(name, "") for name in names] for row in rows])
+
+
+def counted(outcomes: Mapping[str, int]) -> str:
+    """Return outcomes in a line."""
+    return ", ".join(f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items())
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.agents.backends import EMBEDDED, build
-from pollex.agents.embedded import DEFAULT_MODEL, NAME
+from pollex.agents.backends import build
+from pollex.agents.embedded import NAME
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
@@ -24,14 +23,13 @@ from pollex.graphs.context import BATCH
 from pollex.graphs.run import RunSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
-from pollex.rubrics.records import LLM, JudgeRecord
-from pollex.rubrics.rubric import BUILT_IN
+from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
+from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.mixed_roles import with_built_in_judge
 from pollex.services.options import ModelOptions
 
 if TYPE_CHECKING:
-    from pollex.agents.llm.asker import LlmOptions
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
 
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
-
-JUDGING = ("scale", "elicitation", "samples", "canary", "straight_lining", "closing")
-"""What a rubric set remembers of how its judge was asked, and asks again."""
 
 
 @dataclass(kw_only=True)
@@ -153,11 +148,11 @@ async def hire(
         ModelRefused: The endpoint refuses every call, or lacks what is required.
         ModelUnavailable: It can't be reached.
     """
-    embedder = embedder_for(store.folder, options.embedding_model)
+    embedder = embedder_for(store.folder, options.settings.embedding_model)
     if options.name is None:
-        if options.scale not in DOMAIN_SCALES:
-            raise WrongUse(f"the scale {options.scale} takes a model", remedy="name one", option="model")
-        if options.without:
+        if options.settings.scale not in DOMAIN_SCALES:
+            raise WrongUse(f"the scale {options.settings.scale} takes a model", remedy="name one", option="model")
+        if options.settings.without:
             raise WrongUse(
                 "the built-in roles (no LLM) have no prompts to leave parts out of",
                 remedy="name a model",
@@ -207,48 +202,19 @@ def llm_workers(
     seed: int,
 ) -> Workers:
     """Build all four roles on a model."""
-    from pollex.agents.llm.roles import build_llm_roles  # the client behind it takes a second to import
+    from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
+    from pollex.agents.llm.roles import build_llm_roles
 
-    roles = Roles(*build_llm_roles(gateway, capabilities, profile, llm_options(options, store.secret, seed), embedder))
-    record = JudgeRecord(
-        kind=LLM,
-        name=capabilities.model,
-        fingerprint=roles.judge.fingerprint,
-        value=options.value,
-        options={
-            "place": gateway.endpoint.shown,
-            **{name: getattr(options, name) for name in JUDGING},
-            "without": sorted(options.without),
-            "seed": seed,
-            "capabilities": capabilities.as_dict(),
-        },
-    )
+    settings = options.settings.but(seed=seed, place=gateway.endpoint.shown, capabilities=capabilities)
+    roles = Roles(*build_llm_roles(Asker(gateway, capabilities, profile, settings, store.secret), embedder))
     return Workers(
         roles=roles,
-        record=record,
+        record=JudgeRecord(kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings),
         embedder=embedder,
         prompts=prompt_versions(),
         secrets=gateway.endpoint.secrets,
         gateway=gateway,
         capabilities=capabilities,
-    )
-
-
-def llm_options(options: ModelOptions, salt: bytes, seed: int) -> LlmOptions:
-    """Return the settings of the roles on a model."""
-    from pollex.agents.llm.asker import LlmOptions
-
-    return LlmOptions(
-        salt=salt,
-        without=(options.without | (set() if options.scale in DOMAIN_SCALES else {"domain"})) - {BUILT_IN},
-        scale=options.scale,
-        elicitation=options.elicitation,
-        samples=options.samples,
-        require=options.require,
-        seed=seed,
-        canary=options.canary,
-        straight_lining=options.straight_lining,
-        closing=options.closing,
     )
 
 
@@ -271,7 +237,8 @@ def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) ->
 
 def embedded_record(embedder: Embedder) -> JudgeRecord:
     """Return the record of a built-in judge that has not learned yet."""
-    return JudgeRecord(kind=EMBEDDED, name=NAME, fingerprint="", options={"embedding_model": embedder.model})
+    settings = JudgeSettings(embedding_model=embedder.model)
+    return JudgeRecord(kind=EMBEDDED, name=NAME, fingerprint="", options=settings)
 
 
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
@@ -292,7 +259,8 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
     if not record.built_in:
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of the built-in judge",
-            remedy=f"give --model {record.name}, or fit it for the built-in judge: `pollex refit`",
+            remedy="fit it for the built-in judge (`pollex refit`), or name the model",
+            option={"model": record.name},
         )
     return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
 
@@ -315,7 +283,7 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
         hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
         hired.notes += changed(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.rubrics):
-            hired.embedder = embedder_for(store.folder, embeds_with(record, options.embedding_model))
+            hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
         return with_built_in_judge(hired, rubric_set.rubrics, record.learned)
     embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
@@ -333,16 +301,17 @@ def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
     if asked not in (None, record.name):
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of {asked}",
-            remedy=f"give --model {record.name}, or fit it again: `pollex refit … --model {asked}`",
+            remedy=f"fit it again (`pollex refit … --model {asked}`), or name the model that it has",
+            option={"model": record.name},
         )
-    place = record.options.get("place")
+    place = record.options.place
     if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        made = str(place).startswith(LANGCHAIN)
-        remedy = "give it in Python: pollex.Scorer.load(PATH, model=…)" if made else f"confirm it: --base-url {place}"
-        raise WrongUse(f"the judge {record.name} answered at {place}", remedy=remedy)
-    known = {name: record.options[name] for name in JUDGING if name in record.options}
-    without = frozenset(record.options.get("without", ()))
-    return replace(options, model=record.name, value=record.value, without=without, **known)
+        made = place.startswith(LANGCHAIN)
+        what = f"the judge {record.name} answered at {place}"
+        if made:
+            raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
+        raise WrongUse(what, remedy="confirm it", option={"base_url": place})
+    return replace(options, model=record.name, settings=record.options.but(require=options.settings.require))
 
 
 def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
@@ -350,23 +319,23 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     if asked := options.name:
         raise WrongUse(
             f"θ was fitted to the built-in judge's answers, not to those of {asked}",
-            remedy=f"leave --model out, or fit it for the model: `pollex refit … --model {asked}`",
+            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {asked}`",
         )
-    return embeds_with(record, options.embedding_model)
+    return embeds_with(record, options.settings.embedding_model)
 
 
 def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     """Warn if the endpoint's capabilities changed since θ was fitted."""
-    before = record.options.get("capabilities")
-    if not before or now is None or bool(before.get("logprobs")) == bool(now.logprobs):
+    before = record.options.capabilities
+    if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
         return []
-    gave, gives = ("log-probabilities", "none") if before.get("logprobs") else ("none", "log-probabilities")
+    gave, gives = ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
     return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
 
 
 def seed_of(record: JudgeRecord) -> int:
     """Return the seed of a judge's calls."""
-    return int(record.options.get("seed", 0))
+    return record.options.seed or 0
 
 
 def embeds_with(record: JudgeRecord, asked: str) -> str:
@@ -375,10 +344,11 @@ def embeds_with(record: JudgeRecord, asked: str) -> str:
     A rubric set may come from anybody: a model that it names is neither fetched nor read, and the files of a folder
     not even hashed, unless the user names it too.
     """
-    made_with = str(record.options.get("embedding_model", DEFAULT_MODEL))
+    made_with = record.options.embedding_model
     if made_with not in (DEFAULT_MODEL, asked):
         raise WrongUse(
             f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
-            remedy=f"confirm it: --embedding-model {quote(made_with)}, in Python embedding_model={made_with!r}",
+            remedy="confirm it",
+            option={"embedding_model": made_with},
         )
     return made_with

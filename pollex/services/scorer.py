@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.errors import BadInput, WrongUse, python_words
+from pollex.errors import BadInput, WrongUse
 from pollex.formats.frames import in_dicts
 from pollex.formats.log_shapes import reader_of
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.ask import ask_sides
+from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
@@ -57,7 +57,6 @@ class Scorer:
         WrongUse: No rubric set is given, or a model that nobody would ask.
     """
 
-    @python_words()
     def __init__(
         self,
         rubrics: RubricSet,
@@ -108,13 +107,11 @@ class Scorer:
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
-        with python_words():
-            known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
-            if self._background is None:
-                return await self._scored(known, asked)
-            return await asyncio.wrap_future(self._background.submit(self._scored(known, asked)))
+        known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
+        if self._background is None:
+            return await self._scored(known, asked)
+        return await asyncio.wrap_future(self._background.submit(self._scored(known, asked)))
 
-    @python_words()
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
         """Score conversations in order; those that can't be scored have an `outcome`.
 
@@ -215,4 +212,4 @@ def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
             yield conversation_from(one)
         except WrongUse as error:
             where = ", ".join(filter(None, [f"item {number}", error.where]))
-            raise WrongUse(error.what, where=where, remedy=error.remedy) from error
+            raise WrongUse(error.what, where=where, remedy=error.remedy, option=error.options) from error

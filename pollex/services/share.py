@@ -35,11 +35,11 @@ from pollex.services.labeled_sample import Sample, grouped, labels_of, notes_on,
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan
+from pollex.services.results import Shown
 from pollex.services.score import plan_score, score, unedited
-from pollex.text import html_table
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 NO_SCORE = 0.5
 """Probability of a conversation without a score: it tells nothing."""
@@ -93,13 +93,15 @@ class Estimates:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ShareResult:
+class ShareResult(Shown):
     """Share of good conversations over all, and by group.
 
     Attributes:
         by: The field of the groups; empty where none was asked for.
         notes: What the reader has to know.
     """
+
+    columns = ("group", "of", "value", "low", "high", "n", "method")
 
     total: Estimates
     groups: tuple[Estimates, ...]
@@ -113,12 +115,13 @@ class ShareResult:
         """Whether every row was read."""
         return not self.bad_rows
 
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
         """Return the share in a line."""
         if not self.total.known:
-            return "<Share: too few labels>"
+            return "too few labels"
         best = self.total.known[0][1]
-        return f"<Share: {best.value:.3f} [{best.low:.3f}, {best.high:.3f}], n = {best.n}, {best.method}>"
+        return f"{best.value:.3f} [{best.low:.3f}, {best.high:.3f}], n = {best.n}, {best.method}"
 
     @property
     def compared(self) -> list[tuple[Estimates, Share | None]]:
@@ -126,23 +129,13 @@ class ShareResult:
         how = "at_random" if self.total.at_random else "adjusted"
         return [(one, getattr(one, how)) for one in self.groups]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Any]]:
         """Return a row an estimate."""
         return [
             {"group": one.name or "all", "of": how, "conversations": one.conversations} | asdict(share)
             for one in (self.total, *self.groups)
             for how, share in one.known
         ]
-
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row an estimate."""
-        from pandas import DataFrame  # it takes half a second to import
-
-        return DataFrame(self.rows())
-
-    def _repr_html_(self) -> str:
-        columns = ("group", "of", "value", "low", "high", "n", "method")
-        return html_table(repr(self), columns, [[row[name] for name in columns] for row in self.rows()])
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
@@ -248,7 +241,7 @@ def plan_share(
 ) -> CallPlan:
     """Plan what `share` would ask."""
     if rubrics is None:
-        raise WrongUse("without a rubric set there are no calls to plan", remedy="leave --dry-run out")
+        raise WrongUse("without a rubric set there are no calls to plan", remedy="leave it out", option="dry_run")
     return plan_score(logs, rubrics, reading=reading, run=run, model=model, progress=progress)
 
 

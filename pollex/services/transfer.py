@@ -98,7 +98,7 @@ def pull(
     interface = interface_of(tool, pushing=False)
     require_writable(out)
     if interface.wants_project and not project:
-        raise WrongUse(f"{tool} has projects", remedy="name one: --project")
+        raise WrongUse(f"{tool} has projects", remedy="name one", option="project")
     state = _state(out, tool, project, since)
     counts: dict[str, int] = {}
     with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
@@ -125,7 +125,7 @@ def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
     try:
         return id_of(_answer(client, ask))
     except (LookupError, TypeError):
-        raise WrongUse(f"no project is called {project!r:.60}", remedy="check its name: --project") from None
+        raise WrongUse(f"no project is called {project!r:.60}", remedy="check its name", option="project") from None
 
 
 def _pages(
@@ -231,7 +231,8 @@ def _state(out: Path, tool: str, project: str, since: str) -> State:
             raise WrongUse(
                 "the file exists, and `pollex pull` did not write it",
                 where=str(out),
-                remedy="give another name with --out",
+                remedy="give another name",
+                option="out",
             )
         streams = [stream.name for stream in INTERFACES[tool].streams]
         return State(tool, project, since=dict.fromkeys(streams, since) if since else {})
@@ -243,7 +244,7 @@ def _state(out: Path, tool: str, project: str, since: str) -> State:
         ) from None
     if (state.tool, state.project) != (tool, project):
         what = f"it was fetched from {state.tool} {state.project}".strip()
-        raise WrongUse(what, where=str(out), remedy="give another name with --out")
+        raise WrongUse(what, where=str(out), remedy="give another name", option="out")
     return state
 
 
@@ -307,4 +308,4 @@ def _requests(file: Path) -> Any:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise BadInput(f"not JSON: {error}", where=str(file), remedy="write it with pollex score --as") from None
+        raise BadInput(f"not JSON: {error}", where=str(file), remedy="write it with `pollex score --as`") from None

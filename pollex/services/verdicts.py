@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from pollex.conversations.logs import BadRow
 from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row
 from pollex.formats.write import write_lines, write_rows
 from pollex.graphs.judge.run import Decided, Judged, verdicts_of
-from pollex.services.results import Usage, bad_rows_json, usage_json
+from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.store.store import Store
 
 
@@ -37,8 +37,8 @@ class VerdictFiles:
         return [path for path in (self.verdicts, self.accepted, self.doubtful) if path is not None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgeResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class JudgeResult(Shown):
     """The result of a run of `judge` or `review`.
 
     Attributes:
@@ -48,8 +48,10 @@ class JudgeResult:
         usages: Calls, tokens and cost by model; empty if none was called.
     """
 
+    columns = ("id", "rating", "decided_by", "reason", "agreement", "answered", "runs")
+
     judged: Judged
-    verdicts: tuple[Decided, ...] = field(repr=False)
+    verdicts: tuple[Decided, ...]
     files: VerdictFiles
     calls_saved: int | None = None
     unused: tuple[str, ...] = ()
@@ -60,6 +62,15 @@ class JudgeResult:
     def complete(self) -> bool:
         """Whether every row and conversation was processed; disagreement is a result."""
         return not self.bad_rows and not self.judged.counts.keys() & {"not_scorable", "too_few_runs"}
+
+    @property
+    def headline(self) -> str:
+        """Return the outcomes in a line."""
+        return counted(self.judged.counts)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row a conversation."""
+        return (verdict_row(one, self.judged.task) for one in self.verdicts)
 
     @property
     def failures(self) -> dict[str, int]:

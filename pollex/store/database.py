@@ -135,7 +135,8 @@ def _error(path: Path, failure: Exception) -> PollexError:
         return StoreBusy(
             f"another process has kept the store from being written for {PATIENCE:.0f} s",
             where=str(path.parent),
-            remedy="wait until it ends, or give another folder with --store",
+            remedy="wait until it ends, or give another folder",
+            option="store",
         )
     if name in NO_ROOM:
         return no_room(path)

@@ -91,7 +91,7 @@ def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
 
 
 def _secret_error(path: Path, what: str) -> StoreDamaged:
-    remedy = "put back the file that belongs there; without it take another folder with --store, and all is asked anew"
+    remedy = "put back the file that belongs there; without it take another store, and all is asked anew"
     return StoreDamaged(what, where=str(path), remedy=remedy)
 
 
@@ -109,7 +109,10 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
 def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:
     """Return the error for a store that this user can't write."""
     return WrongUse(
-        f"the store can't be written: {why}", where=str(path), remedy="give a folder that can be written with --store"
+        f"the store can't be written: {why}",
+        where=str(path),
+        remedy="give a folder that can be written",
+        option="store",
     )
 
 

@@ -49,7 +49,7 @@ def rebuild(folder: Path) -> list[str]:
     """
     path = folder / FILE
     if not path.exists() and not (folder / REPLIES.name).exists():
-        raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
+        raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
     for run in (folder / RUNS).glob("*"):
         if is_worked_on(folder / RUNS, run.name):
             raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")

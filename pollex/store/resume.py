@@ -68,12 +68,12 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
         return run
     other = last_unfinished(store, command)
     if other is None:
-        raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without --resume")
+        raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without resuming")
     changed = "; ".join(differences(other.fingerprint, fingerprint))
     raise ResumeRefused(
         f"{other.id} was started with something else ({changed})",
         where=str(store.folder),
-        remedy="resume it with what it was started with, or start a new run without --resume",
+        remedy="resume it with what it was started with, or start a new run, without resuming",
     )
 
 

@@ -127,7 +127,7 @@ class Claim:
             raise StoreBusy(
                 f"process {holder} works on {folder.name}",
                 where=str(folder.parent.parent),
-                remedy="wait until it ends, or start a run of its own without --resume",
+                remedy="wait until it ends, or start a run of its own, without resuming",
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)

@@ -59,7 +59,8 @@ def step_forward(connection: sqlite3.Connection, where: str) -> None:
             raise WrongUse(
                 f"the store has schema {taken}, and pollex {version('pollex')} knows schemas up to {len(STEPS)}",
                 where=where,
-                remedy="install the newer pollex, or give another folder with --store; the store was left as it is",
+                remedy="the store was left as it is: install the newer pollex, or give another folder",
+                option="store",
             )
         for statement in ";".join(STEPS[taken:]).split(";"):
             connection.execute(statement)

@@ -67,7 +67,7 @@ class Store:
         if not read_only:
             _make_private(folder)
         elif not (folder / FILE).exists():
-            raise WrongUse("there is no store here", where=str(folder), remedy="name its folder with --store")
+            raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
         self._database, self._columns = Database(folder / FILE, read_only=read_only), Columns(folder)
         self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
         self._size, self._since = 0, time.monotonic()
@@ -90,7 +90,9 @@ class Store:
             WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or a much older pollex.
         """
         if not is_text(folder):
-            raise WrongUse("its name is not valid UTF-8", where=str(folder), remedy="name another folder: --store")
+            raise WrongUse(
+                "its name is not valid UTF-8", where=str(folder), remedy="name another folder", option="store"
+            )
         try:
             return cls(folder, read_only=read_only, secret=secret)
         except OSError as failure:
@@ -330,7 +332,8 @@ def _refuse_older(folder: Path) -> None:
             raise WrongUse(
                 f"an earlier pollex made this store ({name}), and this one can't read it",
                 where=str(folder),
-                remedy="name a new folder with --store, or move the old one away; it was left as it is",
+                remedy="it was left as it is: move it away, or name a new folder",
+                option="store",
             )
 
 

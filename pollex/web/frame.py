@@ -96,4 +96,4 @@ def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") 
 
 def failure(scope: Scope, error: PollexError) -> Response:
     """Answer with an error of ours."""
-    return refusal(scope, status_of(error), error.what, error.remedy, error.where)
+    return refusal(scope, status_of(error), error.what, error.advice, error.where)

@@ -114,10 +114,11 @@ def require_safe(serving: Serving) -> None:
     if not local and not serving.names:
         raise WrongUse(
             f"{serving.host} can be reached from other machines",
-            remedy="name the host that they will use: --allow-host NAME",
+            remedy="name the host that they will use",
+            option={"allow_host": "NAME"},
         )
     if not serving.token and (not local or serving.names or serving.behind):
-        raise WrongUse("without a token it serves this machine only", remedy="leave out --no-token")
+        raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
 
 
 def is_loopback(host: str) -> bool:

@@ -171,7 +171,7 @@ class Site:
     def require_writing(self) -> None:
         """Raise Forbidden on a server that was started to be read only."""
         if self.read_only:
-            raise Forbidden("this server only shows", remedy="start it without --read-only to write")
+            raise Forbidden("this server only shows", remedy="start it without read_only to write")
 
 
 def _named(rubric_set: RubricSet, name: str) -> NamedSet:

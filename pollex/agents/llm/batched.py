@@ -34,7 +34,7 @@ class Batched:
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.prompt = load("judge_batch" if self.asker.options.scale == "occasion" else "judge_batch_paper")
+        self.prompt = load("judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper")
         self.judge = signed(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
@@ -48,7 +48,7 @@ class Batched:
         alike: defaultdict[tuple[str, tuple[Option, ...]], list[Question]] = defaultdict(list)
         for question in questions:
             alike[question.rubric.polarity if question.rubric else "", question.options].append(question)
-        size = self.asker.options.batch
+        size = self.asker.settings.batch
         return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
@@ -58,7 +58,7 @@ class Batched:
             return answers
         self.tally["asked again"] += len(missing)
         # Another replicate: where all is missing the call would be the same, and its answer already known.
-        again, _ = await self._ask(conversation, missing, replicate + self.asker.options.samples)
+        again, _ = await self._ask(conversation, missing, replicate + self.asker.settings.samples)
         second = {answer.question_id: answer for answer in again}
         return [second.get(answer.question_id, answer) for answer in answers]
 
@@ -66,7 +66,7 @@ class Batched:
         self, conversation: Conversation, questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
         """Return the answers, and the questions that the model skipped."""
-        probe = canary(conversation, questions, self.asker.options.salt) if self.asker.options.canary else None
+        probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
         outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
@@ -125,7 +125,7 @@ class Batched:
             detail = sheet.fault(place)
             return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=self.judge)
         probabilities = sheet.probabilities(place)
-        if probabilities is None and self.asker.options.require == "logprobs":
+        if probabilities is None and self.asker.settings.require == "logprobs":
             return unlisted(question, self.judge)
         entry, options = sheet.entry(place), len(question.options)
         listed_alone = (probabilities or ())[:options]

@@ -54,7 +54,7 @@ class LlmDeduplicator:
 
     @property
     def fingerprint(self) -> str:
-        near = f"{self.asker.options.near:.6f}"
+        near = f"{self.asker.settings.near:.6f}"
         return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, near=near)
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
@@ -77,7 +77,7 @@ class LlmDeduplicator:
         if not rubrics:
             return []
         vectors = self.embedder.embed([rubric.text for rubric in rubrics])
-        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.options.near)]
+        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.settings.near)]
 
     async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""

@@ -53,7 +53,7 @@ class Independent:
         return [by_id[question.id] for question in questions]
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        probe = canary(conversation, questions, self.asker.options.salt) if self.asker.options.canary else None
+        probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
         # What has a rubric is asked as a statement, and so must be what stands among them.
         rubric = Rubric(id="canary", text=probe.text, polarity="sat") if probe else None
         asked = [*questions, Question.about(rubric)] if rubric else questions
@@ -106,7 +106,7 @@ class Independent:
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         found = tokens.distribution(0, letters) if tokens else None
         listed = found is not None and any(found.probabilities)
-        if not listed and self.asker.options.require == "logprobs":
+        if not listed and self.asker.settings.require == "logprobs":
             return unlisted(question, self.judge)
         return Answer(
             question_id=question.id,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,12 +15,12 @@ from pollex.agents.llm.independent import Independent
 from pollex.agents.llm.sampling import again, pooled
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.judge_settings import JUDGMENTS
 from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
 Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
-_SETTINGS = {"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch"}
 
 
 class LlmJudge:
@@ -33,8 +32,8 @@ class LlmJudge:
 
     def __init__(self, asker: Asker) -> None:
         self.asker = asker
-        self.elicitation: Elicitation = ELICITATIONS[asker.options.elicitation](asker)
-        self.replicates = asker.options.replicates(asker.capabilities)
+        self.elicitation: Elicitation = ELICITATIONS[asker.settings.elicitation](asker)
+        self.replicates = asker.replicates
 
     @property
     def name(self) -> str:
@@ -42,8 +41,7 @@ class LlmJudge:
 
     @cached_property
     def fingerprint(self) -> str:
-        settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
-        return self.asker.fingerprint(self.elicitation.prompt, **settings)
+        return self.asker.fingerprint(self.elicitation.prompt, **self.asker.settings.facts(JUDGMENTS))
 
     @property
     def tally(self) -> Counter[str]:
@@ -81,7 +79,7 @@ class LlmJudge:
 
     async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         answers = await self.elicitation.answers(conversation, questions, replicate)
-        why = straight_lined(questions, answers) if self.asker.options.straight_lining else ""
+        why = straight_lined(questions, answers) if self.asker.settings.straight_lining else ""
         if not why:
             return answers
         self.tally["straight-lined"] += 1

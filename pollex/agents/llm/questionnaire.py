@@ -64,7 +64,7 @@ class Mixed:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
-        replicates = self.asker.options.replicates(self.asker.capabilities)
+        replicates = self.asker.replicates
         samples = await asyncio.gather(*(self._sample(item, data, questions, r) for r in range(replicates)))
         if replicates == 1:
             return samples[0]
@@ -77,7 +77,7 @@ class Mixed:
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
             return answers
-        again, _ = await self._ask(item, data, missing, replicate + self.asker.options.samples)
+        again, _ = await self._ask(item, data, missing, replicate + self.asker.settings.samples)
         second = {answer.question_id: answer for answer in again}
         return [second.get(answer.question_id, answer) for answer in answers]
 
@@ -120,7 +120,7 @@ class Mixed:
                 question_id=question.id, outcome="unparsable", detail=sheet.fault(place), judge=self.judge
             )
         probabilities = sheet.probabilities(place)
-        if probabilities is None and self.asker.options.require == "logprobs":
+        if probabilities is None and self.asker.settings.require == "logprobs":
             return unlisted(question, self.judge)
         return Answer(
             question_id=question.id,

@@ -65,7 +65,7 @@ class LlmRater:
     @cached_property
     def fingerprint(self) -> str:
         prompts = [self.prompt, *self.states.values()]
-        settings = {"variant": self.variant, "temperature": self.asker.options.temperature}
+        settings = {"variant": self.variant, "temperature": self.asker.settings.temperature}
         return self.asker.fingerprint(*prompts, **settings, instructions=self.instructions)
 
     @property

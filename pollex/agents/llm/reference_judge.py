@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ from pollex.prompts.data_boundary import Item
 from pollex.prompts.grading.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
 from pollex.prompts.prompt import Prompt
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
+from pollex.rubrics.judge_settings import JUDGMENTS
 from pollex.rubrics.rubric import Rubric
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
@@ -26,7 +26,6 @@ EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
 """What may be answered to whether a reference agrees with its evidence."""
 
 PLAIN, TYPE = "plain", "type"
-_SETTINGS = {"samples", "require", "temperature"}
 
 
 class _OnModel:
@@ -34,7 +33,6 @@ class _OnModel:
 
     def __init__(self, asker: Asker, profile: ReferencingProfile, asked: Mixed) -> None:
         self.asker, self.profile, self.asked = asker, profile, asked
-        asker.options.replicates(asker.capabilities)  # refuses now what it would refuse at the first call
 
     @property
     def name(self) -> str:
@@ -44,7 +42,7 @@ class _OnModel:
     @cached_property
     def fingerprint(self) -> str:
         """See `Agent`."""
-        settings = {name: value for name, value in asdict(self.asker.options).items() if name in _SETTINGS}
+        settings = self.asker.settings.facts(JUDGMENTS)
         return self.asker.fingerprint(*self.prompts, referencing=self.profile.fingerprint, **settings)
 
     @property

@@ -36,8 +36,8 @@ class Respondent:
         call = Call(
             messages=[*said, {"role": "user", "content": question}],
             temperature=temperature,
-            seed=self.asker.options.seed,
-            max_tokens=self.asker.options.max_tokens,
+            seed=self.asker.settings.seed,
+            max_tokens=self.asker.settings.max_tokens,
             stage="answer",
             item=item,
         )

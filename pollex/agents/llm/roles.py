@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pollex.agents.llm.asker import Asker, LlmOptions, ModelClient
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.deduplicator import Embedder, LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
-from pollex.gateway.capabilities import Capabilities
-from pollex.prompts.domain import DomainProfile
 
 
 class LlmRoles(NamedTuple):
@@ -22,17 +20,13 @@ class LlmRoles(NamedTuple):
     judge: LlmJudge
 
 
-def build_llm_roles(
-    gateway: ModelClient, capabilities: Capabilities, profile: DomainProfile, options: LlmOptions, embedder: Embedder
-) -> LlmRoles:
+def build_llm_roles(asker: Asker, embedder: Embedder) -> LlmRoles:
     """Build the four roles.
 
     Args:
-        capabilities: What the probe found; calls are cut down to it.
         embedder: Finds candidates for the deduplicator.
 
     Raises:
         ModelRefused: Log-probabilities are required, and the endpoint gives none.
     """
-    asker = Asker(gateway, capabilities, profile, options)
     return LlmRoles(LlmExtractor(asker), LlmSummarizer(asker), LlmDeduplicator(asker, embedder), LlmJudge(asker))

@@ -41,7 +41,7 @@ def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Una
 
 def unlisted(question: Question, judge: str) -> Unanswered:
     """Return an error outcome for an answer without the required log-probabilities."""
-    detail = "no_logprobs: the answer came without log-probabilities, which --require asks for"
+    detail = "no_logprobs: the answer came without log-probabilities, which are required"
     return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)
 
 
@@ -75,5 +75,5 @@ class Replicate:
 
 def again(asker: Asker, number: int, seeds: int = 1) -> Asker:
     """Return the asker for the run of that number; see `Replicate`."""
-    door = Replicate(asker.door, asker.capabilities, number, asker.options.temperature, seeds)
+    door = Replicate(asker.door, asker.capabilities, number, asker.settings.temperature, seeds)
     return replace(asker, door=door)

@@ -22,7 +22,7 @@ class LlmSummarizer(PolarRole):
 
     @property
     def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values(), new_rubrics=self.asker.options.new_rubrics)
+        return self.asker.fingerprint(*self.prompts.values(), new_rubrics=self.asker.settings.new_rubrics)
 
     async def summarize(
         self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
@@ -36,7 +36,7 @@ class LlmSummarizer(PolarRole):
         items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
         items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
         items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
-        most = str(self.asker.options.new_rubrics)
+        most = str(self.asker.settings.new_rubrics)
         call = self.asker.call(prompt, items, {"most": most}, stage="summarize", item=polarity)
         value = await self.asker.read(call, {"rubrics": list}, signed(self.name, prompt))
         if isinstance(value, Unanswered):
@@ -44,7 +44,7 @@ class LlmSummarizer(PolarRole):
         batch = _Batch(reasons, known, source_of(prompt), polarity)
         batch.cover(entries(value.get("covered")))
         for entry in entries(value["rubrics"]):
-            batch.add(entry, self.asker.options.new_rubrics)
+            batch.add(entry, self.asker.settings.new_rubrics)
         return batch.summary()
 
 

@@ -10,7 +10,8 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import out_option, with_endpoint, with_questions, with_run
+from pollex.cli.options import out_option, with_endpoint, with_logs, with_run
+from pollex.cli.settings import CALLS, set_option
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
     help="Maximum tokens of an answer; doubled once if it is truncated.",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed sent with every question.")
-@with_questions
+@with_logs("id_field")
 @with_endpoint
 @with_run
+@set_option("category_field", "max_bad", "encoding", *CALLS)
 def command(
     questions: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
 ) -> int:
@@ -52,7 +54,7 @@ def command(
     Examples
       pollex answer questions.jsonl --model my-model --base-url http://localhost:8000/v1
       pollex answer questions.jsonl --model my-model --profile english --out answers.parquet
-      pollex answer questions.jsonl --model my-model --dry-run --price-in 1 --price-out 4
+      pollex answer questions.jsonl --model my-model --dry-run --set price=1:4
       pollex answer questions.jsonl --model my-model --resume            after a kill or Ctrl-C
       pollex grade questions.jsonl --answers answers.jsonl --model judge-model
     """

@@ -125,10 +125,10 @@ def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, A
       pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
     """
     from pollex.cli.calibration_output import show_fitted  # NumPy is not needed for --help; likewise below
-    from pollex.services.calibrate import fit_calibrator
+    from pollex.services.calibrate import calibrate
 
     report = shlex.join(["pollex", "calibrate", "report", str(given["out"]), answers, judgments])
-    use_case = partial(fit_calibrator, answers, judgments, options=dict(options), **given)
+    use_case = partial(calibrate, answers, judgments, options=dict(options), **given)
     return cli.run(use_case, partial(show_fitted, next_command=report), as_json=as_json)
 
 

@@ -28,7 +28,7 @@ def new(out: Path) -> None:
     from pollex.prompts.domain import DomainProfile
 
     if out.exists():
-        raise WrongUse("the file is there already", where=str(out), remedy="give another name with --out")
+        raise WrongUse("the file is there already", where=str(out), remedy="give another name", option="out")
     require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.model_fields.items():

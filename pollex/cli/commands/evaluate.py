@@ -41,10 +41,10 @@ def command(logs: tuple[str, ...], rubrics: Path, reading: ReadOptions, run: Run
       pollex evaluate labelled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
     """
     from pollex.cli.output import show_evaluation, show_plan
-    from pollex.services.score import evaluate, plan_score
+    from pollex.services.evaluate import evaluate, plan_evaluate
 
     if run.dry_run:
-        plan = partial(plan_score, logs, rubrics, labelled=True, reading=reading, run=run, model=model)
+        plan = partial(plan_evaluate, logs, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
     use_case = partial(evaluate, logs, rubrics, reading=reading, run=run, model=model)
     return cli.run(use_case, show_evaluation, as_json=run.as_json)

@@ -10,7 +10,8 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import out_option, with_grader, with_questions, with_run
+from pollex.cli.options import out_option, with_grader, with_logs, with_run
+from pollex.cli.settings import CALLS, set_option
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 @click.option("--human-field", metavar="FIELD", help="Field of people's grades.")
 @out_option("grades.jsonl", "Output file, one row for each question: .jsonl, .csv or .parquet.")
 @click.option("--page", type=click.Path(path_type=Path), help="Report page about the grades; default: next to --out.")
-@with_questions
+@with_logs("id_field")
 @with_grader
 @with_run
+@set_option("category_field", "max_bad", "encoding", *CALLS, "require", "value", "closing")
 def command(
     questions: tuple[str, ...],
     out: Path,

@@ -10,17 +10,15 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import logs_argument, out_option, with_rater, with_reading, with_run
+from pollex.cli.options import logs_argument, out_option, with_logs, with_rater, with_run
+from pollex.cli.settings import CALLS, QUESTION, READING, set_option, settings_of
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
     from pollex.services.options import ModelOptions, RunOptions
 
 
-THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
-
-
-@click.command("judge", cls=Verb, rare=(*THUMBS, "domain"))
+@click.command("judge", cls=Verb)
 @logs_argument
 @click.option("--question", required=True, metavar="TEXT", help="Question about every conversation.")
 @click.option(
@@ -33,7 +31,6 @@ THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
 @click.option(
     "--ensemble", "runs", default=7, show_default=True, metavar="N", help="Independent runs for each conversation."
 )
-@click.option("--minimum", type=int, metavar="N", help="Minimum number of answered runs; default: more than half.")
 @click.option(
     "--panel", multiple=True, metavar="MODEL", help="Another model of the endpoint, used in turn. Repeatable."
 )
@@ -44,10 +41,6 @@ THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
     show_default=True,
     help="Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state.",
 )
-@click.option("--domain", type=click.Path(path_type=Path), help="Domain profile (TOML).")
-@click.option(
-    "--instructions", type=click.Path(path_type=Path), help="File with the instructions for human annotators."
-)
 @click.option(
     "--tau",
     type=float,
@@ -56,14 +49,14 @@ THUMBS = ("group_field", "positive", "negative", "thumbs", "pairs")
 )
 @click.option("--tau-precision", type=float, metavar="P", help="Fit τ to this precision on the thumbs in LOGS.")
 @click.option("--stop-early", is_flag=True, help="Ask no more runs once the verdict can no longer change.")
-@click.option("--seed", default=0, show_default=True, help="Random seed; each run gets another one.")
 @out_option("verdicts.jsonl", "Output file of verdicts: .jsonl, .csv or .parquet.")
 @click.option(
     "--accepted", type=click.Path(path_type=Path), help="Output file of conversations with a rating, for fine-tuning."
 )
-@with_reading
+@with_logs()
 @with_rater
 @with_run
+@set_option(*READING, *QUESTION, *CALLS, "closing", "embedding_model")
 def command(
     logs: tuple[str, ...],
     out: Path,
@@ -93,7 +86,7 @@ def command(
     from pollex.services.judge import JudgeOptions, judge, plan_judge
 
     texts = [text.strip() for text in options.split(",") if text.strip()]
-    asked = JudgeOptions(options=texts, **given)
+    asked = JudgeOptions(options=texts, **given, **settings_of("question"))
     if run.dry_run:
         return cli.run(
             partial(plan_judge, logs, asked, reading=reading, run=run, model=model), show_plan, as_json=run.as_json

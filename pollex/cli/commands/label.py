@@ -90,7 +90,7 @@ def next_(
     """
     if purpose == "share":
         from pollex.cli.share_output import show_drawn
-        from pollex.services.label import draw_for_share
+        from pollex.services.draw import draw_for_share
 
         draw = partial(draw_for_share, files, count=count, by=by, out=out, reading=reading)
         return cli.run(draw, show_drawn, as_json=run.as_json)
@@ -99,11 +99,8 @@ def next_(
     if len(files) > 2 and calibrator is not None:
         raise click.UsageError("--calibrator takes ANSWERS and, if there are any, JUDGMENTS")
     from pollex.cli.output import show_next_conversations, show_next_texts, show_plan
-    from pollex.services.label import (  # what predicts is not needed for --help
-        next_conversations,
-        next_texts,
-        plan_next,
-    )
+    from pollex.services.label import next_conversations, plan_next  # what predicts is not needed for --help
+    from pollex.services.label_texts import next_texts
 
     if rubrics is None:
         assert calibrator is not None, "one of the two was given"

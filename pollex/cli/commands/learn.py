@@ -49,12 +49,13 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @verbose_option
-@with_logs("label_field", "positive", "negative", "id_field", "judge_field", "group_field", "max_bad")
+@with_logs("label_field", "positive", "negative", "id_field", "group_field", "max_bad")
 @with_model
 @with_run
 @set_option(
     *(
         "messages_field",
+        "judge_field",
         "encoding",
         "on_duplicate",
         "thumbs",

@@ -226,7 +226,7 @@ class Joiner:
                 wordless.append(id_)
             except BadInput as error:
                 source, line = self._places[calls[0].trace]
-                yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.remedy)
+                yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.advice)
         for id_, talks in self._talks.items():
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs)

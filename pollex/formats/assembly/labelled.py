@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pollex.conversations.conversation import Label, Turn
-from pollex.errors import BadInput
+from pollex.conversations.conversation import BOUNDS, Label, Turn
+from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.pieces import Score
-from pollex.formats.assembly.thumbs import BOUNDS, Hung, agreed, label_of
+from pollex.formats.assembly.thumbs import Hung, agreed, label_of
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.labels import Verdicts
 from pollex.text import count
@@ -34,6 +34,7 @@ class Labeller:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._verdicts = Verdicts.of(options.positive, options.negative)
+        self.spellings = self._verdicts.said
         self._counts: Counter[str] = Counter()
         self.found: set[str] = set()
 
@@ -59,11 +60,13 @@ class Labeller:
         found = []
         if n := self._counts["after"]:
             talks = count(n, "conversation goes", "conversations go")
-            found.append(f"{talks} on for more than {AFTER} turns after the thumb; --thumbs each cuts them there")
+            found.append(
+                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spelled(thumbs='each')}"
+            )
         if n := self._counts["replaced"]:
             found.append(f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out")
         if self._counts["rating"]:
-            found.append(f"ratings in stars were found; to learn from them, give bounds: {BOUNDS}")
+            found.append(f"ratings in stars were found; to learn from them, give bounds: {spelled(**BOUNDS)}")
         if n := self._counts["cut"]:
             found.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"

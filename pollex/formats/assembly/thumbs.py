@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pollex.conversations.conversation import Label
+from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.assembly.pieces import PAIR, Score
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts
@@ -43,7 +43,6 @@ NAMES = frozenset(
 PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])
 OURS = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
-BOUNDS = "--positive '>=4' --negative '<=2'"
 
 
 class Hung(NamedTuple):
@@ -77,7 +76,7 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
     pairs = [score for score in scores if score.source == PAIR]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
-        raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down: --pairs")
+        raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down", option={"pairs": True})
     ours = [score for score in scores if not folded(score.name).startswith(OURS)]
     taken = _named(ours, options.label_field) if options.label_field else _usual(ours)
     if any(not score.summary for score in taken):
@@ -103,7 +102,8 @@ def _usual(scores: Sequence[Score]) -> list[Score]:
         shown = Counter(score.name for score in named)
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
         most = shown.most_common(1)[0][0]
-        raise WrongUse(f"several scores may be the label: {listed}", remedy=f"say which: --label-field {most}")
+        what = f"several scores may be the label: {listed}"
+        raise WrongUse(what, remedy="say which", option={"label_field": most})
     return [score for score in people if not score.name] + named
 
 
@@ -114,7 +114,7 @@ def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
     stars = [score for score in scores if not score.rating and abs(_star(score.value)) > 1]
     if stars:
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
-        raise WrongUse(what, remedy=f"give bounds: {BOUNDS}")
+        raise WrongUse(what, remedy="give bounds", option=BOUNDS)
 
 
 def _star(value: object) -> float:
@@ -166,7 +166,8 @@ def agreed(thumbs: Sequence[Hung], how: str | None) -> Label:
         return max(said, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
     ups = sum(thumb.label is Label.POSITIVE for thumb in said)
     what = f"{count(len(said), 'thumb', 'thumbs')} that differ: {ups} up, {len(said) - ups} down"
-    raise BadInput(what, remedy="say which counts: --thumbs last, worst, or each (cuts after every thumbed answer)")
+    remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
+    raise BadInput(what, remedy=remedy, option={"thumbs": "last"})
 
 
 def _order(place: int | None) -> float:
@@ -184,4 +185,4 @@ def notes(found: Sequence[ScoreKind]) -> list[str]:
         return named
     kinds: Mapping[tuple[str, str], int] = {(kind.name, kind.source): kind.scores for kind in found}
     listed = ", ".join(f"{n} {name!r}" + (f" from {source}" if source else "") for (name, source), n in kinds.items())
-    return [f"no score is known as a user's thumb: there are {listed}; name the right one: --label-field NAME"]
+    return [f"no score is known as a user's thumb: there are {listed}; name the right one: {spelled(label_field=None)}"]

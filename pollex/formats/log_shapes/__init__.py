@@ -29,7 +29,9 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         return fitting[0]
     if fitting:
         shapes = " and ".join(reader.name for reader in fitting)
-        raise BadInput(f"the row has the shape of {shapes}", remedy="say which field holds the turns: --messages-field")
+        raise BadInput(
+            f"the row has the shape of {shapes}", remedy="say which field holds the turns", option="messages_field"
+        )
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
     have = printable(", ".join(list(fields)[:12]), 200) or "no field"
     raise BadInput(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")

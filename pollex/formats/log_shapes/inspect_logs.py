@@ -93,7 +93,7 @@ def _named(fields: Fields) -> dict[str, Any]:
 
 
 def _empty(_: Fields) -> Iterator[Piece]:
-    raise WrongFile("the log has no samples", remedy="convert the whole log: inspect log convert --to json")
+    raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
 
 
 _SAMPLE = {

@@ -23,7 +23,9 @@ def read_field(fields: Fields, name: str) -> Draft:
         inside = read_field(inner, path)
         return Draft(inside.turns, {**fields, top: inside.rest})
     if name not in fields:
-        raise BadInput(f"the row has no field {name!r}", remedy="name the field with the turns: --messages-field")
+        raise BadInput(
+            f"the row has no field {name!r}", remedy="name the field with the turns", option="messages_field"
+        )
     return Draft(turns_of(fields[name]), {key: value for key, value in fields.items() if key != name})
 
 
@@ -37,7 +39,7 @@ def _read(fields: Fields) -> Draft:
     candidates = _candidates(fields)
     if len(candidates) > 1:
         both = " and ".join(candidates)
-        raise BadInput(f"turns may be in {both}", remedy=f"say which: --messages-field {candidates[0]}")
+        raise BadInput(f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]})
     draft = read_field(fields, candidates[0])
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft

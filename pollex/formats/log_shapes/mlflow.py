@@ -22,7 +22,7 @@ def _trace(fields: Fields) -> Iterator[Piece]:
     spans = opened(at(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
-        raise WrongFile(what, remedy='write whole traces: trace.to_json(), or "mlflow traces search --output json"')
+        raise WrongFile(what, remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`")
     begun = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):

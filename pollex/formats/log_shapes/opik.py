@@ -62,7 +62,7 @@ def _thread(fields: Fields) -> Iterator[Piece]:
 
 def _refuse(_: Fields) -> Iterator[Piece]:
     what = "Opik's CSV holds Python's writing of objects, not JSON"
-    raise WrongFile(what, remedy="export as JSON: opik export ... --format json")
+    raise WrongFile(what, remedy="export as JSON: `opik export ... --format json`")
 
 
 EXPORTS = (

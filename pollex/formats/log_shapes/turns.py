@@ -98,7 +98,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
         try:
             turns.extend(turns_in(message))
         except BadInput as error:
-            raise BadInput(error.what, where=f"turn {index}", remedy=error.remedy) from None
+            raise BadInput(error.what, where=f"turn {index}", remedy=error.advice) from None
     return tuple(turns)
 
 

@@ -56,7 +56,10 @@ class NetSAT(BaseConversationalMetric):
 
 def _files(sheet: Sheet) -> dict[str, str]:
     if len(sheet.options) != len(GRADES):
-        raise WrongUse("DeepEval's grades stand for five options", remedy="learn it with `--set scale=likert`")
+        raise WrongUse(
+            "DeepEval's grades stand for five options",
+            remedy="learn it with `pollex learn LOGS --model M --set scale=likert`",
+        )
     code = BODY.replace("{grades!r}", repr(GRADES)).replace("{{", "{").replace("}}", "}")
     about = "pollex rubrics as DeepEval metrics. NOT EXACT: grades are whole numbers from 0 to 10, so sums differ."
     return {"pollex_metrics.py": python_file(sheet, about, code)}

@@ -82,7 +82,7 @@ def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[
         raise NotThere(error.what, remedy="the list of its conversations has those there are") from None
     named = site.set_of(run)
     rubrics = named.rubric_set.rubrics if named else rubrics_of(site, run)
-    rule = named.rubric_set.judge.value if named else "auto"
+    rule = named.rubric_set.judge.options.value if named else "auto"
     never = named.rubric_set.never if named else None
     return trace, rubrics, named, explained(rubrics, trace.answers, rule, never)
 

@@ -103,7 +103,7 @@ def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
     if form.ask == "thumb":
         return []
     if (named := site.set_of(run)) is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file with --rubrics at the start")
+        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
     return of_rubrics(named.rubric_set)
 
 

@@ -57,7 +57,7 @@ def replay(request: Request) -> Response:
     run = site.run(form.run)
     trace, _, named, _ = looked_up(site, run, form.id)
     if named is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file with --rubrics at the start")
+        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
     found = named.rubric_set
     rubric = next((one for one in found.rubrics if one.id == form.rubric), found.rubrics[0])
     task = site.working.get(form.replay)
@@ -125,7 +125,7 @@ async def ask(request: Request) -> Response:
     run = site.run(form.run)
     _, _, named, _ = await run_in_threadpool(looked_up, site, run, form.id)
     if named is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file with --rubrics at the start")
+        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
     if form.judge and form.judge not in site.profiles:
         raise Fault(f"there is no judge {form.judge[:80]!r}", remedy="take one of those that the page names")
     rubrics = [_worded(one, form) for one in named.rubric_set.rubrics]

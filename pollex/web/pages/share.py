@@ -62,7 +62,7 @@ def share(request: Request) -> Response:
 def _estimated(site: Site, run: Run, by: str) -> ShareResult:
     lens = lens_for(site, run)
     if len(lens) > MOST:
-        raise WrongUse(f"{len(lens):,} conversations take a while", remedy="run: pollex share LOGS --rubrics SET")
+        raise WrongUse(f"{len(lens):,} conversations take a while", remedy="run: `pollex share LOGS --rubrics SET`")
     conversations = [one for one in conversations_of(site.store, run.id) if not one.not_scorable]
     known, named = dict(zip(lens.ids, lens.probability.tolist(), strict=True)), site.set_of(run)
     probability = np.nan_to_num(np.array([known[one.id] for one in conversations]), nan=NO_SCORE)

@@ -11,6 +11,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import CalibrationRecord, ChosenRubric, DataRecord, JudgeRecord, WindowRecord
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -76,7 +77,12 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
         window=WindowRecord(lower=-5.0, upper=5.0, precision=0.9),
         calibration=CalibrationRecord(slope=0.1, intercept=0.0),
         alpha=1.0,
-        judge=JudgeRecord(kind="llm", name=MODEL, fingerprint="0", options={"place": place, **made_with, **options}),
+        judge=JudgeRecord(
+            kind="llm",
+            name=MODEL,
+            fingerprint="0",
+            options=JudgeSettings(**{"place": place, "scale": "likert-domain", **made_with, **options}),
+        ),
         data=DataRecord(
             fingerprint="0",
             conversations=0,

@@ -137,7 +137,7 @@ def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_
     again = exam.answer("--resume")
     assert exam.bench.judged == before + 1
     assert again.json["outcomes"] == {"answered": 6, "refused": 1, "truncated": 1}
-    assert exam.answer("--resume", "--retry-refused").json["outcomes"] == {"answered": 7, "truncated": 1}
+    assert exam.answer("--resume", "--set", "retry_refused=yes").json["outcomes"] == {"answered": 7, "truncated": 1}
     assert exam.bench.judged == before + 2
 
 
@@ -313,7 +313,7 @@ def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to
     assert exam.judge().json["outcomes"] == {"graded": 2, "refused": 1}
     exam.bench.server.script([])
     assert exam.judge("--resume").json["outcomes"] == {"graded": 2, "refused": 1}
-    ended = exam.judge("--resume", "--retry-refused")
+    ended = exam.judge("--resume", "--set", "retry_refused=yes")
     assert ended.json["outcomes"] == {"graded": 3}
     assert ended.json["usage"]["all"]["sent"] == 1
 

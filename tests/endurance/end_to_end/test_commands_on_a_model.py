@@ -61,8 +61,9 @@ def test_a_rubric_set_remembers_prompts_model_and_what_the_endpoint_could_do(lea
     rubrics = learnt.rubrics
     assert rubrics.prompts == {name: load(name).version for name in names()}
     assert (rubrics.judge.kind, rubrics.judge.name) == ("llm", MODEL)
-    assert rubrics.judge.options["place"] == learnt.bench.server.url
-    assert rubrics.judge.options["capabilities"]["logprobs"] == 20
+    assert rubrics.judge.options.place == learnt.bench.server.url
+    assert rubrics.judge.options.capabilities is not None
+    assert rubrics.judge.options.capabilities.logprobs == 20
 
 
 def test_quotes_of_reasons_are_words_of_their_conversations(learnt: Learnt) -> None:

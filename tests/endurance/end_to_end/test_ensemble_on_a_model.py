@@ -14,7 +14,7 @@ ANSWER = {"yes": '{"answer":"yes","why":"It is done."}', "no": '{"answer":"no","
 
 
 def judging(bench: Bench, *options: object) -> list[str]:
-    question = ("--question", "Was the task completed?", "--model", "fake-model", "--seed", SEED)
+    question = ("--question", "Was the task completed?", "--model", "fake-model", "--set", f"seed={SEED}")
     return bench.command("judge", "log.jsonl", *question, *options)
 
 
@@ -42,7 +42,7 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     failed = f"{2 * COUNT} of {RUNS * COUNT} runs without an answer, so without a vote ({2 * COUNT} unparsable)"
     assert f"{failed}: verdicts rest on 5 to 5 answers" in ended.err
     assert ended.json["runs"]["failed"] == {"unparsable": 2 * COUNT}
-    strict = bench.run(judging(bench, "--variant", "v0", "--minimum", 6))
+    strict = bench.run(judging(bench, "--variant", "v0", "--set", "minimum=6"))
     assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
 
 
@@ -53,10 +53,10 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
     first = bench.run(judging(bench, "--variant", "v0"))
     assert first.json["runs"]["failed"] == {"refused": COUNT}
     assert f"why: pollex trace {first.json['run']}" in first.err
-    assert "--retry-refused" in first.err
+    assert "--set retry_refused" in first.err
     bench.server.script(runs_say(*["yes"] * 7))
     assert bench.run(judging(bench, "--variant", "v0", "--resume")).json["usage"]["all"]["sent"] == 0
-    ended = bench.run(judging(bench, "--variant", "v0", "--resume", "--retry-refused"))
+    ended = bench.run(judging(bench, "--variant", "v0", "--resume", "--set", "retry_refused=yes"))
     assert ended.json["runs"]["failed"] == {}
     assert ended.json["usage"]["all"]["sent"] == COUNT
     assert {one["answered"] for one in verdicts(bench)} == {RUNS}
@@ -132,7 +132,7 @@ PANEL = ("--variant", "v0", "--panel", "other", "--ensemble", 5)
 
 def test_a_plan_is_split_by_member_of_the_panel(bench: Bench) -> None:
     bench.log(2)
-    planned = bench.run(judging(bench, *PANEL, "--dry-run", "--price-in", 1, "--price-out", 1)).json
+    planned = bench.run(judging(bench, *PANEL, "--dry-run", "--set", "price=1:1")).json
     bench.started = 0
     ended = bench.run(judging(bench, *PANEL)).json
     sent = [used["judge"]["sent"] for used in (ended["usage"], ended["panel"]["other"]["usage"])]
@@ -144,7 +144,7 @@ def test_a_plan_is_split_by_member_of_the_panel(bench: Bench) -> None:
 
 def test_a_limit_of_calls_is_one_for_the_whole_panel(bench: Bench) -> None:
     bench.log(4)
-    stopped = bench.run(judging(bench, *PANEL, "--max-calls", 7, "--concurrency", 2))
+    stopped = bench.run(judging(bench, *PANEL, "--max-calls", 7, "--set", "concurrency=2"))
     assert stopped.code not in (0, 3)
     assert "--max-calls 7 reached" in stopped.err
     assert bench.server.counts()["received"] == 2 * PROBE + 7
@@ -154,13 +154,13 @@ def test_a_limit_of_calls_is_one_for_the_whole_panel(bench: Bench) -> None:
 
 def test_a_limit_of_money_is_one_for_the_whole_panel(bench: Bench) -> None:
     bench.log(4)
-    price = ("--price-in", 1000, "--price-out", 1000)
+    price = ("--set", "price=1000:1000")
     whole = bench.run(judging(bench, *PANEL, *price)).json
     cost = [used["all"]["cost"] for used in (whole["usage"], whole["panel"]["other"]["usage"])]
     for path in (bench.folder / ".pollex").glob("*"):
         path.rename(bench.folder / f"old-{path.name}")
-    stopped = bench.run(judging(bench, *PANEL, *price, "--max-cost", max(cost), "--concurrency", 1))
-    assert f"--max-cost {max(cost):g} reached" in stopped.err  # no member alone would have come to that
+    stopped = bench.run(judging(bench, *PANEL, *price, "--set", f"max_cost={max(cost)}", "--set", "concurrency=1"))
+    assert f"max_cost {max(cost):g} reached" in stopped.err  # no member alone would have come to that
 
 
 def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Bench) -> None:
@@ -187,7 +187,7 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
 
 def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(bench: Bench) -> None:
     bench.log(40)
-    options = ("--variant", "v3", "--concurrency", 8)
+    options = ("--variant", "v3", "--set", "concurrency=8")
     bench.server.script([{"do": "honest", "latency": 0.01}])
     running = bench.start(judging(bench, *options))
     bench.wait_for_calls(150)

@@ -201,3 +201,27 @@ def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool)
     assert bench.judged == bench.recorded() == (16 if interrupted else 80)
     assert bench.run(bench.scoring("--resume")).code == 0
     assert bench.judged == 80
+
+
+@pytest.mark.parametrize("interrupted", [True, False], ids=["and Ctrl-C", "alone"])
+def test_a_stderr_that_vanished_costs_no_call(bench: Bench, interrupted: bool) -> None:
+    bench.log(40)
+    bench.server.script(SLOW)
+    bench.started += 1
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        command(*bench.scoring("--concurrency", 16)),
+        cwd=bench.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=writing,
+        env={**os.environ, "OPENAI_API_KEY": KEY},
+    )
+    os.close(writing)
+    bench.wait_for_calls(16)
+    os.close(reading)
+    if interrupted:
+        process.send_signal(signal.SIGINT)
+    assert process.wait(60) == (130 if interrupted else 0)
+    assert bench.judged == bench.recorded() == (16 if interrupted else 80)
+    assert bench.run(bench.scoring("--resume")).code == 0
+    assert bench.judged == 80

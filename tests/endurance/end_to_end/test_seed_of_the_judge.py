@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.services.options import ModelOptions
-from pollex.services.roles import JUDGING, confirmed, seed_of
+from pollex.services.roles import confirmed, seed_of
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:
@@ -12,9 +13,13 @@ def test_a_judge_is_asked_again_as_it_was_asked() -> None:
         kind="llm",
         name="m",
         fingerprint="f",
-        options={"place": "http://h/v1", "samples": 3, "closing": "merged", "seed": 7, "without": ["ds"]},
+        options=JudgeSettings(place="http://h/v1", samples=3, closing="merged", seed=7, without=frozenset({"ds"})),
     )
     again = confirmed(ModelOptions(base_url="http://h/v1"), record)
-    assert (again.model, again.samples, again.closing, again.without) == ("m", 3, "merged", frozenset({"ds"}))
+    assert (again.model, again.settings.samples, again.settings.closing, again.settings.without) == (
+        "m",
+        3,
+        "merged",
+        frozenset({"ds"}),
+    )
     assert seed_of(record) == 7
-    assert {"samples", "closing"} <= set(JUDGING)

@@ -124,7 +124,7 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     ended = pollex(*arguments)
     assert ended.code == 0, ended.err
     rubrics = RubricSet.load(tmp_path / "rubrics.json")
-    assert rubrics.judge.options["scale"] == "numeric"
+    assert rubrics.judge.options.scale == "numeric"
     assert [len(question.options) for question in rubrics.questions] == [10] * 20
     again = ["--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
     scored = pollex("score", log, "--out", "scores.jsonl", *again)
@@ -179,4 +179,4 @@ def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
         assert {"Both parties answer for the progress" in prompt for prompt in prompts} == {cdp}
     judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
     assert all("Roughly ideal:" in prompt for prompt in judging)
-    assert found.judge.options["without"] == sorted(without)
+    assert found.judge.options.without == set(without)

@@ -340,7 +340,7 @@ async def test_grades_on_a_server_have_its_true_distribution() -> None:
         async with Gateway(place, MemoryLedger()) as gateway:
             door = Witness(gateway)
             role = asker(Scripted(), able)
-            judge = PlainJudge(Asker(door, able, role.profile, role.options), PROFILE)
+            judge = PlainJudge(Asker(door, able, role.profile, role.settings, role.salt), PROFILE)
             (found,) = await judge.judge(CASE.conversation, [plain_question(PROFILE)])
     assert isinstance(found, Answer)
     (call,) = door.calls

@@ -14,7 +14,7 @@ from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 from scripted import TALK, questions, rubric
 
-from pollex.agents.llm.asker import LlmOptions
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.roles import LlmRoles, build_llm_roles
 from pollex.agents.roles import Extraction, Summary
 from pollex.gateway.calls import Call
@@ -26,6 +26,7 @@ from pollex.gateway.probe import probe
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import coded
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.judge_settings import JudgeSettings
 
 LABELS = coded([option.text for option in LIKERT])
 ASKED = [*questions("The user thanks.", "The fix works."), *questions("The user repeats.", polarity="dsat")]
@@ -58,11 +59,14 @@ async def roles_at(
 ) -> AsyncIterator[tuple[LlmRoles, Witness]]:
     """Roles without canaries, which the server doesn't know how to answer."""
     endpoint = Endpoint("m", server.url, "key")
-    settings = LlmOptions(**({"salt": b"salt", "canary": False, "straight_lining": False} | options))
+    settings = JudgeSettings(**({"canary": False, "straight_lining": False} | options))
     async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
         witness = Witness(gateway)
         capabilities = await probe(endpoint)
-        yield build_llm_roles(witness, capabilities, DomainProfile.neutral(), settings, Constant()), witness
+        yield (
+            build_llm_roles(Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt"), Constant()),
+            witness,
+        )
 
 
 def likert(question_place: int, call: Call) -> list[float]:

@@ -18,6 +18,7 @@ import pollex
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, BadLabels, BadRubrics, ModelUnavailable, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import digest_of
 
@@ -195,7 +196,7 @@ def test_a_set_on_a_scale_that_is_not_known_is_refused_with_those_that_are(
     rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     rubrics["judge"]["options"]["scale"] = scale
     (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
-    with pytest.raises(BadRubrics, match=r"judge.options: .*none of .*likert-domain, likert, numeric"):
+    with pytest.raises(BadRubrics, match=r"judge.options.scale: .*'likert-domain', 'likert' or 'numeric'"):
         pollex.Scorer.load(tmp_path / "rubrics.json")
 
 
@@ -204,7 +205,7 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
 ) -> None:
     (tmp_path / "config.json").write_text("{broken")
     found = pollex.RubricSet.load(learnt.rubrics)
-    judge = found.judge.model_copy(update={"options": {"embedding_model": str(tmp_path)}})
+    judge = found.judge.model_copy(update={"options": JudgeSettings(embedding_model=str(tmp_path))})
     first, *others = found.rubrics
     by_likeness = first.model_copy(update={"source": "person"})  # only such a rubric reads vectors
     rubrics = (by_likeness, *others)
@@ -212,7 +213,7 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
     theirs = found.model_copy(update=changes)
     with pytest.raises(WrongUse, match="judge embeds with") as caught:
         pollex.Scorer(theirs)
-    assert f"embedding_model={str(tmp_path)!r}" in caught.value.remedy
+    assert f"embedding_model={str(tmp_path)!r}" in caught.value.advice
     with pytest.raises(ModelUnavailable, match="can't be loaded"):
         pollex.Scorer(theirs, embedding_model=str(tmp_path)).score([{"role": "user", "content": "Hello?"}, ANSWERED])
 

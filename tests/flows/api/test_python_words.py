@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 import pollex
-from pollex.errors import PollexError, in_python
+from pollex.cli.main import pollex as pollex_command
+from pollex.cli.settings import spelled
+from pollex.conversations.conversation import BOUNDS
+from pollex.errors import BadInput, PollexError
 
 
-@pytest.mark.parametrize(
-    ("said", "in_words_of_python"),
-    [
-        ("name the field with the turns: --messages-field", "name the field with the turns: messages_field"),
-        ("say which: --label-field stars", "say which: label_field='stars'"),
-        ("hold nothing out: --test-fraction 0", "hold nothing out: test_fraction=0"),
-        ("give --model m, or `pollex refit … --model m`", "give model='m', or `pollex refit … --model m`"),
-        ("for ratings: --positive '>=4' --negative '<=2'", "for ratings: positive='>=4' negative='<=2'"),
-        ("confirm it: --base-url http://localhost:1/v1", "confirm it: base_url='http://localhost:1/v1'"),
-        ("choose another, or drop --require logprobs", "choose another, or drop require='logprobs'"),
-        ("which --require asks for", "which require asks for"),
-        ("try --encoding utf-8 or latin-1", "try encoding utf-8 or latin-1"),
-        ("the label '--none' is not known", "the label '--none' is not known"),
-        ("RFC 4180 -- and no option", "RFC 4180 -- and no option"),
-        ("", ""),
-    ],
-)  # fmt: skip
-def test_options_are_named_as_arguments_and_commands_stay(said: str, in_words_of_python: str) -> None:
-    assert in_python(said) == in_words_of_python
-    assert in_python(in_words_of_python) == in_words_of_python
+def test_options_are_spelled_as_arguments() -> None:
+    error = BadInput("turns may be in both", remedy="say which", option={"messages_field": "a", "pairs": None})
+    assert str(error) == "turns may be in both → say which: messages_field='a', pairs="
+
+
+def test_a_terminal_spells_options_and_settings_as_the_verb_takes_them() -> None:
+    learn, judge = (pollex_command.get_command(click.Context(pollex_command), verb) for verb in ("learn", "judge"))
+    assert learn is not None
+    assert judge is not None
+    said = {"label_field": "feedback.score", "thumbs": "last", "samples": 5, "messages_field": None}
+    assert spelled(learn, said) == (
+        "--label-field feedback.score --set thumbs=last --samples 5 --set messages_field=VALUE"
+    )
+    assert spelled(judge, BOUNDS) == "--set 'positive=>=4' --set 'negative=<=2'"
 
 
 def test_an_error_of_the_api_names_arguments_in_all_that_it_tells(tmp_path: Path) -> None:
@@ -37,7 +35,7 @@ def test_an_error_of_the_api_names_arguments_in_all_that_it_tells(tmp_path: Path
     log.write_text('{"id": 1, "text": "Hello."}\n', encoding="utf-8")
     with pytest.raises(PollexError) as found:
         pollex.read_logs(log, on_duplicate="best")
-    assert str(found.value) == "on_duplicate best isn't known → one of: error, first, last"
+    assert str(found.value) == "on_duplicate is 'best' → use one of error, first, last: on_duplicate='error'"
 
 
 def test_learning_without_labels_says_which_arguments_name_them(tmp_path: Path) -> None:
@@ -45,5 +43,5 @@ def test_learning_without_labels_says_which_arguments_name_them(tmp_path: Path) 
     log.write_text('{"id": "1", "messages": [{"role": "user", "content": "Hello."}]}\n', encoding="utf-8")
     with pytest.raises(PollexError) as found:
         pollex.learn(pollex.read_logs(log), store=tmp_path / "kept")
-    assert "label_field" in found.value.remedy
+    assert "label_field=" in found.value.remedy
     assert "--" not in str(found.value)

@@ -53,7 +53,7 @@ def test_a_first_call_that_fails_leaves_the_store_to_others(rubrics: pollex.Rubr
 
 
 def test_a_set_learnt_with_a_chat_model_of_the_users_asks_for_that(rubrics: pollex.RubricSet, store: Path) -> None:
-    options = rubrics.judge.options | {"place": "langchain:somebody.Chat:0123"}
+    options = rubrics.judge.options.but(place="langchain:somebody.Chat:0123")
     theirs = rubrics.model_copy(update={"judge": rubrics.judge.model_copy(update={"options": options})})
     with pytest.raises(WrongUse, match=r"answered at langchain:.* → give it in Python: .*model="):
         pollex.Scorer(theirs, store=store).score(MESSAGES)

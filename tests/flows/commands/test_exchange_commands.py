@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from small_runs import Learnt
+from small_runs import Learnt, run_here
 
 from pollex.cli.main import pollex
 from pollex.errors import WrongUse
@@ -26,6 +27,37 @@ def test_inspect_tells_formats_conversations_and_scores_with_their_sources() -> 
     assert told["labels"] == {"positive": 2, "negative": 3, "none": 1}
     assert told["formats"] == {"Langfuse observations": 26, "Langfuse scores": 6}
     assert {"name": "helpfulness", "source": "EVAL", "scores": 1, "taken": False} in told["scores"]
+
+
+def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Wo ist meine Rechnung vom letzten Monat geblieben?"}]
+    shown = [{"type": "text", "text": "Voici."}, {"type": "image_url", "image_url": {"url": "http://x/y.png"}}]
+    answer = {"role": "assistant", "content": shown}
+    row = {"id": 1, "messages": [*said, answer], "thumbs": "Up", "plan": "free"}
+    rows = [row, row, row | {"id": 2, "thumbs": "bad"}, row | {"id": 3, "thumbs": 1}]
+    (tmp_path / "logs").mkdir()
+    with gzip.open(tmp_path / "logs" / "log.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(one) + "\n" for one in rows)
+    told = json.loads(run("inspect", tmp_path / "logs", "--json").splitlines()[-1])
+    assert told["formats"] == {"messages": 4}
+    assert told["spellings"] == {"positive": {"Up": 2, "1": 1}, "negative": {"bad": 1}}
+    assert (told["roles"], told["attached"]) == ({"user": 3, "assistant": 3}, {"image": 3})
+    assert (told["languages"], told["fields"]) == ({"de": 3}, {"plan": 3})
+    assert told["duplicates"] == {"identical": 1, "same_text": 2}
+    assert [one["label"] for one in told["examples"]] == ["positive", "negative"]
+    shown_lines = run("inspect", tmp_path / "logs")
+    assert "Thumbs up    2: written as Up (2), 1 (1)" in shown_lines
+    assert "user: Wo ist meine Rechnung" in shown_lines
+
+
+def test_a_label_that_is_an_object_is_told_once_with_the_option_that_reads_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    row = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    rows = [row | {"id": n, "feedback": {"score": 1}} for n in range(3)]
+    log.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    ended = run_here("inspect", log, "--label-field", "feedback")
+    assert ended.err.count("the label is an object") == 1
+    assert "--label-field feedback.score" in ended.err
 
 
 def test_a_learned_set_is_exported_and_scores_are_written_as_requests(

@@ -63,7 +63,7 @@ def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ende
         (("log.jsonl", *ASK, "--tau-precision", "0.9", "--stop-early"), "the answers of all runs"),
         (("log.jsonl", *ASK, "--tau-precision", "0.9", "--tau", "0.4"), "the answers of all runs"),
         (("log.jsonl", *ASK, "--ensemble", "0"), "at least one run"),
-        (("log.jsonl", *ASK, "--minimum", "9"), "no more answers than runs"),
+        (("log.jsonl", *ASK, "--set", "minimum=9"), "no more answers than runs"),
         (("log.jsonl", *ASK, "--out", "v.xlsx"), "no format"),
         (("log.jsonl", *ASK, "--accepted", "."), "it is a folder"),
     ],
@@ -84,12 +84,12 @@ def test_a_run_that_is_none_of_judge_cannot_be_reviewed(pollex: Pollex, tmp_path
 def test_help_shows_at_most_eighteen_options_in_groups_and_all_where_asked_to(pollex: Pollex) -> None:
     few, every = (pollex("judge", option).out for option in ("--help", "--help-all"))
     assert [line for line in few.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)] == [
-        *("Data:", "Question:", "Model:", "Limits:", "Output:", "Other:")
+        *("Question:", "Model:", "Limits:", "Output:", "Other:")
     ]
     shown = [line for line in few.splitlines() if re.match(r"  --[a-z-]+ ", line) and "--help" not in line]
-    assert len(shown) == 18
-    assert "--deadline" in every
-    assert "--deadline" not in few
+    assert len(shown) == 16
+    assert "deadline" in every
+    assert "deadline" not in few
 
 
 @pytest.mark.parametrize("line", ["not JSON", "[]", '{"id": "a"}', '{"id": "a", "answer": 1}'])
@@ -109,7 +109,7 @@ def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
 ) -> None:
     said = ["Is it\u2028done,\x85\x0b or not?", "Done.\u2029"]
     log = write_log(tmp_path / "log.jsonl", [*small_log()[:4], row("odd", said)])
-    first = doubtful(pollex, store, log, "--minimum", 7, "--tau", "0")
+    first = doubtful(pollex, store, log, "--set", "minimum=7", "--tau", "0")
     assert first.code == 0, first.err
     one = {"id": "odd", "answer": "yes", "messages": [{"role": "user", "content": said[0]}]}
     (tmp_path / "people.jsonl").write_text(json.dumps(one, ensure_ascii=False) + "\r\n", encoding="utf-8")
@@ -321,7 +321,10 @@ def test_without_any_thumb_no_tau_is_fitted_and_nobody_is_asked(pollex: Pollex, 
     for more in ((), ("--dry-run",)):
         ended = judged(pollex, store, log, "--tau-precision", "0.9", *more)
         assert ended.code == 1
-        assert "no conversation has a thumb that τ could be fitted to → name their field: --label-field" in ended.err
+        assert (
+            "no conversation has a thumb that τ could be fitted to → name their field: --set label_field=VALUE"
+            in ended.err
+        )
     assert not (tmp_path / "verdicts.jsonl").exists()
 
 

@@ -198,7 +198,7 @@ def test_different_conversations_under_one_id_are_refused_by_name(pollex: Pollex
     ended = pollex("learn", write_log(tmp_path / "log.jsonl", rows))
     assert ended.code == 1
     assert "'c000'" in ended.err
-    assert "--on-duplicate" in ended.err
+    assert "--set on_duplicate=last" in ended.err
 
 
 def test_users_whose_conversations_go_together_are_so_many_and_no_more(

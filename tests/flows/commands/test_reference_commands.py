@@ -64,11 +64,11 @@ def test_what_cannot_be_carried_out_is_refused_before_anybody_is_asked(
 
 def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex: Pollex, questions: str) -> None:
     Path(questions).write_text(json.dumps(QUESTION | {"answer": "So.", "kind": "advice"}) + "\n")
-    planned = pollex("grade", questions, "--category-field", "kind", "--dry-run", "--json", *NOWHERE)
+    planned = pollex("grade", questions, "--set", "category_field=kind", "--dry-run", "--json", *NOWHERE)
     assert "classify" not in json.loads(planned.out.splitlines()[-1])["plan"]
-    ended = pollex("answer", questions, "--category-field", "kin", "--dry-run", *NOWHERE)
+    ended = pollex("answer", questions, "--set", "category_field=kin", "--dry-run", *NOWHERE)
     assert ended.code == 1
-    assert "no question has a category in 'kin' → check --category-field" in ended.err
+    assert "no question has a category in 'kin' → check its name: --set category_field=VALUE" in ended.err
 
 
 def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:

@@ -109,7 +109,7 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> Non
 
 @pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)])
 def test_prices_that_are_no_numbers_from_nothing_on_are_refused(price: tuple[float, float]) -> None:
-    with pytest.raises(WrongUse, match="--price-in, --price-out"):
+    with pytest.raises(WrongUse, match="give numbers from 0 on: price="):
         Price(*price)
 
 

@@ -137,7 +137,7 @@ def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(learnt: L
 
 def test_a_log_that_names_nobody_says_how_to_name_them(learnt: Learnt) -> None:
     model = RubricSet.load(learnt.rubrics).thumb_model
-    with pytest.raises(WrongUse, match="--judge-field"):
+    with pytest.raises(WrongUse, match="judge_field='user'"):
         judges_wanted(model, ["anna"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import pytest
 from small_runs import Learnt
 
 from pollex.errors import BadRubrics
-from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -46,7 +46,7 @@ CAN |= {"temperature": True, "limit_field": "max_tokens", "window": None, "calls
     [
         ({"samples": 0}, "samples: Input should be greater than or equal to 1"),
         ({"seed": "x"}, "seed: Input should be a valid integer"),
-        ({"without": None}, "without: Input should be a valid list"),
+        ({"without": None}, "without: Input should be a valid frozenset"),
         ({"closing": "shouted"}, "closing: Input should be"),
         ({"capabilities": CAN | {"logprobs": "many"}}, "capabilities.logprobs: Input should be a valid integer"),
         ({"capabilities": {"model": "m"}}, "capabilities.json_schema: Field required"),
@@ -55,8 +55,7 @@ CAN |= {"temperature": True, "limit_field": "max_tokens", "window": None, "calls
 def test_a_judge_that_can_not_be_asked_so_is_refused_with_the_field(
     saved: Path, options: dict[str, Any], message: str
 ) -> None:
-    judge = JudgeRecord(kind="llm", name="m", fingerprint="", options={"samples": 2, "capabilities": CAN})
-    odd = judge.model_copy(update={"options": judge.options | options})
-    RubricSet.load(saved).model_copy(update={"judge": odd}).save(saved)
-    with pytest.raises(BadRubrics, match=f"judge.options: .*{message}"):
+    judge = {"kind": "llm", "name": "m", "fingerprint": "", "options": {"samples": 2, "capabilities": CAN} | options}
+    saved.write_text(json.dumps(json.loads(saved.read_text("utf-8")) | {"judge": judge}), "utf-8")
+    with pytest.raises(BadRubrics, match=f"judge.options.{message}"):
         RubricSet.load(saved)

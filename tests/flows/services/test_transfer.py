@@ -246,7 +246,7 @@ def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anyt
     known, url = tool
     with pytest.raises(WrongUse, match="LANGFUSE_PUBLIC_KEY is not set → set it in the environment"):
         pull("langfuse", out=tmp_path / "a.jsonl", progress=NullProgress(), environment={})
-    with pytest.raises(WrongUse, match="phoenix has projects → name one: --project"):
+    with pytest.raises(WrongUse, match="phoenix has projects → name one: project="):
         pull("phoenix", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys(url))
     (tmp_path / "mine.jsonl").write_text("{}\n")
     with pytest.raises(WrongUse, match="the file exists, and `pollex pull` did not write it"):

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ABLE, LISTING, SALT, TALK, questions
+from scripted import ABLE, LISTING, SALT, TALK, Scripted, asker, questions
 
-from pollex.agents.llm.asker import LlmOptions
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.attention_checks import canary, straight_lined
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, WrongUse
+from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.rubrics.judge_settings import JudgeSettings
 
 
 def talk(text: str) -> Conversation:
@@ -99,26 +101,33 @@ def test_what_a_conversation_can_explain_is_no_straight_lining(asked: list[Quest
     ("wrong", "clause"),
     [
         ({"without": frozenset({"gricean"})}, "no such part"),
-        ({"salt": b""}, "no salt"),
-        ({"batch": 11}, "11 questions a call"),
-        ({"batch": 0}, "0 questions a call"),
-        ({"samples": 0}, "must be at least 1"),
+        ({"batch": 11}, "batch is 11: input should be less than or equal to 10"),
+        ({"batch": 0}, "batch is 0"),
+        ({"samples": 0}, "samples is 0: .* → change it: samples="),
+        ({"elicitation": "guessed"}, "elicitation is 'guessed': .*'batched' or 'independent'"),
     ],
 )
-def test_options_that_cannot_be_met_are_wrong_use(wrong: dict[str, Any], clause: str) -> None:
+def test_settings_that_cannot_be_met_are_wrong_use(wrong: dict[str, Any], clause: str) -> None:
     with pytest.raises(WrongUse, match=clause):
-        LlmOptions(**({"salt": SALT} | wrong))
+        JudgeSettings.of(**wrong)
+
+
+def test_parts_to_leave_out_come_as_a_text_too_and_go_with_a_scale_that_knows_no_domain() -> None:
+    assert JudgeSettings.of(without="ds, cdp").without == {"ds", "cdp"}
+    assert JudgeSettings.of(without="ds", scale="likert").left_out == {"ds", "domain"}
 
 
 def test_log_probabilities_make_samples_needless_and_can_be_required() -> None:
-    assert LlmOptions(salt=SALT, samples=5).replicates(ABLE) == 5
-    assert LlmOptions(salt=SALT, samples=5, require="logprobs").replicates(LISTING) == 1
+    assert asker(Scripted(), ABLE, samples=5).replicates == 5
+    assert asker(Scripted(), LISTING, samples=5, require="logprobs").replicates == 1
     with pytest.raises(ModelRefused, match="scripted"):
-        LlmOptions(salt=SALT, samples=5, require="logprobs").replicates(ABLE)
+        asker(Scripted(), ABLE, samples=5, require="logprobs")
 
 
-def test_the_salt_is_not_in_what_options_show() -> None:
-    assert "secret" not in repr(LlmOptions(salt=SALT))
+def test_the_salt_is_needed_and_not_in_what_an_asker_shows() -> None:
+    assert repr(SALT) not in repr(asker(Scripted()))
+    with pytest.raises(WrongUse, match="no salt"):
+        Asker(Scripted(), ABLE, DomainProfile.neutral(), JudgeSettings(), b"")
 
 
 @settings(deadline=None)

@@ -359,10 +359,10 @@ async def test_an_endpoint_that_cannot_keep_to_a_schema_is_shown_it() -> None:
 def test_the_fingerprint_hangs_on_model_settings_and_profile_and_not_on_the_salt() -> None:
     base = asker(Scripted())
     first = LlmJudge(base).fingerprint
-    assert LlmJudge(replace(base, options=replace(base.options, salt=b"other"))).fingerprint == first
+    assert LlmJudge(replace(base, salt=b"other")).fingerprint == first
     others = [
-        replace(base, options=replace(base.options, batch=5)),
-        replace(base, options=replace(base.options, elicitation="independent")),
+        replace(base, settings=base.settings.but(batch=5)),
+        replace(base, settings=base.settings.but(elicitation="independent")),
         replace(base, capabilities=replace(ABLE, model="other")),
         replace(base, profile=base.profile.model_copy(update={"user": "a pilot"})),
     ]

@@ -40,7 +40,7 @@ def logs_from(folder: Path, *rows: dict[str, Any] | str, **options: Any) -> Logs
 
 
 def test_one_bad_row_stops_the_run_by_default_and_says_how_to_go_on(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*--max-bad 1"):
+    with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*max_bad=1"):
         logs_from(tmp_path, row("a"), "{", row("b"))
 
 
@@ -73,7 +73,7 @@ def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
 
 def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*--on-duplicate"
+        BadInput, match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*on_duplicate='last'"
     ):
         logs_from(tmp_path, row(1), row("b"), row("1", "other", "text"))
 

@@ -160,7 +160,7 @@ def test_a_judges_score_is_never_a_thumb_in_any_export() -> None:
 @pytest.mark.parametrize("name", ["hf/chatbot-arena", "hf/hh-rlhf"])
 def test_preferences_are_thumbs_only_if_the_user_says_so(name: str) -> None:
     files = list(FOLDER.glob(f"{name}*"))
-    with pytest.raises(WrongUse, match=r"pairs of a chosen and a rejected answer, not thumbs → .*--pairs"):
+    with pytest.raises(WrongUse, match=r"pairs of a chosen and a rejected answer, not thumbs → .*: pairs=True"):
         read_logs(files)
     logs = read_logs(files, options=ReadOptions(pairs=True))
     assert 0 < len(logs.positives) <= len(logs.negatives)  # of two bad ones both are down

@@ -184,7 +184,7 @@ def test_downloads_that_lost_thumbs_and_sessions_are_refused_with_the_one_that_h
 
 def test_several_names_that_may_be_the_thumb_are_listed_with_counts(tmp_path: Path) -> None:
     rows = [run(), feedback(score=1), feedback(key="thumbs", score=0)]
-    with pytest.raises(WrongUse, match=r"'user_score' \(1\), 'thumbs' \(1\) → say which: --label-field user_score"):
+    with pytest.raises(WrongUse, match=r"'user_score' \(1\), 'thumbs' \(1\) → say which: label_field='user_score'"):
         logs_from(tmp_path, *rows)
     assert logs_from(tmp_path, *rows, label_field="thumbs").conversations[0].label is Label.NEGATIVE
 
@@ -196,7 +196,9 @@ def test_scores_that_pollex_wrote_back_are_never_thumbs(tmp_path: Path) -> None:
 
 def test_ratings_from_one_to_five_are_refused_without_bounds_and_the_error_proposes_them(tmp_path: Path) -> None:
     rows = [run(), feedback(key="csat", score=5)]
-    with pytest.raises(WrongUse, match=r"'csat' are ratings, for example 5 → give bounds: --positive '>=4' --negative"):
+    with pytest.raises(
+        WrongUse, match=r"'csat' are ratings, for example 5 → give bounds: positive='>=4', negative='<=2'"
+    ):
         logs_from(tmp_path, *rows)
     assert logs_from(tmp_path, *rows, positive=">=4", negative="<=2").conversations[0].label is Label.POSITIVE
 
@@ -221,7 +223,9 @@ CHAT = librechat(
 
 
 def test_thumbs_that_differ_are_a_bad_row_that_says_what_can_be_chosen(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="2 thumbs that differ: 1 up, 1 down → say which counts: --thumbs last, worst"):
+    with pytest.raises(
+        BadInput, match=r"2 thumbs that differ: 1 up, 1 down → say which counts: last, worst.*: thumbs='last'"
+    ):
         logs_from(tmp_path, CHAT)
     for how in ("last", "worst"):
         assert logs_from(tmp_path, CHAT, thumbs=how).conversations[0].label is Label.NEGATIVE

@@ -217,7 +217,9 @@ def test_usual_delimiters_are_told_by_the_header(tmp_path: Path, name: str, deli
 
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
     content = (TABLE + "a,1,user,x\na,2,bot,café\n").encode("latin-1")
-    with pytest.raises(NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*--encoding cp1252 .* or latin-1"):
+    with pytest.raises(
+        NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*cp1252 .* or latin-1: encoding='cp1252'"
+    ):
         logs_from(tmp_path, "log.csv", content)
     logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
     assert logs.conversations[0].turns[1].content == "café"
@@ -226,7 +228,7 @@ def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> N
 def test_a_mark_of_byte_order_names_the_encoding_and_is_never_advised_to_be_read_as_bytes(tmp_path: Path) -> None:
     for name, content in (("log.jsonl", f"{GOOD}\n"), ("log.csv", TABLE), ("log.json", f"[{GOOD}]")):
         for mark, order in (("\ufeff", "utf-16-le"), ("\ufeff", "utf-16-be")):
-            with pytest.raises(NotText, match=r"not UTF-8 text: .*--encoding utf-16$"):
+            with pytest.raises(NotText, match=r"not UTF-8 text: .*encoding='utf-16'$"):
                 logs_from(tmp_path, name, (mark + content).encode(order))
             assert logs_from(tmp_path, "log.jsonl", (mark + f"{GOOD}\n").encode(order), encoding="utf-16")
 
@@ -239,7 +241,7 @@ def test_other_encodings_and_byte_order_marks_are_read(tmp_path: Path, encoding:
 def test_a_truncated_utf_16_file_and_an_unknown_encoding_are_errors(tmp_path: Path) -> None:
     with pytest.raises(BadInput):
         logs_from(tmp_path, "log.jsonl", GOOD.encode("utf-16")[:-1], encoding="utf-16")
-    with pytest.raises(NotText, match=r"not utf-16 text: .*--encoding utf-8, cp1252"):
+    with pytest.raises(NotText, match=r"not utf-16 text: .*utf-8, cp1252 .*: encoding='utf-8'"):
         logs_from(tmp_path, "log.jsonl", GOOD, encoding="utf-16")
     with pytest.raises(WrongUse, match="no encoding"):
         logs_from(tmp_path, "log.jsonl", GOOD, encoding="klingon")

@@ -105,5 +105,5 @@ def _written(path: Path, content: bytes) -> Path:
 
 def test_no_bad_row_goes_unseen_without_consent(tmp_path: Path) -> None:
     content = b'{"id": 1, "messages": []}\n{"id": 2, "mess'
-    with pytest.raises(BadInput, match="--max-bad 1"):
+    with pytest.raises(BadInput, match="max_bad=1"):
         read_logs(_written(tmp_path / "log.jsonl", content))

@@ -21,6 +21,7 @@ from pollex.formats.peers.target import Target, sheet_of
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer
+from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -36,7 +37,7 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
         rubric(n, side).model_copy(update={"id": f"{n}0e878080f41", "text": text})
         for n, (side, text) in enumerate([("sat", words), ("dsat", "The user corrects the assistant.")], start=1)
     )
-    judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00")
+    judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00", options=JudgeSettings(scale="likert-domain"))
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
 
 

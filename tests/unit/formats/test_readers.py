@@ -292,7 +292,7 @@ def test_one_of_several_feedback_keys_is_chosen_by_its_name(tmp_path: Path) -> N
     talk = run(feedback_stats=stats, inputs={"input": "Hello"}, outputs={"output": "Good day"})
     assert logs_from(tmp_path, talk).conversations[0].label is Label.NEGATIVE
     assert logs_from(tmp_path, talk, label_field="tone").conversations[0].label is Label.POSITIVE
-    with pytest.raises(BadInput, match="no row has the field of --label-field mood"):
+    with pytest.raises(BadInput, match="no row has the field of label_field='mood'"):
         logs_from(tmp_path, talk, label_field="mood")
 
 
@@ -300,4 +300,4 @@ def test_a_key_of_feedback_that_is_no_thumbs_name_is_no_label(tmp_path: Path) ->
     stats = {"correctness": {"n": 1, "avg": 1}}
     logs = logs_from(tmp_path, run(feedback_stats=stats, inputs={"input": "Hello"}, outputs={"output": "Good day"}))
     assert logs.conversations[0].label is Label.NONE
-    assert any("1 'correctness'" in note and "--label-field" in note for note in logs.notes)
+    assert any("1 'correctness'" in note and "label_field=" in note for note in logs.notes)

@@ -74,7 +74,7 @@ def test_another_question_with_one_answer_only_is_left_out(tmp_path: Path) -> No
 
 def test_which_question_is_the_main_one_is_told_or_asked_for(tmp_path: Path) -> None:
     both = [*JUDGED, "t1,B,ann,1", "t2,B,ann,2"]
-    with pytest.raises(WrongUse, match="--main, one of A, B"):
+    with pytest.raises(WrongUse, match="name one of A, B: main="):
         read(tmp_path, both, main=None)
     with pytest.raises(WrongUse, match="no question is called 'C'"):
         read(tmp_path, both, main="C")

@@ -1,0 +1,110 @@
+"""How a judge is asked: what users set, what a rubric set records, and what identifies answers, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, field_validator
+
+from pollex.errors import WrongUse
+from pollex.gateway.capabilities import Capabilities
+from pollex.prompts.messages import Closing
+from pollex.prompts.prompt import switched_off
+from pollex.rubrics.answers import DOMAIN_SCALES, ScaleName
+from pollex.rubrics.rubric import BUILT_IN
+
+MOST_IN_A_CALL = 10
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+"""The bundled embedding model."""
+
+CALLS = frozenset({"closing", "seed", "max_tokens"})
+"""Settings that change what any role answers."""
+
+JUDGMENTS = frozenset({"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch"})
+"""Settings that change what a judge answers besides; its prompt tells the elicitation."""
+
+
+def _parts(given: Any) -> Any:
+    return frozenset(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+
+
+Parts = Annotated[frozenset[str], BeforeValidator(_parts), PlainSerializer(sorted)]
+"""Parts of prompts; as a text separated by commas."""
+
+
+class JudgeSettings(BaseModel):
+    """How a judge is asked. The descriptions are those of `--help-all`; the last fields are only recorded.
+
+    Attributes:
+        temperature: Of sampled answers; all other calls are asked at 0.
+        batch: Maximum number of questions in a call.
+        new_rubrics: Maximum number of new rubrics from one batch of reasons.
+        near: Cosine from which two rubrics are shown to the deduplicator.
+        max_tokens: Maximum number of tokens of an answer; doubled once if an answer was cut.
+        seed: Sent with every call, with each further sample the next; None sends none.
+        place: Where the model answered.
+        capabilities: What the endpoint could do; None for a built-in judge.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scale: ScaleName = Field("occasion", description='Answer scale of rubrics; `occasion` includes "Never came up".')
+    elicitation: Literal["batched", "independent"] = Field(
+        "batched",
+        description="`batched`: ten rubrics in each call, with reasons; `independent`: one rubric, one token.",
+    )
+    samples: int = Field(1, ge=1, description="Calls for one distribution if the endpoint gives no log-probabilities.")
+    require: Literal["logprobs"] | None = Field(None, description="Fail if the endpoint gives no log-probabilities.")
+    without: Parts = Field(
+        frozenset(),
+        description="What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts.",
+    )
+    canary: bool = Field(True, description="Also ask a question with a known answer, as attention check.")
+    straight_lining: bool = Field(True, description="Mark answers that are all the same.")
+    closing: Closing = Field("system", description="Role of the task message; merged for strict chat templates.")
+    value: Literal["auto", "expected", "mode"] = Field(
+        "auto", description="Part of an answer's distribution that NetSAT sums, or that is the grade."
+    )
+    embedding_model: str = Field(DEFAULT_MODEL, description="A sentence-transformers model, by name or path.")
+
+    temperature: float = 1.0
+    batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)
+    new_rubrics: int = Field(10, ge=1)
+    near: float = 0.7
+    max_tokens: int = Field(4096, ge=1)
+    seed: int | None = None
+    place: str = ""
+    capabilities: Capabilities | None = None
+
+    @field_validator("without")
+    @classmethod
+    def _known(cls, without: frozenset[str]) -> frozenset[str]:
+        return switched_off(without - {BUILT_IN}) | (without & {BUILT_IN})
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Return the settings that a user gives.
+
+        Raises:
+            WrongUse: Names the setting that can't be carried out.
+        """
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name, wanted = str(first["loc"][0]), first["msg"][0].lower() + first["msg"][1:]
+            raise WrongUse(f"{name} is {first['input']!r:.60}: {wanted}", remedy="change it", option=name) from None
+
+    def but(self, **changes: Any) -> Self:
+        """Return the settings with changes."""
+        return self.model_copy(update=changes)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Parts that prompts are put without; only some scales ask about the domain."""
+        return (self.without | (set() if self.scale in DOMAIN_SCALES else {"domain"})) - {BUILT_IN}
+
+    def facts(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return settings by name, for a fingerprint."""
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,224 @@
+"""Measure a rubric set on labeled conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import BadRow, Logs, positives
+from pollex.conversations.splits import block_ids
+from pollex.errors import BadLabels
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.graphs.score.run import scores_of
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
+from pollex.measures.intervals import Figure
+from pollex.rubrics.figures import probability_figures
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.records import ProbabilityFigures
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.threshold import Window
+from pollex.services.logs import Sources, logs_from, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, plan_scoring
+from pollex.services.results import (
+    FIGURES,
+    Shown,
+    Usage,
+    figures_json,
+    probability_json,
+    support_json,
+    usage_json,
+)
+from pollex.services.score import scored_by, unedited
+from pollex.services.workspace import workspace
+from pollex.store.runs import Status
+
+SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
+"""How a conversation may have been used before, in words."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evaluation(Shown):
+    """Figures of a rubric set on labeled conversations.
+
+    Attributes:
+        probability: Figures of the probabilities.
+        guarantee: Figures of the window with a guarantee; None if the set has none.
+        seen: Number of conversations that the set was made from, by use; see `SEEN`.
+    """
+
+    run: str
+    rubrics: RubricSet
+    n: int
+    figures: Assessment
+    probability: ProbabilityFigures
+    guarantee: WindowAssessment | None
+    seen: dict[str, int]
+    outcomes: dict[str, int]
+    bad_rows: tuple[BadRow, ...] = ()
+    usage: Usage | None = None
+    probability_auc: Figure | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row and conversation was scored."""
+        return not self.bad_rows and not self.outcomes.keys() - {"scored"}
+
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons why the figures are too optimistic, if they are."""
+        used = [(SEEN[how], number) for how, number in self.seen.items() if number]
+        return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
+
+    @property
+    def headline(self) -> str:
+        """Return the AUC in a line."""
+        auc = self.figures.auc
+        value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.3f}"
+        return f"AUC {value} (n = {self.n})"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a metric, with its 95 % interval."""
+        named = {title: getattr(self.figures, name) for name, title in FIGURES.items()}
+        return [{"metric": name, "value": f.value, "low": f.low, "high": f.high} for name, f in named.items()]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        window = self.rubrics.window
+        limits = {"theta": self.rubrics.theta, "window": [window.lower, window.upper]}
+        limits |= {"guaranteed_window": self._guarantee_json()}
+        about = {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes} | self.seen
+        probability = {"probability": probability_json(self.probability)} | support_json(self.rubrics)
+        if self.probability_auc is not None:
+            probability["probability_auc"] = asdict(self.probability_auc)
+        return figures_json(self.figures) | probability | limits | about | usage_json(self.usage)
+
+    def _guarantee_json(self) -> dict[str, Any] | None:
+        if (record := self.rubrics.guaranteed) is None or self.guarantee is None:
+            return None
+        sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
+        promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
+        return sides | promised | asdict(self.guarantee)
+
+
+def evaluate(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> Evaluation:
+    """Measure a rubric set on labeled conversations.
+
+    Raises:
+        BadLabels: No conversation has a label.
+        BadRubrics: The rubrics were edited after θ was fitted.
+    """
+    rubric_set = unedited(rubrics)
+    read = logs_from(logs, reading, progress)
+    labelled = labelled_in(read, logs)
+    with workspace(run, progress) as opened:
+        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
+        kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
+        scored, usage = opened.run(scored_by(opened, kept, rubric_set, model, arguments, "evaluate"))
+        scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
+        measured, counts = measure(rubric_set, labelled, scores), dict(scored.counts)
+        found = {"outcomes": counts, "auc": measured.auc.value}
+        status: Status = "partial" if counts.keys() - {"scored"} else "done"
+        opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=found)
+    return Evaluation(
+        run=scored.run,
+        rubrics=rubric_set,
+        n=len(labelled),
+        figures=measured,
+        probability=likelihoods(rubric_set, labelled, scores),
+        guarantee=check_guarantee(rubric_set, labelled, scores),
+        probability_auc=area_of_probability(labelled, scores) if rubric_set.starter else None,
+        seen=seen_before(rubric_set, labelled),
+        outcomes=counts,
+        bad_rows=read.bad_rows,
+        usage=usage,
+    )
+
+
+def plan_evaluate(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `evaluate` would ask."""
+    rubric_set = unedited(rubrics)
+    return plan_scoring(labelled_in(logs_from(logs, reading, progress), logs), rubric_set, run, model)
+
+
+def labelled_in(read: Logs, given: object) -> list[Conversation]:
+    """Return the conversations with a label.
+
+    Raises:
+        BadLabels: None has one.
+    """
+    if labelled := [c for c in read if c.label is not Label.NONE]:
+        return labelled
+    where = ", ".join(names_of(given))
+    raise BadLabels("no conversation has a label", where=where, remedy="name its field", option="label_field")
+
+
+def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
+    """Count the conversations that the set was made from, by use; see `SEEN`."""
+    known = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
+    return {how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in known.items()}
+
+
+def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Assessment:
+    """Measure the conversations that have a score."""
+    netsat, positive, blocks = scored_and_labelled(labelled, scores)
+    window = Window(**rubric_set.window.model_dump())
+    confident, rng = window.confident(netsat), np.random.default_rng(0)
+    return assess(netsat, positive, rubric_set.theta, confident, rng, together=blocks)
+
+
+def check_guarantee(
+    rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]
+) -> WindowAssessment | None:
+    """Measure the window with a guarantee; None where the set has no such window."""
+    if rubric_set.guaranteed is None:
+        return None
+    netsat, positive, blocks = scored_and_labelled(labelled, scores)
+    window = rubric_set.guaranteed.window
+    return assess_window(window.over(netsat), window.under(netsat), positive, blocks)
+
+
+def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score]) -> tuple[Floats, Bools, Ints]:
+    """Return NetSAT, label and block of the conversations that have a score, each `[conversation]`."""
+    pairs = [(s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None]
+    scored = [c for _, c in pairs]
+    return np.array([netsat for netsat, _ in pairs], float), positives(scored), block_ids(scored)
+
+
+def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
+    """Measure how true the probabilities are of the conversations that have one."""
+    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
+    probability, scored = np.array([p for p, _ in pairs], float), [c for _, c in pairs]
+    share, rng = rubric_set.training.positives / rubric_set.training.n, np.random.default_rng(0)
+    return probability_figures(probability, positives(scored), share, rng, block_ids(scored), smooth=True)
+
+
+def area_of_probability(labelled: Sequence[Conversation], scores: Iterable[Score]) -> Figure:
+    """Measure the AUC of the probability."""
+    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
+    scored = [c for _, c in pairs]
+    probability, rng = np.array([p for p, _ in pairs], float), np.random.default_rng(0)
+    return auc_of_scores(probability, positives(scored), rng, together=block_ids(scored))

@@ -1,0 +1,158 @@
+"""Look at logs before anything is learned: formats, fields, labels, roles, lengths, languages, duplicates."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+from pollex.conversations.conversation import Conversation, Label, messages_of
+from pollex.conversations.logs import Account, Logs
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.services.logs import Sources, logs_from
+from pollex.services.results import bad_rows_json
+
+MOST_READ = 2_000
+"""Conversations whose language is told."""
+
+SURE = 0.8
+"""Probability from which a language is named."""
+
+SHOWN_TURNS, SHOWN_CHARACTERS = 6, 300
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_MARK = re.compile(r"\[(image|audio|video|file)\]")
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The shortest, the median and the longest conversation."""
+
+    shortest: int
+    median: int
+    longest: int
+
+    @classmethod
+    def of(cls, lengths: Iterable[int]) -> Lengths:
+        """Sort lengths; 0 where there are none."""
+        found = sorted(lengths) or [0]
+        return cls(found[0], found[len(found) // 2], found[-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """The content of log files.
+
+    Attributes:
+        account: Formats, how conversations were joined, spellings of labels, and the scores found.
+        fields: Number of conversations by field.
+        roles: Number of turns by role.
+        attached: Number of images, files and so on in the turns, by kind.
+        languages: Number of conversations by language of the user's words; empty for too few words.
+        same_text: Conversations whose turns are those of another one.
+        examples: A conversation with a thumb up and one with a thumb down, else the first two.
+    """
+
+    logs: Logs
+    account: Account
+    fields: dict[str, int]
+    roles: dict[str, int]
+    turns: Lengths
+    words: Lengths
+    attached: dict[str, int]
+    languages: dict[str, int]
+    same_text: int
+    examples: tuple[Conversation, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.logs.bad_rows
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        account = self.account
+        return {
+            "conversations": len(self.logs),
+            "formats": dict(account.formats + account.general),
+            "put_together": dict(account.ways),
+            "fields": self.fields,
+            "label_field": self.logs.label_field,
+            "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
+            "spellings": {label.value: self.spellings(label) for label in (Label.POSITIVE, Label.NEGATIVE)},
+            "scores": [kind._asdict() for kind in account.scores],
+            "roles": self.roles,
+            "turns": asdict(self.turns),
+            "words": asdict(self.words),
+            "attached": self.attached,
+            "languages": self.languages,
+            "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
+            "bad_rows": bad_rows_json(self.logs.bad_rows),
+            "notes": list(self.logs.notes),
+            "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
+        }
+
+    def spellings(self, label: Label) -> dict[str, int]:
+        """Return how a label was written, with the number of rows."""
+        return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == label}
+
+
+def inspect_logs(sources: Sources, *, reading: ReadOptions, progress: Progress) -> Inspection:
+    """Read files, and describe what they hold.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        WrongUse: The options contradict each other or the log.
+    """
+    logs = logs_from(sources, reading, progress)
+    hashes = Counter(one.text_hash for one in logs)
+    marks = Counter(mark for one in logs for turn in one.turns for mark in _MARK.findall(turn.content))
+    return Inspection(
+        logs=logs,
+        account=logs.account,
+        fields=_ordered(name for one in logs for name in one.metadata),
+        roles=_ordered(turn.role for one in logs for turn in one.turns),
+        turns=Lengths.of(len(one.turns) for one in logs),
+        words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),
+        attached=dict(marks.most_common()),
+        languages=languages_of(islice(logs, MOST_READ)),
+        same_text=sum(n - 1 for n in hashes.values()),
+        examples=_examples(logs),
+    )
+
+
+def languages_of(conversations: Iterable[Conversation]) -> dict[str, int]:
+    """Count languages (ISO 639-1) of the users' words; `unsure` for few words, or many languages."""
+    language = _identifier()
+    return _ordered(language(words_of_user(one)) for one in conversations)
+
+
+def words_of_user(conversation: Conversation) -> str:
+    """Return the user's words without code and addresses."""
+    said = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
+    return _CODE.sub(" ", said)[:4000]
+
+
+def _identifier() -> Callable[[str], str]:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes a third of a second to load
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+    def language(text: str) -> str:
+        name, probability = identifier.classify(text)
+        return str(name) if probability >= SURE and text.strip() else "unsure"
+
+    return language
+
+
+def _ordered(found: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(found).most_common())
+
+
+def _examples(logs: Logs) -> tuple[Conversation, ...]:
+    chosen = [next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE)]
+    there: Sequence[Conversation] = [one for one in chosen if one is not None]
+    return tuple(there) if len(there) == 2 else tuple(islice(logs, 2))

@@ -1,0 +1,124 @@
+"""The result of a learning run, with its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs
+from pollex.formats.write import draft_of
+from pollex.graphs.learn.results import LabelledScore, Learned
+from pollex.reports.findings import named_in
+from pollex.reports.learning import learning_page
+from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import not_scorable
+from pollex.services.options import RunOptions
+from pollex.services.places import report_of
+from pollex.services.results import Shown, Usage, calibrator_json, figures_json, usage_json
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LearnResult(Shown):
+    """The result of a learning run.
+
+    Attributes:
+        out: File of the rubric set; None if not written.
+        report: File of the report; None if not written.
+        scores: Scores of the labeled conversations, for plots.
+        means: By rubric, its mean answer in each class.
+        skipped: Rows read but not learned from, and why.
+        conversations: Conversations that the report shows, by id.
+    """
+
+    run: str
+    rubrics: RubricSet
+    out: Path | None
+    report: Path | None
+    scores: tuple[LabelledScore, ...]
+    means: dict[str, MeanAnswer]
+    skipped: tuple[Skipped, ...]
+    complete: bool
+    usage: Usage | None = None
+    conversations: Mapping[str, Conversation] = field(default_factory=dict)
+
+    def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
+        """Render the report as HTML; `path` and `store` are for the commands in it."""
+        return learning_page(
+            self.rubrics,
+            self.scores,
+            self.skipped,
+            means=self.means,
+            conversations=self.conversations,
+            path=path,
+            store=store,
+        )
+
+    @property
+    def headline(self) -> str:
+        """Return the rubric set in a line."""
+        return repr(self.rubrics)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a rubric."""
+        return self.rubrics.records()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        rubrics = self.rubrics
+        return {
+            "run": self.run,
+            "rubrics": self.out and str(self.out),
+            "report": self.report and str(self.report),
+            "roles": rubrics.roles,
+            "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
+            "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
+            "theta": rubrics.theta,
+            "window": [rubrics.window.lower, rubrics.window.upper],
+            "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
+            "policy": rubrics.policy,
+            "alpha": rubrics.alpha,
+            "training": figures_json(rubrics.training),
+            "held_out": figures_json(rubrics.held_out) or None,
+            "probabilities": calibrator_json(rubrics),
+            "notes": list(rubrics.notes),
+            "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
+        } | usage_json(self.usage)
+
+
+def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
+    """Write the rubric set and its report if asked for, and return the result."""
+    named = set(named_in(learned.rubric_set, learned.scores))
+    failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
+    result = LearnResult(
+        run=learned.run,
+        rubrics=learned.rubric_set,
+        out=out,
+        report=report_of(out) if out else None,
+        scores=learned.scores,
+        means={id_: MeanAnswer(*mean) for id_, mean in learned.means.items()},
+        skipped=tuple(skipped(read, learned)),
+        complete=not (failed or read.bad_rows or not_scorable(read)),
+        usage=usage,
+        conversations={c.id: c for c in read if c.id in named},
+    )
+    if out is not None:
+        result.rubrics.save(out)
+        with draft_of(report_of(out)) as draft:
+            draft.write_text(result.page(str(out), str(run.store)), encoding="utf-8")
+    return result
+
+
+def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
+    """Return everything that was read and not learned from, with its reason."""
+    rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
+    odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
+    unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
+    silent = [
+        Skipped(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
+    ]
+    failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
+    return [*rows, *odd, *silent, *failed, *unlabelled]

@@ -1,0 +1,36 @@
+"""Verbs of the terminal with their numbers of options; `python tests/house/verbs.py` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from pollex.cli.main import pollex
+
+
+def counts() -> dict[str, int]:
+    """Return how many options each verb has, all of them: those that only `--help-all` shows, too."""
+    return {verb: sum(map(counted, command.params)) for verb, command in verbs(pollex)}
+
+
+def counted(one: click.Parameter) -> bool:
+    """Tell whether a parameter is an option; help isn't counted."""
+    return isinstance(one, click.Option) and one.name not in ("help", "help_all")
+
+
+def verbs(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield the names and commands of a group, and of the groups in it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, "it is listed"
+        if isinstance(command, click.Group):
+            yield from verbs(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+if __name__ == "__main__":
+    for verb, number in counts().items():
+        click.echo(f"{number:3}  {verb}")
