@@ -1,7 +1,6 @@
 """No probability is by a model that has seen its label."""
 
 import numpy as np
-import pytest
 
 from pollex.measures.crossfitted import crossfitted
 from pollex.measures.share import Labeled, share_at_random
@@ -14,7 +13,7 @@ def noise(n: int, width: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_features_that_tell_nothing_predict_nothing_of_known_labels() -> None:
     found = []
-    for seed in range(20):
+    for seed in range(8):
         x, y = noise(120, 60, seed)
         p = crossfitted(x, np.ones(120, dtype=bool), y, np.random.default_rng(seed))
         found.append(np.corrcoef(p, y)[0, 1])
@@ -39,15 +38,14 @@ def test_labels_that_are_all_alike_give_one_probability() -> None:
     assert p.min() > 0.8
 
 
-@pytest.mark.parametrize("n", [60, 120])
-def test_intervals_of_crossfitted_probabilities_cover_what_they_should(n: int) -> None:
-    hits, runs, truth = 0, 150, 0.6
+def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None:
+    n, hits, runs, truth = 60, 0, 60, 0.6
     rng = np.random.default_rng(1)
     for _ in range(runs):
-        x = rng.normal(size=(600, 4))
-        y = rng.random(600) < 1 / (1 + np.exp(-(x[:, 0] + np.log(truth / (1 - truth)))))
-        known = rng.permutation(600) < n
+        x = rng.normal(size=(300, 4))
+        y = rng.random(300) < 1 / (1 + np.exp(-(x[:, 0] + np.log(truth / (1 - truth)))))
+        known = rng.permutation(300) < n
         p = crossfitted(x, known, y, rng)
         found = share_at_random(Labeled(y[known], p[known], p[~known]))
         hits += found.low <= 0.583 <= found.high  # the mean of that logistic over x
-    assert 0.90 <= hits / runs <= 0.99
+    assert hits / runs >= 0.88  # models that had seen the labels would cover some 70 %
