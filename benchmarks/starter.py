@@ -3,10 +3,10 @@
     python benchmarks/starter.py --data LOG OTHER [--labels 10 20 40 80] [--draws 12] [--json]
 
 A set is learned from all labels of one log and is the starter on the other, both ways round. For each draw, some labels
-of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and
-stacked with the starter; all other labeled ones measure the AUC. A starter whose labels were shuffled shows what
-a meaningless one costs. Draws share conversations: intervals of the gain are of draws, by Student's t, and are narrower
-than those of other logs would be.
+of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and stacked with the
+starter; all other labeled conversations measure the AUC. Starters whose labels were shuffled, four in turn, show what a
+meaningless one costs: each by itself is right or wrong by chance. Draws share conversations: intervals of the gain are
+of draws, by Student's t, and are narrower than those of other logs would be.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.starter import as_set, honest_netsats, record_of, with_starter
 from pollex.store.store import Store
 
+SHUFFLES = 4
 KINDS = ("alone", "starter", "stack", "shuffled")
 
 
@@ -75,14 +76,16 @@ class Bench:
     ) -> dict[int, dict[str, list[float]]]:
         """AUC of each kind by number of labels, a value a draw."""
         rng = np.random.default_rng(0)
-        labels = rng.permutation([c.label for c in there])
-        mixed = [c.model_copy(update={"label": Label(label)}) for c, label in zip(there, labels, strict=True)]
-        starters = {"stack": self.learned(there)[0], "shuffled": self.learned(mixed)[0]}
-        records = {name: record_of(found, name) for name, found in starters.items()}
-        known = {name: self.netsats(here, as_set(records[name], starters[name])) for name in starters}
+        starters = [self.learned(there)[0], *(self.learned(shuffled(there, rng))[0] for _ in range(SHUFFLES))]
+        records = [record_of(found, "starter") for found in starters]
+        known = [self.netsats(here, as_set(*pair)) for pair in zip(records, starters, strict=True)]
         found: dict[int, dict[str, list[float]]] = {}
         for size in sizes:
-            rows = [self.draw(here, size, records, known, np.random.default_rng([size, n])) for n in range(draws)]
+            rows = []
+            for n in range(draws):
+                which = {"stack": 0, "shuffled": 1 + n % SHUFFLES}
+                picked = ({kind: of[place] for kind, place in which.items()} for of in (records, known))
+                rows.append(self.draw(here, size, *picked, np.random.default_rng([size, n])))
             found[size] = {kind: [row[kind] for row in rows] for kind in KINDS}
         return found
 
@@ -158,6 +161,12 @@ def drawn(good: np.ndarray[Any, Any], size: int, rng: np.random.Generator) -> li
         picked[rng.permutation(len(good))[:size]] = True
         if min(good[picked].sum(), (~good)[picked].sum()) >= 2:
             return [bool(one) for one in picked]
+
+
+def shuffled(conversations: Sequence[Conversation], rng: np.random.Generator) -> list[Conversation]:
+    """The conversations with their labels in another order."""
+    labels = rng.permutation([c.label for c in conversations])
+    return [c.model_copy(update={"label": Label(label)}) for c, label in zip(conversations, labels, strict=True)]
 
 
 def gain(values: Sequence[float], alone: Sequence[float]) -> tuple[float, float]:
