@@ -23,6 +23,7 @@ from pollex.services import score as scoring
 from pollex.services import set_differences
 from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
+from pollex.services.exchange import export_texts
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
 from pollex.services.set_differences import SetDifference
@@ -51,6 +52,10 @@ class RubricSet(rubric_set.RubricSet):
         page = self.__dict__[PAGE]() if PAGE in self.__dict__ else learning_page(self)
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
+
+    def export(self, *, to: str) -> dict[str, str]:
+        """Return the files of the set in another tool's form; see `export_rubrics`."""
+        return dict(export_texts(self, to))
 
 
 def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:

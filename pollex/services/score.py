@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
+from pollex.formats.peer_scores import requests_of
 from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import write_scores
 from pollex.formats.write import draft_of, require_format, require_writable
@@ -21,7 +22,7 @@ from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.exchange import require_form, write_requests
+from pollex.services.exchange import aims_of, require_form, write_requests
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
@@ -73,6 +74,11 @@ class ScoreResult(Shown):
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a row a conversation; none if the scores were written to a file."""
         return score_rows(self.scores or (), self.rubrics)
+
+    def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
+        """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
+        require_form(as_)
+        return requests_of(as_, self.scores or (), self.rubrics, aims_of(logs)).requests
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""

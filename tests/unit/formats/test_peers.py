@@ -26,6 +26,7 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.services.exchange import export_rubrics, export_texts, target_of
+from pollex.services.score import ScoreResult
 
 ODD = 'He said "{x}", {{y}} {% z %} \\ and: it\'s # 100 %\nover two lines «é» 🔑'
 each_target = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
@@ -214,5 +215,10 @@ def test_python_exports_what_the_command_line_does() -> None:
     rubrics = asked_a_model()
     assert pollex.export_rubrics(rubrics, to="ragas") == TARGETS["ragas"].files(sheet_of(rubrics))
     assert len(pollex.export_scores([scored(rubrics)], rubrics, as_="phoenix")) == 4
+    mine = pollex.RubricSet.parse(rubrics.model_dump(mode="json"))
+    assert mine.export(to="ragas") == pollex.export_rubrics(rubrics, to="ragas")
+    scores = (scored(rubrics),)
+    result = ScoreResult(run="score-1", rubrics=rubrics, out=None, scores=scores, outcomes={"scored": 1}, n=1)
+    assert result.export(as_="phoenix") == pollex.export_scores(scores, rubrics, as_="phoenix")
     with pytest.raises(WrongUse, match="no form of scores is called"):
         pollex.export_scores([], rubrics, as_="excel")
