@@ -71,9 +71,9 @@ def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run
         raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without resuming")
     changed = "; ".join(differences(other.fingerprint, fingerprint))
     raise ResumeRefused(
-        f"{other.id} was started with something else ({changed})",
+        f"{other.id} was started with other settings ({changed})",
         where=str(store.folder),
-        remedy="resume it with what it was started with, or start a new run, without resuming",
+        remedy="resume it with the settings that it was started with, or start a new run, without resuming",
     )
 
 

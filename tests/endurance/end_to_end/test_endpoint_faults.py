@@ -185,5 +185,5 @@ def test_required_log_probabilities_fail_in_one_line(bench: Bench) -> None:
     assert ended.code == 1
     (line,) = [line for line in ended.err.splitlines() if line.startswith("Error:")]
     assert "gives no log-probabilities" in line
-    assert "drop --require logprobs" in line
+    assert "--set require=VALUE" in line
     assert bench.server.counts()["received"] == PROBE

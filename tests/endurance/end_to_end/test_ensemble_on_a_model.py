@@ -146,7 +146,7 @@ def test_a_limit_of_calls_is_one_for_the_whole_panel(bench: Bench) -> None:
     bench.log(4)
     stopped = bench.run(judging(bench, *PANEL, "--max-calls", 7, "--set", "concurrency=2"))
     assert stopped.code not in (0, 3)
-    assert "--max-calls 7 reached" in stopped.err
+    assert "max_calls 7 reached" in stopped.err
     assert bench.server.counts()["received"] == 2 * PROBE + 7
     assert bench.run(judging(bench, *PANEL, "--resume")).code == 0
     assert bench.server.counts()["received"] == 4 * PROBE + 20
