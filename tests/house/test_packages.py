@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,8 @@ def test_what_shows_the_store_alone_loads_nobody_who_works() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     workers = {"langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
     assert workers & set(shown.stdout.split()) == set()
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, times in names.items() if times > 1] == []  # pytest would collect one of them alone
