@@ -119,16 +119,16 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--main", "nothing"], "--main is one of length, overall"),
+        (["--main", "nothing"], "give one of length, overall"),
         (["--nominal", "nothing"], "no question is called 'nothing'"),
         (["--model", "nothing"], "no calibrator is called 'nothing'"),
         (["--model", "as_is"], "learns nothing from judgments"),
         (["--model", "argmax"], "learns nothing from judgments"),
         (["--options", "length"], "--options Q8=1,2,3"),
         (["--options", "length=1,x"], "--options Q8=1,2,3"),
-        (["--shift", "system"], "so there is no --shift"),
+        (["--shift", "system"], "so shift means nothing to it"),
         (["--model", "best", "--shift", "system"], "no column of groups: add one"),
-        (["--network"], "there is no --network"),
+        (["--network"], "so network means nothing to it"),
         (["--seed", "-1"], "-1 is not in the range"),
     ],
 )
