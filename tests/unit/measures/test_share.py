@@ -124,3 +124,16 @@ def test_the_planner_agrees_with_the_textbook() -> None:
     assert labels_for_difference(0.05, 0.7, reserve=1.0) == pytest.approx(1248, abs=1)  # two proportions, power .8
     assert labels_for_difference(0.05, 0.7, 0.6, reserve=1.0) == pytest.approx(0.64 * 1248, abs=1)
     assert expected_half_width(100, 0.5) == pytest.approx(0.098, abs=1e-3)
+
+
+def test_the_estimate_is_that_of_the_authors_package() -> None:
+    ppi = pytest.importorskip("ppi_py", reason="pip install ppi-python")
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        labeled = drawn(rng, *world(rng, 3000), 150)
+        arrays = [column[:, None] for column in (labeled.good.astype(float), labeled.probability, labeled.rest)]
+        theirs = float(ppi.ppi_mean_pointestimate(*arrays)[0])
+        assert share_at_random(labeled).value == pytest.approx(theirs, abs=5e-5)
+        low, high = ppi.ppi_mean_ci(*arrays, alpha=0.05)
+        ours = share_at_random(labeled)
+        assert ours.high - ours.low == pytest.approx(float(high[0] - low[0]), rel=0.05)
