@@ -161,7 +161,11 @@ def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
 
 def _log_row(found: Conversation, said: Opinion) -> dict[str, object]:
     row: dict[str, object] = {"id": found.id, "messages": messages_of(found), "thumbs": said.value}
-    return row | {"source": said.source, "drawn": said.drawn, "judge": said.annotator} | ({"group": found.group} if found.group else {})
+    return (
+        row
+        | {"source": said.source, "drawn": said.drawn, "judge": said.annotator}
+        | ({"group": found.group} if found.group else {})
+    )
 
 
 def _long(said: list[Opinion]) -> str:

@@ -23,4 +23,11 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     assert "built-in (no LLM)" in ended.err
     made = {path.name for path in (tmp_path / "my demo").iterdir()}
     (arrays,) = (name for name in made if name.endswith(".safetensors"))
-    assert made - {arrays} == {"rubrics.json", "rubrics.rubrics.toml", "report.html", "scores.jsonl", ".pollex"}
+    assert made - {arrays} == {
+        "rubrics.json",
+        "rubrics.rubrics.toml",
+        "report.html",
+        "scores.jsonl",
+        "scores.html",
+        ".pollex",
+    }

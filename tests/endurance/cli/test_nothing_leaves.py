@@ -46,7 +46,7 @@ COMMANDS = {
     "report": ["calibrate", "report", "calibrator", "answers.csv", "judgments.csv", "--out", "calibration.html"],
     "doctor": ["doctor", "--store", "store"],
 }
-OUTPUTS = ("demo", "rubrics", "report.html", "scores.parquet", "calibrator", "calibration.html", "store")
+OUTPUTS = ("demo", "rubrics", "report.html", "scores.parquet", "scores.html", "calibrator", "calibration.html", "store")
 GIVEN = ("answers.csv", "judgments.csv")
 SLOWEST = 240.0
 """Seconds of a command on a busy machine, none of which goes on waiting for a reply."""

@@ -20,6 +20,8 @@ from pollex.prompts.domain import DomainProfile
 from pollex.services.options import ModelOptions
 from pollex.store.store import Store
 
+pytestmark = pytest.mark.nightly
+
 GREEDY, DEFAULT = Technique("RUBICON", policy="greedy"), Technique("", "ours")
 EVERY = {how.options: how for techniques in TABLES.values() for how in techniques}
 
