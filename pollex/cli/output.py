@@ -276,6 +276,9 @@ def show_learned(screen: Screen, result: LearnResult) -> None:
         side, found = next((side, found) for side, found in sides.items() if found is not None)
         figures = "; ".join(f"{FIGURES[name]} {told(getattr(found, name))}" for name in KEY_FIGURES)
         screen.say(f"{side.capitalize()} (n = {found.n}): {figures}")
+        for note in rubrics.notes:
+            if rubrics.starter and note.startswith(f"Starter {rubrics.starter.source}: "):
+                screen.say(note)
         if rubrics.notes:
             screen.say(f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v")
     if result.out is not None:

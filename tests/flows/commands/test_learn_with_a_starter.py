@@ -34,6 +34,8 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert set(found.starter.auc) == {"own", "starter", "both"}
     assert any(note.startswith("Starter rubrics.json: AUC of this set alone") for note in ended.last["notes"])
 
+    assert "Starter rubrics.json: AUC of this set alone" in ended.err
+
     scored = pollex("score", learnt.log, "--rubrics", out, "--out", tmp_path / "s.jsonl", "--store", store, "--json")
     assert scored.code == 0, scored.err
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
