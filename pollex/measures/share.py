@@ -19,6 +19,7 @@ from scipy.stats import norm, t
 
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.reliability import wilson
 
 LEVEL = 0.95
 FEWEST = 20
@@ -106,18 +107,11 @@ class Labeled:
     user_of_rest: Ints | None = None
 
 
-def wilson_share(good: Bools, method: str, note: str = "", level: float = LEVEL) -> Share:
-    """Estimate a share from its labels alone, with Wilson's interval.
-
-    Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
-    """
-    n = len(good)
-    p, z = float(np.mean(good)), float(norm.ppf((1 + level) / 2))
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Share(
-        p, max(0.0, middle - half), min(1.0, middle + half), float(np.sqrt(p * (1 - p) / n)), n, method, note=note
-    )
+def wilson_share(good: Bools, method: str, note: str = "") -> Share:
+    """Estimate a share from its labels alone, with Wilson's interval."""
+    p, n = float(np.mean(good)), len(good)
+    low, high = wilson(p, n)
+    return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method, note=note)
 
 
 def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:
