@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.model_choice import standard_error
 from pollex.calibration.network.batched import NetworkBatch, Penalty, table_of, without_bias_unit
+from pollex.calibration.network.grid import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.network.sweep import Recipe, SettingsGroup, Sweep, weights_of
 from pollex.calibration.network.training import Heads, TrainingData, one_thread
 from pollex.calibration.network.weights import Weights
@@ -336,17 +336,3 @@ def _kept(stack: NetworkBatch, problem: Problem, heads: slice) -> Weights:
     options = problem.heads.options[heads]
     cuts = np.zeros((len(W1), len(options), problem.heads.outputs - 1))
     return Weights(W1, W2, V, W1a, W2a, Va, cuts, options, problem.heads.ordinal[heads])
-
-
-UNITS = (10, 25, 50, 100)
-BATCHES = (32, 64, 128, 256)
-RATES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
-EPOCHS = (5, 10, 20, 30, 40, 50)
-
-
-def grid(rates: Sequence[float] = RATES, epochs: Sequence[int] = EPOCHS) -> list[SettingsGroup]:
-    """Return the whole grid, 16,128 settings in 64 families that differ in shape and batch."""
-    return [
-        SettingsGroup(h1, h2, batch, tuple(rates), tuple(epochs), tuple(epochs))
-        for h1, h2, batch in product(UNITS, UNITS, BATCHES)
-    ]

@@ -22,6 +22,7 @@ from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.alone import BY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.judging import judging
 from pollex.services.learn_result import LearnResult, learned_result
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
@@ -29,7 +30,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
 from pollex.services.plan import CallPlan, plan_learning, plan_refitting
 from pollex.services.results import Usage
-from pollex.services.roles import Workers, embedded_workers, judging, workers
+from pollex.services.roles import Workers, embedded_workers, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
 from pollex.services.workspace import Workspace, workspace
 

@@ -37,9 +37,9 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.judging import confirmed, embedding_confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
-from pollex.services.roles import confirmed, embedding_confirmed, seed_of
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 

@@ -20,8 +20,9 @@ from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.judging import confirmed, embedded_judge
 from pollex.services.options import ModelOptions
-from pollex.services.roles import confirmed, dismissed, embedded_judge, hire
+from pollex.services.roles import dismissed, hire
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 

@@ -8,25 +8,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.agents.backends import build
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
-from pollex.agents.roles import Judge, Roles
+from pollex.agents.roles import Roles
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Budget
-from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.graphs.context import BATCH
 from pollex.graphs.run import RunSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
-from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.mixed_roles import with_built_in_judge
 from pollex.services.options import ModelOptions
 
 if TYPE_CHECKING:
@@ -244,111 +240,3 @@ def embedded_record(embedder: Embedder) -> JudgeRecord:
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
     """Return the embedding model with the store's cache."""
     return Embedder(model, None if store is None else store / EMBEDDINGS)
-
-
-def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
-    """Restore the built-in judge of a rubric set.
-
-    Args:
-        asked: The embedding model that the user names.
-
-    Raises:
-        WrongUse: The set's judge is a model, or embeds with something that the user did not name.
-    """
-    record = rubric_set.judge
-    if not record.built_in:
-        raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of the built-in judge",
-            remedy="fit it for the built-in judge (`pollex refit`), or name the model",
-            option={"model": record.name},
-        )
-    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
-
-
-@asynccontextmanager
-async def judging(options: ModelOptions, rubric_set: RubricSet, store: Store) -> AsyncIterator[Workers]:
-    """Restore the set's judge and close its connections on exit."""
-    async with dismissed(await hire_judge(options, rubric_set, store)) as staff:
-        yield staff
-
-
-async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store) -> Workers:
-    """Restore the judge that θ was fitted to.
-
-    Raises:
-        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
-    """
-    record = rubric_set.judge
-    if not record.built_in:
-        hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
-        hired.notes += changed(record, hired.capabilities)
-        if any(rubric.answered_by for rubric in rubric_set.rubrics):
-            hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
-        return with_built_in_judge(hired, rubric_set.rubrics, record.learned)
-    embedder = embedder_for(store.folder, embedding_confirmed(options, record))
-    staff = embedded_workers(rubric_set.domain, embedder)
-    staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder, rubric_set.rubrics))
-    staff.record = record
-    return staff
-
-
-def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
-    """Return the options with which the set's judge answers as before.
-
-    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
-    """
-    asked = options.name
-    if asked not in (None, record.name):
-        raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of {asked}",
-            remedy=f"fit it again (`pollex refit … --model {asked}`), or name the model that it has",
-            option={"model": record.name},
-        )
-    place = record.options.place
-    if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        made = place.startswith(LANGCHAIN)
-        what = f"the judge {record.name} answered at {place}"
-        if made:
-            raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
-        raise WrongUse(what, remedy="confirm it", option={"base_url": place})
-    return replace(options, model=record.name, settings=record.options.but(require=options.settings.require))
-
-
-def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
-    """Return the embedding model with which the set's built-in judge answers as before."""
-    if asked := options.name:
-        raise WrongUse(
-            f"θ was fitted to the built-in judge's answers, not to those of {asked}",
-            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {asked}`",
-        )
-    return embeds_with(record, options.settings.embedding_model)
-
-
-def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
-    """Warn if the endpoint's capabilities changed since θ was fitted."""
-    before = record.options.capabilities
-    if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
-        return []
-    gave, gives = ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
-    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
-
-
-def seed_of(record: JudgeRecord) -> int:
-    """Return the seed of a judge's calls."""
-    return record.options.seed or 0
-
-
-def embeds_with(record: JudgeRecord, asked: str) -> str:
-    """Return the embedding model of the set's judge.
-
-    A rubric set may come from anybody: a model that it names is neither fetched nor read, and the files of a folder
-    not even hashed, unless the user names it too.
-    """
-    made_with = record.options.embedding_model
-    if made_with not in (DEFAULT_MODEL, asked):
-        raise WrongUse(
-            f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
-            remedy="confirm it",
-            option={"embedding_model": made_with},
-        )
-    return made_with

@@ -23,6 +23,7 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.exchange import aims_of, require_form, write_requests
+from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
@@ -34,7 +35,6 @@ from pollex.services.results import (
     support_json,
     usage_json,
 )
-from pollex.services.roles import judging
 from pollex.services.workspace import Workspace, workspace
 
 
@@ -131,17 +131,11 @@ def score(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(scored_by(opened, read, rubric_set, model, arguments, "score"))
         scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
-        doubtful: list[Conversation] = []
+        doubtful = 0
         if full is not None:
-            first = list(scores)
-            doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
-            kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
-            again, usage = opened.run(scored_by(opened, kept, full, model, arguments, "score"))
-            scores = merged(first, scores_of(opened.store, again.run, full, doubtful, costs=costs))
+            scores, doubtful, usage = with_doubtful_asked(opened, read, scores, full, model, arguments, costs)
         if form is not None and out is not None:
-            written = write_requests(out, form, scores, rubric_set, read.conversations)
-            for id_, why in written.left_out:
-                progress.note(f"Note: nothing is written for {id_:.60}: {why}")
+            write_form(out, form, scores, rubric_set, read, progress)
         elif out is not None:
             tally = Tally(rubric_set)
             write_scores(out, tally.watch(opened.over("write", scores, len(read))), rubric_set, asked, full, wide=wide)
@@ -156,8 +150,37 @@ def score(
             n=len(read),
             bad_rows=read.bad_rows,
             usage=usage,
-            asked=None if full is None else len(doubtful),
+            asked=None if full is None else doubtful,
         )
+
+
+def with_doubtful_asked(
+    opened: Workspace,
+    read: Logs,
+    scores: Iterable[Score],
+    full: RubricSet,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    costs: tuple[float, float],
+) -> tuple[Iterator[Score], int, Usage | None]:
+    """Score the conversations whose label is in doubt with the set that asks a model, too.
+
+    Returns:
+        The scores, the model's in place of the first; how many were in doubt; the model's usage.
+    """
+    first = list(scores)
+    doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
+    kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
+    again, usage = opened.run(scored_by(opened, kept, full, model, arguments, "score"))
+    return merged(first, scores_of(opened.store, again.run, full, doubtful, costs=costs)), len(doubtful), usage
+
+
+def write_form(
+    out: Path, form: str, scores: Iterable[Score], rubric_set: RubricSet, read: Logs, progress: Progress
+) -> None:
+    """Write the scores as another tool's requests; say for which conversations there is none."""
+    for id_, why in write_requests(out, form, scores, rubric_set, read.conversations).left_out:
+        progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 
 
 def merged(first: Sequence[Score], second: Iterable[Score]) -> Iterator[Score]:

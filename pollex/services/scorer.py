@@ -22,8 +22,8 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.event_loop import Background, complete
+from pollex.services.judging import embedded_judge, hire_judge
 from pollex.services.options import ModelOptions
-from pollex.services.roles import embedded_judge, hire_judge
 from pollex.store.store import DEFAULT, Store
 
 if TYPE_CHECKING:

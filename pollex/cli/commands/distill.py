@@ -16,7 +16,7 @@ from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
-    from pollex.services.distill import Hard
+    from pollex.services.distill_figures import Hard
     from pollex.services.options import ModelOptions
 
 

@@ -15,8 +15,8 @@ from pollex.calibration.network.batched import (
     with_bias_unit,
     without_bias_unit,
 )
+from pollex.calibration.network.grid import grid
 from pollex.calibration.network.paper_recipe import Settings, batches, drawn, fitted
-from pollex.calibration.network.search import grid
 from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
