@@ -32,9 +32,9 @@ help:
 demo: $(installed)
 	$(venv)/bin/pollex demo
 
-pytest = $(python) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+pytest = $(python) -m pytest --numprocesses auto --dist worksteal
 
-# What costs no process and no minute; a file of tests stays together.
+# What costs no process and no minute; a worker that is done takes over half of what waits at another.
 test: $(installed)
 	$(pytest) tests/house tests/unit tests/flows
 
