@@ -84,7 +84,7 @@ def next_question(
     if not 0 <= least < 1:
         raise WrongUse(f"a share of {least:g} to stop at", remedy="give one from 0 to below 1")
     trial = _Trial.of(model, X, reference, judges, neighbors, seed)
-    reduction, left = trial.each(), trial.together()
+    reduction, left = trial.each(), trial.jointly()
     sheet = model.questionnaire_
     now = variance(model.predict_proba(X, judges), scale.values)
     able = ~np.isnan(reduction)
@@ -167,7 +167,7 @@ class _Trial:
                 out[tried, place] = self._spread(tried, able, block)
         return out
 
-    def together(self) -> Floats:
+    def jointly(self) -> Floats:
         """Compute the reduction by all remaining questions together `[row]`."""
         tried = np.flatnonzero(np.isnan(self.X).any(axis=1))
         out = np.zeros(len(self.X))

@@ -51,7 +51,7 @@ class Settings:
     epoch: int
 
 
-def drawn(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int) -> dict[str, Tensor]:
+def initial_weights(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int) -> dict[str, Tensor]:
     """Draw the initial weights of one network by name, in the authors' order.
 
     Args:
@@ -126,7 +126,7 @@ def fitted(
         dtype: To compute in; the first weights are drawn in single precision all the same.
     """
     count = sheets.answer.shape[1]
-    first = drawn((inputs.shape[1] - 1, settings.h1, settings.h2), (count, options), judges, settings.seed)
+    first = initial_weights((inputs.shape[1] - 1, settings.h1, settings.h2), (count, options), judges, settings.seed)
     network = OneNetwork(first).to(dtype)
     adam = torch.optim.Adam(network.parameters(), lr=settings.rate)
     data = torch.from_numpy(inputs).to(dtype), torch.from_numpy(sheets.judge), torch.from_numpy(sheets.answer)

@@ -24,7 +24,7 @@ from pollex.calibration.network.batched import (
     side_by_side,
     with_bias_unit,
 )
-from pollex.calibration.network.paper_recipe import batches, drawn
+from pollex.calibration.network.paper_recipe import batches, initial_weights
 from pollex.calibration.network.training import Heads, begun
 from pollex.measures.arrays import Floats, Ints
 
@@ -78,7 +78,7 @@ class Recipe:
         """Return the initial weights of one network, in a stack's order."""
         if self.heads is None:
             heads = (table.questions, table.target.shape[1] // table.questions)
-            one = flat(drawn(shape, heads, table.judges, seed))
+            one = flat(initial_weights(shape, heads, table.judges, seed))
         else:
             arrays = begun(shape, (table.judges, table.judges), self.heads, 1, seed).arrays()
             one = [torch.from_numpy(arrays[name][0]) for name in ("W1", "W2", "V", "W1a", "W2a", "Va")]

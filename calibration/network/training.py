@@ -116,19 +116,19 @@ def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, se
     random = torch.Generator().manual_seed(seed)
     width = heads.shares.shape[0] * heads.outputs
 
-    def drawn(rows: int, columns: int) -> Array:
+    def uniform(rows: int, columns: int) -> Array:
         spread = (2.0 / (rows + columns)) ** 0.5
         layer: Array = torch.randn((seeds, rows + 1, columns), generator=random, dtype=torch.float64).numpy()
         layer = layer * spread
         layer[:, -1] = 0.0
         return layer
 
-    V = drawn(h2, width)
+    V = uniform(h2, width)
     V[:, -1] = np.where(heads.ordinal[:, None], 0.0, np.log(heads.shares)).reshape(-1)
     below = np.cumsum(heads.shares, axis=1)[:, :-1].clip(1e-6, 1 - 1e-6)
     return Weights(
-        W1=drawn(inputs, h1),
-        W2=drawn(h1, h2),
+        W1=uniform(inputs, h1),
+        W2=uniform(h1, h2),
         V=V,
         W1a=np.zeros((seeds, judges[0], inputs + 1, h1)),
         W2a=np.zeros((seeds, judges[0], h1 + 1, h2)),

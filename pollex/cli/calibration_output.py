@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pollex.cli.output import cell, table, told
+from pollex.cli.output import cell, figure_text, table
 from pollex.cli.session import Screen
 from pollex.formats.columns import Fault
 from pollex.measures.intervals import FEWEST
@@ -60,7 +60,10 @@ def show_report(screen: Screen, found: CalibrationReport) -> None:
         error: Any = model.assessment.smece
         resampled = error.low is not None or data.own.smece.low is None
         figures = (getattr(model.assessment, name) for name in ("log_loss", "rmse", "pearson"))
-        shown = [*map(told, figures), told(error) if resampled or error.value is None else f"{error.value:.3f}"]
+        shown = [
+            *map(figure_text, figures),
+            figure_text(error) if resampled or error.value is None else f"{error.value:.3f}",
+        ]
         made.add_row(*map(cell, [model.title, *shown]))
     screen.console.print(made)
     if data.texts < FEWEST:

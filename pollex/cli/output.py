@@ -50,7 +50,7 @@ WITHOUT_INTERVAL = (
 )
 
 
-def told(figure: Figure | None) -> str:
+def figure_text(figure: Figure | None) -> str:
     """Format a figure with its interval, or the reason why it is undefined."""
     if figure is None:
         return ""
@@ -66,7 +66,7 @@ def show_figures(session: Screen, sides: Mapping[str, Assessment | None]) -> Non
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     made = table("", *(f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()))
     for key, name in FIGURES.items():
-        made.add_row(name, *(told(getattr(figures, key)) for figures in shown.values()))
+        made.add_row(name, *(figure_text(getattr(figures, key)) for figures in shown.values()))
     session.console.print(made)
     if any(lacks_interval(getattr(figures, key)) for figures in shown.values() for key in FIGURES):
         session.say(WITHOUT_INTERVAL)
@@ -101,8 +101,8 @@ def ahead(record: CalibratorRecord) -> str:
 def probabilities_told(found: ProbabilityFigures) -> str:
     """Format log-loss and Brier score with intervals, and those of the class share."""
     return (
-        f"log-loss {told(found.log_loss)}, Brier {told(found.brier)}; the share of positive ones alone has "
-        f"{told(found.share_log_loss)} and {told(found.share_brier)}"
+        f"log-loss {figure_text(found.log_loss)}, Brier {figure_text(found.brier)}; "
+        f"the share of positive ones alone has {figure_text(found.share_log_loss)} and {figure_text(found.share_brier)}"
     )
 
 
@@ -228,11 +228,11 @@ def show_evaluation(screen: Screen, found: Evaluation) -> None:
     """Show how well a rubric set does on labeled conversations."""
     show_figures(screen, {f"{found.n} labeled": found.figures})
     show_guarantee(screen, found)
-    smooth = f", smECE {told(found.probability.smece)}" if found.probability.smece else ""
+    smooth = f", smECE {figure_text(found.probability.smece)}" if found.probability.smece else ""
     about = f"Probabilities ({found.rubrics.support}; n = {found.probability.n})"
     screen.say(f"{about}: {probabilities_told(found.probability)}{smooth}")
     if found.probability_auc is not None:
-        screen.say(f"Probabilities rest on a starter, too; their AUC is {told(found.probability_auc)}")
+        screen.say(f"Probabilities rest on a starter, too; their AUC is {figure_text(found.probability_auc)}")
     show_outcomes(screen, found.outcomes)
     show_used(screen, found.usage)
     screen.say(f"Judge: {found.rubrics.judge.name}; run {found.run}")
@@ -256,7 +256,7 @@ def show_guarantee(screen: Screen, found: Evaluation) -> None:
 
 def counted(metric: Figure) -> str:
     """Format a share with its interval and number."""
-    said = told(metric)
+    said = figure_text(metric)
     return said if metric.value is None else f"{said} of {metric.n}"
 
 
@@ -274,7 +274,7 @@ def show_learned(screen: Screen, result: LearnResult) -> None:
         show_used(screen, result.usage)
     else:
         side, found = next((side, found) for side, found in sides.items() if found is not None)
-        figures = "; ".join(f"{FIGURES[name]} {told(getattr(found, name))}" for name in KEY_FIGURES)
+        figures = "; ".join(f"{FIGURES[name]} {figure_text(getattr(found, name))}" for name in KEY_FIGURES)
         screen.say(f"{side.capitalize()} (n = {found.n}): {figures}")
         for note in rubrics.notes:
             if rubrics.starter and note.startswith(f"Starter {rubrics.starter.source}: "):
@@ -292,7 +292,7 @@ def show_learning_details(screen: Screen, rubrics: RubricSet) -> None:
         screen.say(f"Window with a guarantee: {in_words(rubrics.guaranteed)}")
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
-            auc, ahead = told(baseline.held_out.auc), told(baseline.advantage)
+            auc, ahead = figure_text(baseline.held_out.auc), figure_text(baseline.advantage)
             screen.say(f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}")
     show_probabilities(screen, rubrics)
     for note in rubrics.notes:

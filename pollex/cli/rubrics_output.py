@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from pollex.cli.output import cell, table, told
+from pollex.cli.output import cell, figure_text, table
 from pollex.cli.session import Screen
 from pollex.services.edit import EditedSet, is_edited
 from pollex.services.lint import LintResult
@@ -50,7 +50,7 @@ def show_marks(screen: Screen, found: LintResult) -> None:
 def show_difference(screen: Screen, found: SetDifference) -> None:
     """Show figures, then the rubrics that differ."""
     for name, one in (("before", found.before), ("after", found.after)):
-        auc = told(one.held_out.auc) if one.held_out else "nothing held out"
+        auc = figure_text(one.held_out.auc) if one.held_out else "nothing held out"
         screen.say(f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}")
     screen.say(", ".join(f"{number} {kind}" for kind, number in found.counts.items()))
     made = table("", "id", "kind", "rubric")

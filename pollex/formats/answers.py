@@ -10,7 +10,7 @@ import numpy as np
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
 from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.answer_shapes.shape import Records
-from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
+from pollex.formats.columns import Fault, codes, fault, faults_of, first_of_each, groups_of, naturally, numbers
 from pollex.measures.arrays import Bools, Floats, Ints
 
 MEND = "correct each; the question counts as unanswered there"
@@ -83,7 +83,7 @@ def _scales_of(
     values = {name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()}
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
     scales = tuple(Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1)
-    faults = told("question", "with fewer than two options", few, "give every option a number and a row")
+    faults = faults_of("question", "with fewer than two options", few, "give every option a number and a row")
     return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
 
 
@@ -101,7 +101,7 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         for (place, option), count in zip(seen.tolist(), counts.tolist(), strict=True)
         if names[int(place)] in guessed and count < RARE * most[place]
     ]
-    return told(
+    return faults_of(
         "option",
         "that hardly any text has",
         odd,
@@ -165,13 +165,13 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
     alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
     option = (cells.question >= 0) & (cells.column < 0)
     return [
-        *fault("row", "without a text_id", nameless, records.said, "give each its text's id"),
-        *fault("row", "whose question the calibrator doesn't know", alien, records.said),
+        *fault("row", "without a text_id", nameless, records.describe, "give each its text's id"),
+        *fault("row", "whose question the calibrator doesn't know", alien, records.describe),
         *fault(
             "row",
             "with an unknown option",
             option,
-            records.said,
+            records.describe,
             f"options are numbers; name them all: {spelled(options=None)}",
         ),
     ]
@@ -199,14 +199,14 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
     return X, [
         *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
-        *fault("answer", "whose probabilities sum to more than 1", inside, records.said, DIGITS),
-        *fault("row", "with another probability of an option than the first", changed, records.said, MEND),
-        *fault("row", "given again: counted once", again & ~changed, records.said, left_out=False),
+        *fault("answer", "whose probabilities sum to more than 1", inside, records.describe, DIGITS),
+        *fault("row", "with another probability of an option than the first", changed, records.describe, MEND),
+        *fault("row", "given again: counted once", again & ~changed, records.describe, left_out=False),
     ]
 
 
 def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
-    return fault("probability", what, which, records.said, MEND)
+    return fault("probability", what, which, records.describe, MEND)
 
 
 def _whole(
@@ -219,7 +219,7 @@ def _whole(
         raise _nothing("no answer can be used", faults, records)
     silent = [text for text, whole in zip(texts, keep.tolist(), strict=True) if not whole]
     groups, several = groups_of(records, kept)
-    faults = [*faults, *told("text", "without an answer that can be used", silent), *several]
+    faults = [*faults, *faults_of("text", "without an answer that can be used", silent), *several]
     return AnswerTable(kept, X[keep], scales, groups, tuple(faults))
 
 

@@ -49,7 +49,7 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
         if of_text:
             found[column] = tuple(of_text.get(text, "") for text in texts)
         several = sorted(text for text, value in pairs if value != of_text[text])
-        faults += told(
+        faults += faults_of(
             "text", f"with two values of {column!r}: used with the first", dict.fromkeys(several), left_out=False
         )
     return found, faults
@@ -92,7 +92,7 @@ class Fault:
     left_out: bool = True
 
     @property
-    def said(self) -> str:
+    def described(self) -> str:
         """Text after the count: `judges with one label only`."""
         several = f"{self.noun[:-1]}ies" if self.noun.endswith("y") else f"{self.noun}s"
         return f"{self.noun if self.count == 1 else several} {self.what}"
@@ -100,9 +100,8 @@ class Fault:
     def __str__(self) -> str:
         shown = "; ".join(self.examples)
         more = f"; and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
-        return (
-            f"{self.count} {self.said}{f': {shown}{more}' if shown else ''}{f' → {self.remedy}' if self.remedy else ''}"
-        )
+        found, mend = f": {shown}{more}" if shown else "", f" → {self.remedy}" if self.remedy else ""
+        return f"{self.count} {self.described}{found}{mend}"
 
 
 def fault(
@@ -126,7 +125,7 @@ def fault(
     return [Fault(noun, what, len(numbers), examples, remedy, left_out)]
 
 
-def told(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
+def faults_of(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
     """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
     return [Fault(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []

@@ -12,7 +12,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.answer_shapes.shape import Records, place_of
 from pollex.formats.answers import AnswerTable
-from pollex.formats.columns import Fault, codes, fault, first_of_each, groups_of, naturally, numbers, told
+from pollex.formats.columns import Fault, codes, fault, faults_of, first_of_each, groups_of, naturally, numbers
 from pollex.measures.arrays import Bools, Floats, Ints
 
 MAIN_NAMES = ("q0", "overall")
@@ -74,7 +74,7 @@ def judgment_table(
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = _places(questionnaire, question, value)
     known = usable & (question >= 0)
-    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.said, "correct each")
+    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each")
     judgments = _judgments(records, row, question, answer, known & (answer >= 0))
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
@@ -96,12 +96,12 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
     remedy = "give each text answers, or leave its judgments out"
     return [
-        *fault("judgment", "whose text has no answers", row < 0, records.said, remedy),
+        *fault("judgment", "whose text has no answers", row < 0, records.describe, remedy),
         *fault(
             "judgment",
             "whose answer is no number",
             (row >= 0) & np.isnan(value),
-            records.said,
+            records.describe,
             "number the answers",
         ),
     ]
@@ -129,14 +129,14 @@ def _questionnaire(
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
     judged = list(dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use))
     chosen = _main(main, names, judged)
-    faults = told("question", "that only people answer, with fewer than two answers", alike, "leave each out")
+    faults = faults_of("question", "that only people answer, with fewer than two answers", alike, "leave each out")
     return Questionnaire(scales, chosen), faults
 
 
 def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
     known = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array([name not in known for name in records.question], dtype=bool)
-    return fault("judgment", "whose question the questionnaire doesn't have", alien, records.said)
+    return fault("judgment", "whose question the questionnaire doesn't have", alien, records.describe)
 
 
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
@@ -186,7 +186,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
         raise BadLabels(what, remedy="add judgments that differ, or name another question", option="main")
     alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
     what = "with the same answer from everybody, which can't be learned from"
-    return judgments.where(several[judgments.question] > 1), told("question", what, alone)
+    return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
 
 
 def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
@@ -196,14 +196,14 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, axis=0, return_index=True)[1]] = False
 
-    def said(n: int) -> str:
+    def place_of_extra(n: int) -> str:
         return f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}"
 
     extra = np.flatnonzero(again)
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
-    return fault("case", what, shown, said, left_out=False)
+    return fault("case", what, shown, place_of_extra, left_out=False)
 
 
 def _rare(judgments: Judgments) -> list[Fault]:

@@ -14,7 +14,7 @@ from pollex.errors import BadInput, NotText
 from pollex.formats.answer_shapes import shape_of
 from pollex.formats.answer_shapes.shape import Records, Shape, Side
 from pollex.formats.answers import AnswerTable, answer_table
-from pollex.formats.columns import Fault, told
+from pollex.formats.columns import Fault, faults_of
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
@@ -93,7 +93,7 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
-    return reduce(Records.joined, tables), told("row", "that can't be read", bad)
+    return reduce(Records.joined, tables), faults_of("row", "that can't be read", bad)
 
 
 def _rows(file: str) -> list[Row | BadRow]:

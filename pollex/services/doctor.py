@@ -74,7 +74,7 @@ class Health:
         return {"well": self.well, "findings": findings, "roles": self.roles, "endpoint": self.endpoint}
 
 
-def examine(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:
+def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:
     """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
     Args:

@@ -112,7 +112,7 @@ class Workers:
         return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
 
     @property
-    def said(self) -> str:
+    def display_name(self) -> str:
         """Display name of the judge, with its endpoint."""
         if self.gateway is None:
             return NAME

@@ -179,10 +179,10 @@ def with_starter(
     areas, where = _areas(judged, tested, stack)
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
     found = record.model_copy(update={"stack": stack, "auc": areas, "measured_on": where, "helps": helps})
-    return rubric_set.model_copy(update={"starter": found, "notes": (*rubric_set.notes, said(found))})
+    return rubric_set.model_copy(update={"starter": found, "notes": (*rubric_set.notes, sentence_of(found))})
 
 
-def said(record: StarterRecord) -> str:
+def sentence_of(record: StarterRecord) -> str:
     """Say what a starter brings, in a sentence for the notes of a set."""
     parts = (("this set alone", "own"), ("the starter alone", "starter"), ("both", "both"))
     figures = ", ".join(f"{name} {_in_words(record.auc[key])}" for name, key in parts)

@@ -76,7 +76,7 @@ class Workspace:
 
     def announce(self, staff: Workers) -> None:
         """Tell who works and what their endpoint lacks; an interrupt reaches them from now on."""
-        self.progress.note(f"Roles: {staff.said}")
+        self.progress.note(f"Roles: {staff.display_name}")
         missing = staff.capabilities.missing() if staff.capabilities else []
         for note in [*missing, *staff.notes]:
             self.progress.note(f"Note: {note}")

@@ -16,7 +16,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.wording import plain_events
 from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
-from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
+from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -132,7 +132,7 @@ class EmbeddedJudge:
         evidence = evidence_of(rubric, self.embedder)
         marks = evidence.marks(view)
         turns = view.of(evidence.party)
-        seen = turns if self._replicate is None else drawn(turns, chance(view.conversation, self._replicate))
+        seen = turns if self._replicate is None else resample_turns(turns, chance(view.conversation, self._replicate))
         measures = measured(marks, seen)
         odds = float(scales.get(rubric.id, UNSTUDIED).odds(measures))
         p = binomial(1 / (1 + np.exp(-odds)), len(question.options))

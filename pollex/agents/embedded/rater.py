@@ -25,7 +25,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS, strongest
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
 from pollex.agents.embedded.signals.signal import MEASURES, measured
-from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, drawn, views_of
+from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -102,11 +102,11 @@ class EmbeddedRater:
         measures = np.array([self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)])
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
         labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
-        self._weights = learnt(measures, positive, labelled, self._leans())
+        self._weights = fit_weights(measures, positive, labelled, self._leans())
         folds = np.full(len(ordered), -1)
         folds[labelled] = deal([c.text_hash for c in ordered if c.label is not Label.NONE], positive[labelled])
         self._fold_weights = [
-            learnt(measures, positive, labelled & (folds != fold), self._leans()) for fold in range(FOLDS)
+            fit_weights(measures, positive, labelled & (folds != fold), self._leans()) for fold in range(FOLDS)
         ]
         self._folds = {c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0}
         enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
@@ -143,7 +143,7 @@ class EmbeddedRater:
         turns = {party: view.of(party) for party in ("user", "assistant")}
         if self._replicate is not None:
             rng = chance(conversation, self._replicate)
-            turns = {party: drawn(indices, rng) for party, indices in turns.items()}
+            turns = {party: resample_turns(indices, rng) for party, indices in turns.items()}
         measures = self._measures(marks, turns)
         p = float(1 / (1 + np.exp(-weights.odds(measures))))
         chosen = int(p < 0.5)
@@ -180,7 +180,7 @@ class EmbeddedRater:
         return np.array([[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64)
 
 
-def learnt(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> Weights:
+def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> Weights:
     """Fit weights on a log.
 
     Args:

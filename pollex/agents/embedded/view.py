@@ -134,6 +134,6 @@ def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
     return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])
 
 
-def drawn(turns: Indices, rng: np.random.Generator) -> Indices:
+def resample_turns(turns: Indices, rng: np.random.Generator) -> Indices:
     """Draw a bootstrap sample of the turns, in the order of the conversation."""
     return np.sort(rng.choice(turns, len(turns))) if len(turns) else turns

@@ -15,7 +15,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.outcomes import Completed, Outcome, Truncated
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.data_boundary import conversation as turns_as_items
+from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.prompt import Prompt, load
@@ -166,12 +166,12 @@ class PolarRole:
         return self.asker.fingerprint(*self.prompts.values())
 
 
-def spoken(conversation: Conversation) -> list[Item]:
+def turns_as_items(conversation: Conversation) -> list[Item]:
     """Return a conversation as data: its turns, without id, label or metadata."""
-    return turns_as_items((turn.role, turn.content) for turn in conversation.turns)
+    return items_of((turn.role, turn.content) for turn in conversation.turns)
 
 
-def signed(model: str, prompt: Prompt) -> str:
+def judge_id(model: str, prompt: Prompt) -> str:
     """Return the judge's identity: model, prompt and version."""
     return f"{model} {source_of(prompt)}"
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.asker import Asker, failure, judge_id, turns_as_items
 from pollex.agents.llm.attention_checks import Canary, canary, suspect
 from pollex.agents.llm.numbered_answers import Sheet
 from pollex.agents.llm.parsing import numbers
@@ -35,7 +35,7 @@ class Batched:
 
     def __post_init__(self) -> None:
         self.prompt = load("judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper")
-        self.judge = signed(self.asker.name, self.prompt)
+        self.judge = judge_id(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         """Answer each question, in the questions' order."""
@@ -89,7 +89,7 @@ class Batched:
         labels, spelled = self._labels(questions)[0], self._labels(questions)[-1]
         return self.asker.call(
             self.prompt,
-            spoken(conversation),
+            turns_as_items(conversation),
             {
                 "items": numbered(texts),
                 "options": self._listed(questions[0], labels),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.deduplicator import components, merge
-from pollex.agents.llm.asker import Asker, signed
+from pollex.agents.llm.asker import Asker, judge_id
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load
@@ -83,7 +83,7 @@ class LlmDeduplicator:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
         call = self.asker.call(self.prompt, items, {}, stage="deduplicate", item=group[0].id)
-        value = await self.asker.read(call, {"same": list}, signed(self.name, self.prompt))
+        value = await self.asker.read(call, {"same": list}, judge_id(self.name, self.prompt))
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
             return [], []

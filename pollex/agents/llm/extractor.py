@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import copies, located, normalized, words, words_of
-from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of, spoken
+from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of, turns_as_items
 from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
@@ -42,8 +42,8 @@ class LlmExtractor(PolarRole):
             why = conversation.not_scorable or "no label"
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         prompt = self.prompts[polarity]
-        call = self.asker.call(prompt, spoken(conversation), {}, stage="extract", item=conversation.id)
-        value = await self.asker.read(call, {"summary": str, "reasons": list}, signed(self.name, prompt))
+        call = self.asker.call(prompt, turns_as_items(conversation), {}, stage="extract", item=conversation.id)
+        value = await self.asker.read(call, {"summary": str, "reasons": list}, judge_id(self.name, prompt))
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 
     def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:

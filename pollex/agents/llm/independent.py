@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
-from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.asker import Asker, failure, judge_id, turns_as_items
 from pollex.agents.llm.attention_checks import canary, suspect
 from pollex.agents.llm.parsing import chosen
 from pollex.agents.llm.sampling import point, unlisted
@@ -41,7 +41,7 @@ class Independent:
 
     def __post_init__(self) -> None:
         self.prompt = load("judge_question")
-        self.judge = signed(self.asker.name, self.prompt)
+        self.judge = judge_id(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         """Answer each question, in the questions' order."""
@@ -88,7 +88,7 @@ class Independent:
         options = [option.text for option in question.options]
         return self.asker.call(
             self.prompt,
-            spoken(conversation),
+            turns_as_items(conversation),
             {
                 "item": escaped(question.text),
                 "options": lettered(options),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pollex.agents.llm.asker import Asker, failure, signed
+from pollex.agents.llm.asker import Asker, failure, judge_id
 from pollex.agents.llm.numbered_answers import Sheet
 from pollex.agents.llm.sampling import point, pooled, unlisted
 from pollex.gateway.calls import Call
@@ -58,7 +58,7 @@ class Mixed:
     @property
     def judge(self) -> str:
         """Identity of the judge."""
-        return signed(self.asker.name, self.prompt)
+        return judge_id(self.asker.name, self.prompt)
 
     async def answers(self, item: str, data: Sequence[Item], questions: Sequence[Question]) -> Answers:
         """Answer each question, in their order; make no call if there are none."""

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
-from pollex.agents.llm.asker import Asker, failure, signed, spoken
+from pollex.agents.llm.asker import Asker, failure, judge_id, turns_as_items
 from pollex.agents.llm.parsing import chosen, object_in
 from pollex.agents.llm.sampling import again, point
 from pollex.conversations.conversation import Conversation
@@ -88,7 +88,7 @@ class LlmRater:
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question; the end states are described once for all of them."""
-        judge = signed(self.name, self.prompt)
+        judge = judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
             return [Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=judge) for q in questions]
         described = await self._described(conversation)
@@ -99,11 +99,14 @@ class LlmRater:
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
         calls = {
-            name: self.asker.call(prompt, spoken(conversation), {}, stage="describe", item=conversation.id)
+            name: self.asker.call(prompt, turns_as_items(conversation), {}, stage="describe", item=conversation.id)
             for name, prompt in self.states.items()
         }
         found = await asyncio.gather(
-            *(self.asker.read(call, {name: str}, signed(self.name, self.states[name])) for name, call in calls.items())
+            *(
+                self.asker.read(call, {name: str}, judge_id(self.name, self.states[name]))
+                for name, call in calls.items()
+            )
         )
         items: list[Item] = []
         for name, state in zip(calls, found, strict=True):
@@ -143,7 +146,7 @@ class LlmRater:
         }
         return self.asker.call(
             self.prompt,
-            [*spoken(conversation), *described],
+            [*turns_as_items(conversation), *described],
             values,
             schema=rating_schema(self.prompt.schema, options),
             without=frozenset(BLOCKS) - frozenset(self.blocks),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
-from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of
+from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Pair, Summary
 from pollex.rubrics.answers import Unanswered
@@ -38,7 +38,7 @@ class LlmSummarizer(PolarRole):
         items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
         most = str(self.asker.settings.new_rubrics)
         call = self.asker.call(prompt, items, {"most": most}, stage="summarize", item=polarity)
-        value = await self.asker.read(call, {"rubrics": list}, signed(self.name, prompt))
+        value = await self.asker.read(call, {"rubrics": list}, judge_id(self.name, prompt))
         if isinstance(value, Unanswered):
             return value
         batch = _Batch(reasons, known, source_of(prompt), polarity)

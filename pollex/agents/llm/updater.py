@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
-from pollex.agents.llm.asker import Asker, PolarRole, signed, source_of
+from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Revision
 from pollex.rubrics.answers import Unanswered
@@ -34,7 +34,7 @@ class LlmUpdater(PolarRole):
         items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
         items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
         call = self.asker.call(prompt, items, {"most": str(most)}, stage="update", item=polarity)
-        value = await self.asker.read(call, {"revised": list}, signed(self.name, prompt))
+        value = await self.asker.read(call, {"revised": list}, judge_id(self.name, prompt))
         if isinstance(value, Unanswered):
             return value
         revision = _Revising(reasons, current, polarity, source_of(prompt))

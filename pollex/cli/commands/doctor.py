@@ -28,11 +28,11 @@ def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: b
       pollex doctor --rebuild
     """
     from pollex.cli.output import show_health
-    from pollex.services.doctor import examine
+    from pollex.services.doctor import doctor
     from pollex.services.options import ModelOptions
 
     with cli.Screen(as_json=run.as_json, apart=True) as screen:
-        health = examine(run, ModelOptions(model=model, base_url=base_url), screen, rebuild=rebuild)
+        health = doctor(run, ModelOptions(model=model, base_url=base_url), screen, rebuild=rebuild)
     show_health(screen, health)
     if run.as_json:
         cli.print_json(health.as_json())

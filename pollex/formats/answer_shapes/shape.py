@@ -55,7 +55,7 @@ class Records:
         """File and line."""
         return place_of(self.rows[self.row[record]])
 
-    def said(self, record: int) -> str:
+    def describe(self, record: int) -> str:
         """Describe a record with its place."""
         about = f"{self.text[record]}, {self.question[record]}"
         if self.judge:

@@ -8,8 +8,8 @@ from small_logs import conversation
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.rater import EmbeddedRater, learnt
-from pollex.agents.embedded.view import RESAMPLED, chance, drawn
+from pollex.agents.embedded.rater import EmbeddedRater, fit_weights
+from pollex.agents.embedded.view import RESAMPLED, chance, resample_turns
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label
@@ -129,12 +129,12 @@ async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
 
 def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:
     turns = np.array([1, 3, 5, 7])
-    draws = np.array([drawn(turns, chance(MIXED, number)) for number in range(400)])
+    draws = np.array([resample_turns(turns, chance(MIXED, number)) for number in range(400)])
     assert (np.diff(draws, axis=1) >= 0).all()
     assert set(draws.ravel()) == {1, 3, 5, 7}
     share_without = np.mean([3 not in draw for draw in draws])
     assert share_without == pytest.approx((3 / 4) ** 4, abs=0.08)
-    assert len(drawn(np.array([], dtype=np.intp), chance(MIXED, 0))) == 0
+    assert len(resample_turns(np.array([], dtype=np.intp), chance(MIXED, 0))) == 0
 
 
 def test_without_enough_labels_weights_are_the_leans_and_a_measure_that_never_changes_adds_nothing() -> None:
@@ -142,7 +142,7 @@ def test_without_enough_labels_weights_are_the_leans_and_a_measure_that_never_ch
     measures[:3, 0] = 1.0
     leans = np.array([[1.0] * 4, [-1.0] * 4])
     labelled = np.array([True, True, False, False, False, False])
-    weights = learnt(measures, labelled, labelled, leans)
+    weights = fit_weights(measures, labelled, labelled, leans)
     assert weights.intercept == 0
     odds = weights.odds(measures)
     assert (odds[:3] > 0).all()

@@ -16,7 +16,7 @@ from pollex.calibration.network.batched import (
     without_bias_unit,
 )
 from pollex.calibration.network.grid import grid
-from pollex.calibration.network.paper_recipe import Settings, batches, drawn, fitted
+from pollex.calibration.network.paper_recipe import Settings, batches, fitted, initial_weights
 from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
@@ -156,7 +156,7 @@ def test_a_sweep_in_small_parts_is_the_same_as_in_one(monkeypatch):
 
 def test_slopes_by_hand_are_those_of_autograd():
     sweep, inputs, sheets = sweep_on(30, np.random.default_rng(4))
-    weights = {name: array.double() for name, array in drawn((9, 4, 3), (3, 3), 4, 0).items()}
+    weights = {name: array.double() for name, array in initial_weights((9, 4, 3), (3, 3), 4, 0).items()}
     stack = NetworkBatch.begun([array[None] for array in with_bias_unit(flat(weights))], [0.01], Penalty())
     rows = np.arange(12)[None]
     stack._learn(sweep.table, batches_of(sweep.table, rows), 1.0 / 36)
@@ -178,7 +178,7 @@ def test_slopes_by_hand_are_those_of_autograd():
 
 def test_nobody_has_no_deltas():
     sweep, _, _ = sweep_on(30, np.random.default_rng(5), nobody=True)
-    first = with_bias_unit(flat(drawn((9, 4, 3), (3, 3), 4, 0)))
+    first = with_bias_unit(flat(initial_weights((9, 4, 3), (3, 3), 4, 0)))
     arrays = [array.double()[None].clone() for array in first]
     for array in arrays[3:]:
         array[:, -1] = 0.0

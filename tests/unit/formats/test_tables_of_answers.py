@@ -147,7 +147,7 @@ def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bit
 def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
     table = read(tmp_path, "t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3", "t3,Q1,none,0.1", options={"Q1": (1, 2)})
     (fault,) = table.faults
-    assert (fault.said, fault.count) == ("rows with an unknown option", 2)
+    assert (fault.described, fault.count) == ("rows with an unknown option", 2)
     np.testing.assert_array_equal(table.X[2], [0.3, 0.3])
 
 
@@ -176,7 +176,7 @@ def test_a_question_with_one_option_only_is_left_out(tmp_path: Path) -> None:
 
 def test_rows_without_a_text_belong_nowhere(tmp_path: Path) -> None:
     (fault,) = read(tmp_path, ",Q1,1,0.3").faults
-    assert (fault.said, fault.count) == ("row without a text_id", 1)
+    assert (fault.described, fault.count) == ("row without a text_id", 1)
 
 
 def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def _asks(x: Exchange) -> Iterator[Firing]:
                     and not x.here.has("fails", "unavailable")
                 ):
                     yield x.fire_at(
-                        "ask_given", x.here, [one], 0.85, marks=(said(x.user, given), span(one)), detail=name
+                        "ask_given", x.here, [one], 0.85, marks=(span_in_move(x.user, given), span(one)), detail=name
                     )
     if x.earlier is not None and (twin := same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
@@ -213,7 +213,7 @@ def span(sentence: Sentence) -> Span:
     return Span(sentence.turn, sentence.start, sentence.end)
 
 
-def said(move: Move, found: re.Match[str]) -> Span:
+def span_in_move(move: Move, found: re.Match[str]) -> Span:
     """Map a match in a move's joined sentences back to its turns."""
     offset = 0
     for one in move.sentences:
