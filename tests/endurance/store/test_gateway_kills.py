@@ -81,13 +81,13 @@ def test_ctrl_c_stops_at_once_stores_what_is_in_flight_and_repeats_nothing(
     server: SubprocessServer, unbroken: dict[str, str], tmp_path: Path
 ) -> None:
     server.reset()
-    server.script([{"do": "honest", "latency": 0.3}])
+    server.script([{"do": "honest", "latency": 0.8}])
     began = time.monotonic()
     kill_after(server, 48, tmp_path, 16, signal.SIGINT)
     received = server.counts()["received"]
     assert received <= 48 + 16
     assert not (tmp_path / "answers.json").exists()
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 100
     server.script([])
     assert finish(server.url, tmp_path, 16) == unbroken
     assert server.counts()["received"] == CALLS

@@ -46,7 +46,7 @@ async def test_a_wait_that_makes_no_sense_is_replaced_by_a_backoff(asked: str) -
         outcome = await ask_once(server.url, **QUICK)
     assert isinstance(outcome, Completed)
     assert outcome.attempts == 3
-    assert 0.14 < time.monotonic() - began < 15
+    assert 0.14 < time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize(("name", "value", "seconds"), [("Retry-After", "0.5", 0.5), ("retry-after-ms", "700", 0.7)])
@@ -55,7 +55,7 @@ async def test_the_wait_that_the_endpoint_asks_for_is_kept(name: str, value: str
         began = time.monotonic()
         outcome = await ask_once(server.url, **QUICK)
     assert outcome.attempts == 2
-    assert seconds <= time.monotonic() - began < seconds + 4
+    assert seconds <= time.monotonic() - began < seconds + 30
 
 
 @pytest.mark.parametrize("wait", ["200", "1e9"])
@@ -129,7 +129,7 @@ async def test_attempts_are_spaced_wider_each_time() -> None:
     with ProtocolServer(script=[{"do": "status", "code": 503, "count": 3}]) as server:
         began = time.monotonic()
         await ask_once(server.url, backoff=0.1)
-    assert 0.5 * (0.1 + 0.2 + 0.4) <= time.monotonic() - began < 1.5 * (0.1 + 0.2 + 0.4) + 5
+    assert 0.5 * (0.1 + 0.2 + 0.4) <= time.monotonic() - began < 1.5 * (0.1 + 0.2 + 0.4) + 30
 
 
 async def test_a_persistent_500_is_sent_four_times_and_then_is_an_error_of_its_item() -> None:
@@ -151,7 +151,7 @@ async def test_an_endpoint_that_is_not_there_ends_the_run_after_the_longest_wait
     began = time.monotonic()
     async with gateway(url, concurrency=8, max_wait=1.0) as door:
         results = await ask_all(door, [question(number) for number in range(40)])
-    assert 1.0 < time.monotonic() - began < 30.0
+    assert 1.0 < time.monotonic() - began < 90.0
     assert kinds(results) == {"ModelUnavailable"}
     assert "no answer for 1 s" in str(results[0])
     assert "resume" in str(results[0])
@@ -224,7 +224,7 @@ async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[s
     assert isinstance(first, Failed)
     assert first.fault == "timeout"
     assert isinstance(second, Completed), "the slot was not given back"
-    assert 1.0 <= took < 10.0
+    assert 1.0 <= took < 60.0
     assert door.used.total.uncounted == 1, "a call that timed out may be billed"
 
 
