@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pollex.api.exchange import export_rubrics, export_scores
     from pollex.api.questions import grade, judge
-    from pollex.api.rubrics import RubricSet, diff_sets, evaluate, learn, read_logs, refit, score, share
+    from pollex.api.rubrics import RubricSet, diff_sets, evaluate, inspect, learn, read_logs, refit, score, share
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -37,6 +37,7 @@ __all__ = [
     "export_rubrics",
     "export_scores",
     "grade",
+    "inspect",
     "judge",
     "learn",
     "read_logs",
@@ -48,7 +49,7 @@ __all__ = [
 _NAMES = {
     "api.exchange": ("export_rubrics", "export_scores"),
     "api.questions": ("grade", "judge"),
-    "api.rubrics": ("RubricSet", "diff_sets", "evaluate", "learn", "read_logs", "refit", "score", "share"),
+    "api.rubrics": ("RubricSet", "diff_sets", "evaluate", "inspect", "learn", "read_logs", "refit", "score", "share"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from pollex.api.common import logs_of, model_of, path_of, running, set_of
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.graphs.context import Progress
+from pollex.graphs.context import NullProgress, Progress
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
@@ -24,6 +24,7 @@ from pollex.services import set_differences
 from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
 from pollex.services.exchange import export_texts
+from pollex.services.inspect import Inspection, inspect_logs
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
 from pollex.services.set_differences import SetDifference
@@ -69,6 +70,19 @@ def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:
         BadInput: A file or row can't be read; file, line and remedy are named.
     """
     return logs_given(sources, ReadOptions(**options))
+
+
+def inspect(sources: Data, **options: Unpack[ReadArguments]) -> Inspection:
+    """Describe what logs hold, before anything is learned from them.
+
+    Args:
+        sources: As for `read_logs`.
+
+    Raises:
+        BadInput: A file or row can't be read; file, line and remedy are named.
+    """
+    reading = ReadOptions(**options)
+    return inspect_logs(logs_given(sources, reading), reading=reading, progress=NullProgress())
 
 
 def learn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,14 @@ from pollex.measures.share import FEWEST, expected_half_width
 from pollex.services.label import as_logged
 from pollex.services.labeled_sample import grouped
 from pollex.services.logs import Sources, files_of, logs_from
+from pollex.services.results import Shown
 
 if TYPE_CHECKING:
     pass  # scikit-learn comes with it, and takes a second to import
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrawnConversations:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DrawnConversations(Shown):
     """Conversations drawn at random, to estimate a share from.
 
     Attributes:
@@ -42,6 +43,15 @@ class DrawnConversations:
     share: float
     out: Path | None
     bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """Return the result in a line."""
+        return f"{len(self.rows)} of {self.population} conversations, drawn at random"
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        """Return a row a conversation."""
+        return self.rows
 
     @property
     def complete(self) -> bool:

@@ -14,7 +14,7 @@ from pollex.conversations.logs import Account, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
-from pollex.services.results import bad_rows_json
+from pollex.services.results import Shown, bad_rows_json
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
@@ -42,8 +42,8 @@ class Lengths:
         return cls(found[0], found[len(found) // 2], found[-1])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inspection:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Inspection(Shown):
     """The content of log files.
 
     Attributes:
@@ -66,6 +66,15 @@ class Inspection:
     languages: dict[str, int]
     same_text: int
     examples: tuple[Conversation, ...]
+
+    @property
+    def headline(self) -> str:
+        """Return the result in a line."""
+        return f"{len(self.logs)} conversations, {len(self.logs.bad_rows)} bad rows"
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        """Yield each field with the number of conversations that have it."""
+        return ({"field": name, "conversations": n} for name, n in self.fields.items())
 
     @property
     def complete(self) -> bool:
@@ -100,7 +109,7 @@ class Inspection:
         return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == label}
 
 
-def inspect_logs(sources: Sources, *, reading: ReadOptions, progress: Progress) -> Inspection:
+def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Progress) -> Inspection:
     """Read files, and describe what they hold.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +25,15 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.measures.intervals import support
 from pollex.services.calibrate import faults_json
+from pollex.services.results import Shown
 from pollex.services.training_record import training_of
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 
-@dataclass(frozen=True, kw_only=True)
-class NextTexts:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NextTexts(Shown):
     """The texts to label next, and whom to ask, by a custom calibrator.
 
     Attributes:
@@ -46,6 +47,15 @@ class NextTexts:
     support: str
     out: Path | None
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """Return the result in a line."""
+        return f"{len(self.rows)} of {self.texts} texts to label next, on {self.question}"
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        """Return a row a text."""
+        return self.rows
 
     @property
     def complete(self) -> bool:

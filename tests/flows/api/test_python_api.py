@@ -292,3 +292,11 @@ def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
     assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
     assert pollex.refit(small_log(), rubrics, store=store).theta == pytest.approx(rubrics.theta)
     assert pollex.RubricSet.load(learnt.rubrics).report(tmp_path / "loaded.html").stat().st_size > 1000
+
+
+def test_logs_are_inspected_in_python() -> None:
+    found = pollex.inspect(small_log())
+    assert repr(found) == f"<Inspection: {len(found.logs)} conversations, 0 bad rows>"
+    assert found.roles["user"] > 0
+    assert "conversations" in found._repr_html_()
+    assert list(found.to_frame().columns) == ["field", "conversations"]
