@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 from rich.tree import Tree
@@ -32,19 +33,20 @@ def line(console: Console, text: str, style: str | None = None, limit: int = LON
 def show_runs(screen: Screen, found: RunList) -> None:
     """Print a row for each run."""
     made = table("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
-    made.columns[0].no_wrap, made.columns[0].min_width = True, max((len(row.run.id) for row in found.runs), default=3)
-    made.columns[4].min_width = 8
+    widest = max((len(row.run.id) for row in found.runs), default=3)
+    for number, width in {0: widest, 1: 13, 2: 7, 3: 6, 4: 8, 7: 5}.items():  # on narrow terminals file names give way
+        made.columns[number].no_wrap, made.columns[number].min_width = True, width
     for row in found.runs:
         run = row.run
         more = f" and {len(row.logs) - 1} more" if len(row.logs) > 1 else ""
         made.add_row(
             run.id,
-            run.started[:19].replace("T", " "),
+            run.started[5:16].replace("T", " "),
             "" if row.seconds is None else duration(1000 * row.seconds),
             run.status,
             cell(", ".join(role.removesuffix(" (no LLM)") for role in run.roles)),
-            cell(row.logs[0] + more if row.logs else "", 60),
-            cell(row.rubrics, 60),
+            cell(Path(row.logs[0]).name + more if row.logs else "", 60),
+            cell(Path(row.rubrics).name if row.rubrics else "", 60),
             "" if row.auc is None else f"{row.auc:.3f}",
         )
     screen.console.print(made)
