@@ -22,7 +22,7 @@ from pollex.gateway.langsmith import tracing_off
 VERBS = "pollex.cli.commands"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "label", "share")
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "label", "share", "simulate")
 
 
 class Verbs(click.Group):

@@ -35,6 +35,7 @@ NAMES = {
     "assess": "Assessing",
     "score": "Scoring",
     "judge": "Asking the runs",
+    "simulate": "Simulating dialogues",
     "write": "Writing scores",
 }
 

@@ -57,6 +57,11 @@ WRITTEN = {
     "classify": 60,
     "check_evidence": 60,
     "grade_plainly": 150,
+    "simulate_whole": 700,
+    "simulate_user": 40,
+    "simulate_assistant": 150,
+    "simulate_query": 15,
+    "simulate_quality": 20,
 }
 """Tokens written in a call, about."""
 

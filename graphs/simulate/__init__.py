@@ -1,0 +1,1 @@
+"""The graph that simulates dialogues and asks about their quality."""

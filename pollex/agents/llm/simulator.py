@@ -1,0 +1,211 @@
+"""Simulated dialogues: a user with a topic and persona, and an assistant with documents or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.passages import Passage, Passages
+from pollex.conversations.conversation import Turn
+from pollex.prompts.data_boundary import Item
+from pollex.prompts.simulate.systems import System, prompt, prompts
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import content_id
+
+DOCUMENTS = 5
+"""Passages that an assistant sees, as in the paper."""
+TEMPERATURE = 0.7
+QUESTIONS = ("conversation", "pursues", "human")
+
+Ending = Literal["whole", "user", "assistant", "turns", "repeat"]
+"""Why a dialogue ended: one call wrote it, a side ended it, the limit of turns, or a user who says the same again."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a simulated user wants.
+
+    Attributes:
+        documents: Names of the documents that answer it, for oracle retrieval.
+    """
+
+    id: str
+    text: str
+    documents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Persona:
+    """What kind of person a simulated user is."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A dialogue to simulate."""
+
+    system: System
+    topic: Topic
+    persona: Persona
+
+    @property
+    def id(self) -> str:
+        """Return the dialogue's id."""
+        return f"{self.system.name}-{self.topic.id}-{self.persona.id}"
+
+    @property
+    def items(self) -> list[Item]:
+        """Return what the user knows, as data."""
+        return [{"topic": self.topic.text}, {"persona": self.persona.text}]
+
+
+@dataclass
+class Dialogue:
+    """A dialogue as it is being held.
+
+    Attributes:
+        sources: Quotes that their documents have, with turn, document and quote.
+        unproven: Quotes that no document shown has; they are left out.
+    """
+
+    turns: list[Turn] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    unproven: int = 0
+    ended: Ending = "whole"
+
+    @property
+    def items(self) -> list[Item]:
+        """Return the turns as data."""
+        return [{"i": i, "role": turn.role, "text": turn.content} for i, turn in enumerate(self.turns)]
+
+    def say(self, role: Literal["user", "assistant"], text: str) -> None:
+        """Add a turn."""
+        self.turns.append(Turn(role=role, content=text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+
+    def quote(self, sources: object, shown: Sequence[Passage]) -> None:
+        """Keep those sources of the last turn that their documents prove."""
+        for source in sources if isinstance(sources, list) else []:
+            number, quote = (source.get("document"), source.get("quote")) if isinstance(source, dict) else (None, None)
+            if isinstance(number, int) and isinstance(quote, str) and 1 <= number <= len(shown):
+                passage = shown[number - 1]
+                if passage.has(quote):
+                    about = {"turn": len(self.turns) - 1, "document": passage.document, "quote": quote}
+                    self.sources.append(about)
+                    continue
+            self.unproven += 1
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Simulates dialogues with one model.
+
+    Attributes:
+        turns: Most turns of the user where turns are taken.
+    """
+
+    asker: Asker
+    passages: Passages
+    turns: int
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Agent`."""
+        texts = content_id("passages", *(passage.text for passage in self.passages.all))
+        return self.asker.fingerprint(*prompts(), turns=self.turns, passages=texts)
+
+    async def dialogue(self, scene: Scene) -> Dialogue | Unanswered:
+        """Hold one dialogue."""
+        return await (self._whole(scene) if scene.system.whole else self._by_turns(scene))
+
+    async def quality(self, scene: Scene, dialogue: Dialogue) -> dict[str, str] | Unanswered:
+        """Ask the questions of quality about a dialogue."""
+        items = [{"topic": scene.topic.text}, *dialogue.items]
+        found = await self._ask("quality", scene, items, dict.fromkeys(QUESTIONS, str), temperature=0.0)
+        return found if isinstance(found, Unanswered) else {name: found[name] for name in QUESTIONS}
+
+    async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
+        query = scene.topic.text
+        shown = [] if scene.system.retrieval == "none" else self._found(scene, query)
+        without = frozenset() if shown else frozenset({"documents"})
+        found = await self._ask("whole", scene, [*scene.items, *_numbered(shown)], {"turns": list}, without=without)
+        if isinstance(found, Unanswered):
+            return found
+        dialogue = Dialogue()
+        for turn in found["turns"]:
+            if isinstance(turn, dict) and turn.get("role") in ("user", "assistant") and str(turn.get("text")).strip():
+                dialogue.say(turn["role"], str(turn["text"]))
+                dialogue.quote(turn.get("sources"), shown)
+        if {turn.role for turn in dialogue.turns} != {"user", "assistant"}:
+            detail = "the dialogue has one side only"
+            return Unanswered(question_id=scene.id, outcome="unparsable", detail=detail, judge=self.name)
+        return dialogue
+
+    async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
+        dialogue, said = Dialogue(ended="turns"), set[str]()
+        for _ in range(self.turns):
+            user = await self._ask("user", scene, [*scene.items, *dialogue.items], {"text": str, "ends": bool})
+            if isinstance(user, Unanswered):
+                return user
+            words = " ".join(user["text"].casefold().split())
+            if not words or words in said:
+                dialogue.ended = "repeat"
+                break
+            said.add(words)
+            dialogue.say("user", user["text"])
+            # A user who ends at once has not talked with anybody: the first turn is always answered.
+            if user["ends"] and len(dialogue.turns) > 1:
+                dialogue.ended = "user"
+                break
+            ends = await self._answer(scene, dialogue)
+            if isinstance(ends, Unanswered):
+                return ends
+            if ends or user["ends"]:
+                dialogue.ended = "assistant" if ends else "user"
+                break
+        if len(dialogue.turns) < 2:
+            return Unanswered(question_id=scene.id, outcome="unparsable", detail="nobody spoke", judge=self.name)
+        return dialogue
+
+    async def _answer(self, scene: Scene, dialogue: Dialogue) -> bool | Unanswered:
+        """Add the assistant's turn, and return whether it ends the dialogue."""
+        query = " ".join(turn.content for turn in dialogue.turns)
+        if scene.system.retrieval == "query":
+            written = await self._ask("query", scene, dialogue.items, {"query": str})
+            if isinstance(written, Unanswered):
+                return written
+            query = written["query"]
+        shown = self._found(scene, query)
+        fields = {"text": str, "sources": list, "ends": bool}
+        found = await self._ask("assistant", scene, [*dialogue.items, *_numbered(shown)], fields)
+        if isinstance(found, Unanswered):
+            return found
+        dialogue.say("assistant", found["text"])
+        dialogue.quote(found["sources"], shown)
+        return bool(found["ends"])
+
+    def _found(self, scene: Scene, query: str) -> list[Passage]:
+        if scene.system.retrieval == "named":
+            return self.passages.named(scene.topic.documents, DOCUMENTS)
+        return self.passages.best(query, DOCUMENTS)
+
+    async def _ask(
+        self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any
+    ) -> dict[str, Any] | Unanswered:
+        settings = {"stage": f"simulate_{name}", "item": scene.id, "temperature": TEMPERATURE} | settings
+        return await self.asker.read(self.asker.call(prompt(name), items, {}, **settings), fields, self.name)
+
+
+def _numbered(passages: Sequence[Passage]) -> list[Item]:
+    return [
+        {"document": number, "name": passage.document, "text": passage.text}
+        for number, passage in enumerate(passages, 1)
+    ]

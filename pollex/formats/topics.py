@@ -1,0 +1,66 @@
+"""Topics, personas and documents of simulated dialogues, as files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.simulator import Persona, Topic
+from pollex.errors import UNREADABLE, BadInput
+
+ANYBODY = Persona("anybody", "An ordinary person.")
+DOCUMENTS = (".md", ".txt", ".rst")
+_ID = re.compile(r"[\w.-]+")
+
+
+def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
+    """Read the topics and personas of a TOML file; without personas, one of anybody.
+
+    Raises:
+        BadInput: The file can't be read, has no topic, or has one without `id` or `text`, or an id twice.
+    """
+    try:
+        found = tomllib.loads(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+    topics = [
+        Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", [])))) for row in _rows(found, "topics")
+    ]
+    personas = [Persona(*_named(path, "personas", row)) for row in _rows(found, "personas")] or [ANYBODY]
+    for kind, ids in (("topics", [topic.id for topic in topics]), ("personas", [one.id for one in personas])):
+        if not ids or len(set(ids)) < len(ids):
+            what = f"two {kind} have one id" if ids else f"no {kind}"
+            raise BadInput(what, where=str(path), remedy=f"give each of [[{kind}]] an `id` of its own and a `text`")
+    return topics, personas
+
+
+def read_documents(folder: Path | None) -> dict[str, str]:
+    """Read the text files of a folder, by name; nothing without a folder.
+
+    Raises:
+        BadInput: A file can't be read, or there is none.
+    """
+    if folder is None:
+        return {}
+    files = sorted(file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file())
+    if not files:
+        raise BadInput("no documents", where=str(folder), remedy=f"put files that end in {', '.join(DOCUMENTS)} there")
+    try:
+        return {file.relative_to(folder).as_posix(): file.read_text("utf-8-sig") for file in files}
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"a document can't be read: {error}", where=str(folder), remedy=UNREADABLE) from error
+
+
+def _rows(found: dict[str, Any], kind: str) -> list[Any]:
+    rows = found.get(kind, [])
+    return rows if isinstance(rows, list) else [rows]
+
+
+def _named(path: Path, kind: str, row: Any) -> tuple[str, str]:
+    id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
+    if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
+        return id_, text.strip()
+    remedy = "an `id` has letters, digits, dots and hyphens; a `text` says what is wanted, or who it is"
+    raise BadInput(f"one of [[{kind}]] has no `id` or no `text`", where=str(path), remedy=remedy)

@@ -1,0 +1,222 @@
+"""Simulate dialogues on topics, with systems that find documents or have none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.simulator import QUESTIONS, Scene, Simulator
+from pollex.agents.passages import Passages, passages_of
+from pollex.conversations.conversation import Conversation, messages_of
+from pollex.errors import WrongUse
+from pollex.formats.topics import read_documents, read_topics
+from pollex.formats.write import require_writable, write_lines
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed, Outcome
+from pollex.graphs.context import Progress
+from pollex.graphs.simulate.run import Simulated, dialogues_of
+from pollex.graphs.simulate.run import simulate as run_graph
+from pollex.graphs.simulate.state import SIMULATED
+from pollex.prompts.domain import DomainProfile
+from pollex.prompts.simulate.systems import chosen
+from pollex.rubrics.answers import Unanswered
+from pollex.services.grade import asker_of, require_model
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, Planner, call_plan
+from pollex.services.results import Shown, Usage, counted, usage_json
+from pollex.services.roles import dismissed, hire
+from pollex.services.workspace import Workspace, workspace
+
+WHY = "simulating dialogues needs an LLM"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """Options of simulated dialogues: one for each system, topic and persona.
+
+    Attributes:
+        topics: File of topics and personas.
+        systems: Names of dialogue systems.
+        documents: Folder that systems with retrieval search.
+        turns: Most turns of the user, where turns are taken.
+        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
+        seed: Sent with every call.
+    """
+
+    topics: Path
+    systems: Sequence[str]
+    documents: Path | None = None
+    turns: int = 8
+    max_tokens: int = 4096
+    seed: int = 0
+
+    def scenes(self) -> list[Scene]:
+        """Return the dialogues to simulate.
+
+        Raises:
+            WrongUse: A system is unknown, or has no documents to find.
+        """
+        systems = chosen(self.systems)
+        searching = [system for system in systems if system.retrieval != "none"]
+        if searching and self.documents is None:
+            what = f"{searching[0].name} finds documents, and there are none"
+            raise WrongUse(what, remedy="name their folder", option={"documents": "FOLDER"})
+        topics, personas = read_topics(self.topics)
+        without = [topic.id for topic in topics if not topic.documents]
+        if without and (named := [system for system in searching if system.retrieval == "named"]):
+            what = f"{named[0].name} is given the documents that topics name, and {without[0]} names none"
+            raise WrongUse(what, where=str(self.topics), remedy='add `documents = ["FILE"]` to it')
+        return [Scene(system, topic, persona) for system in systems for topic in topics for persona in personas]
+
+    def simulator(self, asker: Asker) -> Simulator:
+        """Return the simulator.
+
+        Raises:
+            WrongUse: A topic names a document that isn't in the folder.
+        """
+        documents = read_documents(self.documents)
+        for topic in read_topics(self.topics)[0]:
+            if documents and (missing := set(topic.documents) - documents.keys()):
+                what = f"{topic.id} names {sorted(missing)[0]}, which is not in {self.documents}"
+                raise WrongUse(what, where=str(self.topics), remedy="give the path within the folder")
+        settings = asker.settings.but(max_tokens=self.max_tokens)
+        return Simulator(replace(asker, settings=settings), Passages(passages_of(documents)), self.turns)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SimulateResult(Shown):
+    """Simulated dialogues, with their endings and quality.
+
+    Attributes:
+        out: File of a dialogue a row; None where none was written.
+    """
+
+    columns = ("id", "system", "topic", "persona", "ended")
+
+    run: str
+    model: str
+    out: Path | None
+    dialogues: tuple[Conversation, ...]
+    outcomes: dict[str, int]
+    usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every dialogue was held and checked."""
+        return not self.outcomes.keys() - {SIMULATED}
+
+    @property
+    def headline(self) -> str:
+        """Return the outcomes in a line."""
+        return counted(self.outcomes)
+
+    @property
+    def failed(self) -> list[str]:
+        """Return the dialogues that failed, each with the reason."""
+        about = [(one.id, one.metadata) for one in self.dialogues]
+        return [f"{id_}: {m['outcome']}: {m['detail']}" for id_, m in about if m["outcome"] != SIMULATED]
+
+    @property
+    def quality(self) -> dict[str, int]:
+        """Return how many dialogues have the answer yes, by question."""
+        checked = [one.metadata["quality"] for one in self.dialogues if one.metadata.get("quality")]
+        return {name: sum(found[name] == "yes" for found in checked) for name in QUESTIONS}
+
+    @property
+    def endings(self) -> dict[str, int]:
+        """Return how many dialogues ended in which way."""
+        return dict(Counter(one.metadata["ended"] for one in self.dialogues if one.turns))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row a dialogue; those that were not held have none."""
+        for one in self.dialogues:
+            if one.turns:
+                yield {"id": one.id, "messages": messages_of(one), **one.metadata}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"run": self.run, "out": self.out and str(self.out), "model": self.model, "outcomes": self.outcomes}
+        found = {"n": len(self.dialogues), "endings": self.endings, "quality": self.quality, "failed": self.failed}
+        return about | found | usage_json(self.usage)
+
+
+def simulate(
+    options: SimulateOptions, *, out: Path | None = None, run: RunOptions, model: ModelOptions, progress: Progress
+) -> SimulateResult:
+    """Simulate a dialogue for each system, topic and persona.
+
+    Args:
+        out: Where a row a dialogue is written.
+
+    Raises:
+        BadInput: Topics or documents can't be read.
+        WrongUse: No model is named, or what is asked for can't be carried out.
+    """
+    name, scenes = require_model(model, WHY), options.scenes()
+    if out is not None:
+        require_writable(out, options.topics)
+    with workspace(run, progress) as opened:
+        ended, usage = opened.run(_simulate(opened, scenes, options, model, out))
+        dialogues = tuple(dialogues_of(opened.store, ended.run, scenes))
+    result = SimulateResult(run=ended.run, model=name, out=out, dialogues=dialogues, outcomes=ended.counts, usage=usage)
+    if out is not None:
+        write_lines(out, result.records())
+    return result
+
+
+def plan_simulate(options: SimulateOptions, *, run: RunOptions, model: ModelOptions, progress: Progress) -> CallPlan:  # noqa: ARG001
+    """Plan the calls of `simulate`; where turns are taken, as many as there may be."""
+    require_model(model, WHY)
+    scenes, plan = options.scenes(), Plan.of(model, DomainProfile.neutral(), run, options.seed)
+    simulator = options.simulator(replace(plan.asker, door=Rehearsal(plan.planner)))
+
+    async def rehearse() -> None:
+        for scene in scenes:
+            held = await simulator.dialogue(scene)
+            assert not isinstance(held, Unanswered), "the rehearsal answers everything"
+            await simulator.quality(scene, held)
+
+    asyncio.run(rehearse())
+    return call_plan(model, plan.planner.table, probed=False)
+
+
+async def _simulate(
+    opened: Workspace, scenes: Sequence[Scene], options: SimulateOptions, model: ModelOptions, out: Path | None
+) -> tuple[Simulated, Usage | None]:
+    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
+        opened.announce(staff)
+        simulator = options.simulator(asker_of(staff, model, opened.store, options.seed))
+        arguments = {"topics": str(options.topics), "systems": list(options.systems), "out": out and str(out)}
+        ended = await run_graph(scenes, simulator, opened.setting(arguments, staff))
+        return ended, Usage.of(staff)
+
+
+@dataclass
+class Rehearsal:
+    """A model client that counts calls, with turns of the usual length that never end a dialogue.
+
+    Attributes:
+        asked: Calls so far; each turn differs, for a user who repeats a turn ends the dialogue.
+    """
+
+    planner: Planner
+    asked: int = 0
+
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asking.ModelClient`."""
+        self.asked += 1
+        if call.stage == "simulate_whole":
+            await self.planner.ask(call)
+        else:  # what is asked depends on what was said before
+            with self.planner.estimating():
+                await self.planner.ask(call)
+        text = f"turn {self.asked} " + "a word " * 20
+        turns = [{"role": role, "text": text, "sources": []} for role in ("user", "assistant") * 4]
+        answer = {"text": text, "query": text, "ends": False, "sources": [], "turns": turns}
+        return Completed(text=json.dumps(answer | dict.fromkeys(QUESTIONS, "yes")))

@@ -1,0 +1,1 @@
+"""Prompts of simulated users and assistants, and the systems that use them."""

@@ -1,0 +1,62 @@
+"""The dialogue systems that can be simulated, and their prompts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pollex.errors import WrongUse
+from pollex.prompts.prompt import Prompt, parse
+
+HOME = Path(__file__).parent
+
+
+class System(BaseModel):
+    """A dialogue system.
+
+    Attributes:
+        whole: Whether one call writes the whole dialogue.
+        retrieval: How documents are found: those that the topic names, or by BM25.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    purpose: str
+    whole: bool
+    retrieval: Literal["none", "named", "topic", "dialogue", "query"]
+
+
+def systems() -> dict[str, System]:
+    """Return all systems by name."""
+    found = tomllib.loads((HOME / "systems.toml").read_text("utf-8"))
+    return {name: System(name=name, **fields) for name, fields in found.items()}
+
+
+def chosen(names: Sequence[str]) -> list[System]:
+    """Return the systems with these names, each once.
+
+    Raises:
+        WrongUse: There is no such system, or none is named.
+    """
+    known = systems()
+    wanted = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        what = f"no such dialogue system: {', '.join(unknown)}" if unknown else "no dialogue system"
+        raise WrongUse(what, remedy=f"choose from {', '.join(known)}", option="systems")
+    return [known[name] for name in wanted]
+
+
+def prompt(name: str) -> Prompt:
+    """Return one of the prompts beside this module."""
+    return parse(name, (HOME / f"{name}.md").read_text("utf-8"))
+
+
+def prompts() -> list[Prompt]:
+    """Return all of them."""
+    return [prompt(file.stem) for file in sorted(HOME.glob("*.md"))]
