@@ -1,0 +1,142 @@
+"""`pollex simulate` on a server: plan, dialogues of each system, resume, and what reads the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from protocol_server import ProtocolServer
+from small_runs import Ended, Pollex
+
+SYSTEMS = ["DS1", "DS2", "DS3", "DS4", "DS5"]
+TOPICS = """
+[[topics]]
+id = "kettle"
+text = "You want to return a kettle that leaks."
+documents = ["returns.md"]
+[[topics]]
+id = "lamp"
+text = "You want to know how long the warranty of a lamp is."
+documents = ["lamps.md"]
+[[personas]]
+id = "hurried"
+text = "Short of time."
+"""
+DOCUMENTS = {
+    "returns.md": "Return a faulty kettle within thirty days.",
+    "lamps.md": "A lamp has a warranty of two years.",
+}
+QUOTE = "a warranty of two years"
+SAID = {
+    "turns": [
+        {"role": "user", "text": "Lamp?", "sources": []},
+        {"role": "assistant", "text": "Two years.", "sources": [{"document": n, "quote": QUOTE} for n in (1, 2)]},
+    ],
+    "text": "The lamp, or the kettle?",
+    "query": "warranty of a lamp",
+    "sources": [{"document": n, "quote": QUOTE} for n in (1, 2)],
+    "ends": False,
+    "conversation": "yes",
+    "pursues": "yes",
+    "human": "no",
+}
+RULE = {"do": "message", "content": json.dumps(SAID)}
+CALLS = {"whole": 6, "user": 8, "assistant": 4, "query": 2, "quality": 10}
+"""A user who says the same again ends the dialogue at the second turn."""
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    """A server whose model always says the same, whatever it is asked."""
+    with ProtocolServer(script=[{"match": "simulate", **RULE}, {"match": "\\nDATA ", **RULE}]) as server:
+        yield server
+
+
+@pytest.fixture
+def asked(pollex: Pollex, server: ProtocolServer) -> list[str]:
+    """The files, and the options of a simulation by all systems."""
+    Path("topics.toml").write_text(TOPICS)
+    Path("help").mkdir()
+    for name, text in DOCUMENTS.items():
+        Path("help", name).write_text(text)
+    place = ["--model", "m", "--base-url", server.url, "--json"]
+    return ["simulate", "--topics", "topics.toml", "--systems", ",".join(SYSTEMS), "--documents", "help", *place]
+
+
+def printed(ended: Ended) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ended.out.splitlines()[-1])
+    return found
+
+
+def rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("dialogues.jsonl").read_text().splitlines()]
+
+
+def test_a_dry_run_counts_calls_and_asks_nobody(pollex: Pollex, asked: list[str], server: ProtocolServer) -> None:
+    plan = printed(pollex(*asked, "--turns", "3", "--dry-run"))["plan"]
+    calls = {stage: figures["calls"] for stage, figures in plan.items()}
+    assert calls == {
+        "simulate_whole": 6,
+        "simulate_user": 12,
+        "simulate_assistant": 12,
+        "simulate_query": 6,
+        "simulate_quality": 10,
+        "all": 46,
+    }
+    assert server.counts()["received"] == 0
+
+
+def test_each_system_holds_its_dialogues_and_quotes_from_documents(pollex: Pollex, asked: list[str]) -> None:
+    ended = pollex(*asked)
+    assert ended.code == 0, ended.err
+    found = rows()
+    assert [row["id"] for row in found] == [f"{name}-{id_}-hurried" for name in SYSTEMS for id_ in ("kettle", "lamp")]
+    assert {row["ended"] for row in found if row["system"] in SYSTEMS[:3]} == {"whole"}
+    assert {row["ended"] for row in found if row["system"] in SYSTEMS[3:]} == {"repeat"}
+    assert {row["label_source"] for row in found} == {"simulated"}
+    assert {tuple(row["quality"].values()) for row in found} == {("yes", "yes", "no")}
+    sources = [source for row in found for source in row["sources"]]
+    assert sources
+    assert all(source["quote"] in DOCUMENTS[source["document"]] for source in sources)
+    assert [row["sources"] for row in found if row["system"] == "DS1"] == [[], []]
+
+
+def test_a_resumed_run_pays_nothing_twice(pollex: Pollex, asked: list[str], server: ProtocolServer) -> None:
+    stopped = pollex(*asked, "--max-calls", "7")
+    assert stopped.code != 0
+    ended = pollex(*asked, "--resume")
+    assert ended.code == 0, ended.err
+    assert len(rows()) == 10
+    before = server.counts()["received"]
+    again = pollex(*asked, "--resume")
+    assert printed(again)["outcomes"] == {"simulated": 10}
+    assert not printed(again)["usage"].get("all", {}).get("sent")
+    paid = [line for line in (printed(ended)["usage"], printed(again)["usage"]) if line]
+    assert paid[0]["all"]["sent"] < sum(CALLS.values())
+    assert server.counts()["received"] - before <= printed(again)["probe_calls"]
+
+
+def test_the_file_is_a_log_without_thumbs(pollex: Pollex, asked: list[str]) -> None:
+    pollex(*asked)
+    found = printed(pollex("inspect", "dialogues.jsonl", "--json"))
+    assert "10 conversations: 0 up, 0 down" in pollex("inspect", "dialogues.jsonl").out
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--systems", "DS9"], "no such dialogue system: DS9"),
+        (["--systems", "DS3"], "DS3 finds documents, and there are none"),
+        (["--topics", "nowhere.toml"], "the topics can't be read"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(pollex: Pollex, options: list[str], words: str) -> None:
+    Path("topics.toml").write_text(TOPICS)
+    nowhere = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+    ended = pollex("simulate", "--topics", "topics.toml", *options, *nowhere)
+    assert ended.code in (1, 2)
+    assert words in ended.err
