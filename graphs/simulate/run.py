@@ -11,7 +11,7 @@ from pollex.agents.llm.simulator import Scene, Simulator
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import BatchState
 from pollex.graphs.run import RunSettings, config, digest, running
-from pollex.graphs.simulate.state import SIMULATED
+from pollex.graphs.simulate.state import SIMULATED, SimulateContext
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 
@@ -33,7 +33,7 @@ async def simulate(scenes: Sequence[Scene], simulator: Simulator, setting: RunSe
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.simulate.graph import SimulateContext, graph  # see `runs`
+    from pollex.graphs.simulate.graph import graph  # LangGraph takes a quarter of a second to import
 
     told = digest([[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes])
     fingerprint = {"scenes": told, "simulator": simulator.fingerprint}

@@ -217,6 +217,8 @@ class Rehearsal:
             with self.planner.estimating():
                 await self.planner.ask(call)
         text = f"turn {self.asked} " + "a word " * 20
-        turns = [{"role": role, "text": text, "sources": []} for role in ("user", "assistant") * 4]
+        turns: list[dict[str, Any]] = [
+            {"role": role, "text": text, "sources": []} for role in ("user", "assistant") * 4
+        ]
         answer = {"text": text, "query": text, "ends": False, "sources": [], "turns": turns}
         return Completed(text=json.dumps(answer | dict.fromkeys(QUESTIONS, "yes")))

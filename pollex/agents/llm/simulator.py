@@ -200,8 +200,8 @@ class Simulator:
     async def _ask(
         self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any
     ) -> dict[str, Any] | Unanswered:
-        settings = {"stage": f"simulate_{name}", "item": scene.id, "temperature": TEMPERATURE} | settings
-        return await self.asker.read(self.asker.call(prompt(name), items, {}, **settings), fields, self.name)
+        given: dict[str, Any] = {"stage": f"simulate_{name}", "item": scene.id, "temperature": TEMPERATURE} | settings
+        return await self.asker.read(self.asker.call(prompt(name), items, {}, **given), fields, self.name)
 
 
 def _numbered(passages: Sequence[Passage]) -> list[Item]:
