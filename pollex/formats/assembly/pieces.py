@@ -126,6 +126,7 @@ class Score(NamedTuple):
         summary: Whether the rows of single scores, where there are any, say the same and more.
         rating: Whether it counts stars, so that 1 is the worst.
         message: The message that it was given for, where `id` is its conversation's.
+        key: The score's own id; of several rows with it the newest counts.
     """
 
     target: Target
@@ -139,6 +140,7 @@ class Score(NamedTuple):
     summary: bool = False
     rating: bool = False
     message: str | None = None
+    key: str | None = None
 
 
 Piece = Message | Call | Words | Talk | Facts | Link | Score

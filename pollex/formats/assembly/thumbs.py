@@ -137,13 +137,13 @@ def label_of(score: Score, verdicts: Verdicts) -> Label:
 
 
 def latest(scores: Iterable[Score]) -> list[Score]:
-    """Keep each person's newest score of one name on one target.
+    """Keep each person's newest score of one name on one target, and the newest row of each score.
 
-    Scores without a person are all kept.
+    Scores without a person and without an id of their own are all kept.
     """
     found: dict[tuple[object, ...], Score] = {}
     for score in scores:
-        key = (score.target, score.id, score.name, score.person or id(score))
+        key = (score.target, score.id, score.name, score.person or score.key or id(score))
         known = found.get(key)
         if known is None or (score.at or 0) >= (known.at or 0):
             found[key] = score

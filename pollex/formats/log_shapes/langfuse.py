@@ -143,6 +143,7 @@ def _score(fields: Fields) -> Iterator[Score]:
         comment=str(fields.get("comment") or ""),
         person=text(_name(fields, "authorUserId")) or text(_name(fields, "authorUserName")),
         at=moment(fields.get("timestamp")),
+        key=text(fields.get("id")),
     )
 
 

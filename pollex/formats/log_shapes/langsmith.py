@@ -90,6 +90,7 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         comment=str(fields.get("comment") or ""),
         person=text(source.get("user_id")),
         at=moment(fields.get("modified_at") or fields.get("created_at")),
+        key=text(fields.get("id")),
     )
     if trace := text(fields.get("trace_id")):
         yield from _below(trace, required(fields, "run_id", "trace_id"))

@@ -46,6 +46,7 @@ def _annotation(fields: Fields) -> Iterator[Piece]:
         comment=str(_result(fields, "explanation") or ""),
         person=text(fields.get("user_id")) or text(fields.get("identifier")),
         at=moment(fields.get("updated_at")),
+        key=text(fields.get("id")),
     )
 
 

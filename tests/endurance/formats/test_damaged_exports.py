@@ -1,19 +1,24 @@
-"""Thousands of damaged exports of every format: each ends in conversations or in words."""
+"""Thousands of damaged exports of every tool: each ends in conversations or in words."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "formats"))
-from test_exchange import Case, each_case, read_damaged
+from test_exchange import CASES, Case, each_case, read_damaged
+
+CASES_OF = Counter(case.files[0].partition("/")[0] for case in CASES)
 
 
 @each_case
 @pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.nightly)])
 @pytest.mark.timeout(900)
 def test_many_damaged_exports_end_in_conversations_or_in_words(case: Case, tmp_path: Path, count: int) -> None:
-    for seed in range(1_000, 1_000 + count):
+    """`count` variants of each tool's exports, shared among its cases."""
+    share = -(-count // CASES_OF[case.files[0].partition("/")[0]])
+    for seed in range(1_000, 1_000 + share):
         read_damaged(case, seed, tmp_path)

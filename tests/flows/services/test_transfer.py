@@ -305,3 +305,19 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
         ("DELETE", "/api/3.0/mlflow/traces/tr-1/assessments/a-1"),
         ("POST", "/api/3.0/mlflow/traces/tr-1/assessments"),
     ]
+
+
+@pytest.mark.parametrize("id_", ["x", "y"], ids=["changed", "another person's"])
+def test_a_thumb_that_was_changed_counts_as_it_is_now(tool: tuple[Tool, str], tmp_path: Path, id_: str) -> None:
+    known, url = tool
+    score = {"id": "x", "name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": True}
+    scores = "/api/public/v3/scores"
+    out, asked = tmp_path / "log.jsonl", {"progress": NullProgress(), "environment": keys(url)}
+    for changes in ({"timestamp": "2026-01-01"}, {"timestamp": "2026-01-02", "value": False, "id": id_}):
+        known.fixed[scores] = {"data": [{**score, **changes, "subject": {"kind": "session", "id": "s1"}}], "meta": {}}
+        pull("langfuse", out=out, **asked)  # type: ignore[arg-type]
+    if id_ == "x":
+        assert [one.label.value for one in read_logs(out) if one.id == "s1"] == ["negative"]
+    else:
+        with pytest.raises(BadInput, match="2 thumbs that differ: 1 up, 1 down"):
+            read_logs(out)

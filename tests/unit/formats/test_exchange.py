@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import gzip
 import json
 import random
 from collections.abc import Mapping
@@ -12,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from damaged_exports import RATES, damaged_file
 
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
@@ -170,46 +169,11 @@ def test_preferences_are_thumbs_only_if_the_user_says_so(name: str) -> None:
 # Damaged
 
 
-def rows_of(path: Path) -> Any:
-    text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode("utf-8-sig")
-    try:
-        return json.loads(text)
-    except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def damaged(value: Any, rng: random.Random, rate: float) -> Any:
-    """The value with some keys renamed, values dropped, replaced or nested wrongly, and lists shuffled."""
-    if isinstance(value, dict):
-        found = {}
-        for key, inner in value.items():
-            chance = rng.random()
-            if chance < rate / 4:
-                continue
-            name = f"{key}_x" if chance < rate / 2 else key
-            found[name] = damaged(inner, rng, rate)
-        return found
-    if isinstance(value, list):
-        items = [damaged(item, rng, rate) for item in value if rng.random() > rate / 4]
-        if rng.random() < rate:
-            rng.shuffle(items)
-        return items
-    if rng.random() < rate / 3:
-        return rng.choice([None, "", 0, -1, 1e400, True, [], {}, [[]], "x", '{"a": [', "[null]", {"a": {"b": None}}])
-    return value
-
-
 def read_damaged(case: Case, seed: int, folder: Path) -> None:
     """Reads a damaged export, which has to end in conversations or in words."""
     rng = random.Random(seed)
-    rate = rng.choice([0.01, 0.05, 0.2])
-    files = []
-    for number, path in enumerate(paths_of(case)):
-        if path.suffix in (".eval", ".parquet", ".csv"):
-            pytest.skip("no JSON")
-        file = folder / f"{number}.json"
-        file.write_text(json.dumps(damaged(copy.deepcopy(rows_of(path)), rng, rate)), encoding="utf-8")
-        files.append(file)
+    rate = rng.choice(RATES)
+    files = [damaged_file(path, folder, rng, rate) for path in paths_of(case)]
     try:
         logs = read_logs(files, options=ReadOptions(**case.options, max_bad=10_000, on_duplicate="last"))
     except (BadInput, WrongUse) as error:
