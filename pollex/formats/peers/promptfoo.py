@@ -9,16 +9,24 @@ from pollex.formats.peers.target import Sheet, Target, comment, json_text, state
 ABOUT = "promptfoo eval -c promptfooconfig.yaml (put your conversations under tests, as vars.conversation)"
 NETSAT = """
 // NetSAT: what satisfies less what dissatisfies, 10 points each. An answer that could not be read voids the sum: an
-// assertion's score is 0 then, which would be good for a rubric of dissatisfaction.
+// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. A void sum isn't in the mean either.
 module.exports = (namedScores, { threshold, componentResults } = {}) => {
-  const unread = (one) => one?.score === 0 && /parse|error|could not/i.test(one?.reason ?? '');
-  const failed = (componentResults ?? []).filter(unread);
-  const missing = NAMES.filter((name) => !Number.isFinite(namedScores[name]));
-  if (failed.length || missing.length) {
-    return { pass: false, score: 0, reason: `no NetSAT: ${failed.length + missing.length} rubrics without an answer` };
+  const unread = (componentResults ?? []).filter((one) => one?.metadata?.graderError);
+  const failed = new Set(unread.map((one) => one.assertion?.metric));
+  const known = Object.entries(namedScores).filter(([name, score]) => Number.isFinite(score) && !failed.has(name));
+  const read = Object.fromEntries(known);
+  const without = failed.has(undefined) ? NAMES : NAMES.filter((name) => !(name in read));
+  if (without.length) {
+    const reason = `no NetSAT: ${without.length} rubrics without an answer`;
+    return { pass: false, score: 0, reason, namedScores: { ...read, pollex_netsat: 0, pollex_scored: 0 } };
   }
-  const netsat = NAMES.reduce((sum, name) => sum + (name.startsWith('sat_') ? 10 : -10) * namedScores[name], 0);
-  return { pass: threshold === undefined || netsat > threshold, score: netsat, reason: `NetSAT ${netsat.toFixed(2)}` };
+  const netsat = NAMES.reduce((sum, name) => sum + (name.startsWith('sat_') ? 10 : -10) * read[name], 0);
+  return {
+    pass: threshold === undefined || netsat > threshold,
+    score: netsat,
+    reason: `NetSAT ${netsat.toFixed(2)}`,
+    namedScores: { ...read, pollex_netsat: netsat, pollex_scored: 1 },
+  };
 };
 """
 
@@ -33,7 +41,6 @@ def _files(sheet: Sheet) -> dict[str, str]:
 
 
 def _config(sheet: Sheet) -> str:
-    terms = " ".join(f"{'+' if item.sign > 0 else '-'} {item.name}" for item in sheet.items).removeprefix("+ ")
     theta = [] if sheet.theta is None else [f"  threshold: {sheet.theta!r}\n"]
     asserted = [
         f"    - {{type: llm-rubric, metric: {item.name}, value: {json.dumps(_raw(item.text), ensure_ascii=False)}}}\n"
@@ -48,7 +55,7 @@ def _config(sheet: Sheet) -> str:
             "  assertScoringFunction: file://netsat.cjs\n  options:\n    rubricPrompt: file://rubric_prompt.json\n",
             f"    provider: {json.dumps('openai:chat:' + (sheet.model or 'MODEL'))}\n  assert:\n",
             *asserted,
-            f'derivedMetrics:\n  - {{name: mean_netsat, value: "10 * ({terms}) / __count"}}\n',
+            "derivedMetrics:\n  - {name: mean_netsat, value: pollex_netsat / pollex_scored}\n",
             'tests:\n  - vars: {conversation: "user: Hello\\nassistant: Good day"}\n    metadata: {id: example}\n',
         ]
     )
@@ -74,5 +81,5 @@ TARGET = Target(
     name="promptfoo",
     version="0.123.1",
     files=_files,
-    netsat="exact for each test; derivedMetrics are over all tests, and divided by their number",
+    netsat="exact for each test; mean_netsat is over the tests with all answers",
 )

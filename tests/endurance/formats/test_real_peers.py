@@ -1,13 +1,16 @@
 """Exports loaded and run by the tools themselves, where their packages are installed (the extra `peers`).
 
 A server on loopback stands in for the model: it agrees with the first rubric and disagrees with the second, in whatever
-shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's; `test_peers.py` runs its sum where node is.
+shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is run where the command is there.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
@@ -27,8 +31,10 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
 NETSAT = 5.0
+ANSWERS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
 SAID = "user: My brake squeaks.\nassistant: Sand the pads.\nuser: Thanks!"
 DISAGREED = "corrects the assistant"
+UNREADABLE = "user: Say nothing that a grader could read."
 
 
 def asked_a_model() -> RubricSet:
@@ -72,6 +78,9 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
         message["tool_calls"] = [{"id": "c1", "type": "function", "function": call}]
     elif "ANSWER:" in text:
         message["content"] = f"because\nANSWER: {'Agree' if agrees else 'Disagree'}"
+    elif '\\"pass\\": boolean' in text:
+        read = {"reason": "no error", "pass": agrees, "score": 0.75 if agrees else 0.25}
+        message["content"] = "no grade" if UNREADABLE in text and not agrees else json.dumps(read)
     else:  # DeepEval's whole grades, Ragas's and MLflow's words
         word = "Agree" if agrees else "Disagree"
         told = {"score": 7 if agrees else 2, "reason": "because", "value": word, "result": word, "rationale": "because"}
@@ -105,7 +114,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     address = f"http://127.0.0.1:{server.server_port}/v1"
     known = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": address, "OPENAI_API_BASE": address}
     silent = dict.fromkeys(["DEEPEVAL_TELEMETRY_OPT_OUT", "RAGAS_DO_NOT_TRACK", "MLFLOW_DISABLE_TELEMETRY"], "true")
-    for name, value in {**known, **silent, "LANGSMITH_TRACING": "false"}.items():
+    alone = {"LANGSMITH_TRACING": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"}
+    for name, value in {**known, **silent, **alone}.items():
         monkeypatch.setenv(name, value)
     yield address
     server.shutdown()
@@ -201,16 +211,43 @@ def test_phoenixs_evaluators_come_to_netsat(tmp_path: Path) -> None:
     assert (total.name, total.score, total.label) == ("pollex_netsat", NETSAT, "positive")
 
 
-def test_autorubric_reads_the_criteria_and_their_raw_sum_is_netsat(model: str, tmp_path: Path) -> None:
-    autorubric = pytest.importorskip("autorubric")
+@pytest.mark.usefixtures("model")
+def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(tmp_path: Path) -> None:
+    if (promptfoo := shutil.which("promptfoo")) is None:
+        pytest.skip("promptfoo, a package of Node's, isn't installed")
+    for name, text in TARGETS["promptfoo"].files(sheet_of(asked_a_model())).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    config = yaml.safe_load((tmp_path / "promptfooconfig.yaml").read_text())
+    config["tests"] = [{"vars": {"conversation": words}} for words in (SAID, UNREADABLE)]
+    (tmp_path / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
+    quiet = {"PROMPTFOO_CONFIG_DIR": str(tmp_path), "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    command = [promptfoo, "eval", "-c", "promptfooconfig.yaml", "-o", "out.json", "--no-cache"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True)
+    found = json.loads((tmp_path / "out.json").read_text())["results"] if "Eval complete" in done.stdout else done.stderr
+    read, void = found["results"]
+    assert (read["score"], read["success"]) == (NETSAT, True)
+    assert "no NetSAT" in void["gradingResult"]["reason"]
+    assert found["prompts"][0]["metrics"]["namedScores"]["mean_netsat"] == NETSAT
+
+
+@pytest.mark.usefixtures("model")
+async def test_autorubrics_raw_sum_of_the_criteria_is_netsat(tmp_path: Path) -> None:
+    autorubric, graders = pytest.importorskip("autorubric"), pytest.importorskip("autorubric.graders")
     (text,) = TARGETS["autorubric"].files(sheet_of(asked_a_model())).values()
     (tmp_path / "rubric.yaml").write_text(text, encoding="utf-8")
     read = autorubric.Rubric.from_file(str(tmp_path / "rubric.yaml"))
-    assert [one.weight for one in getattr(read, "criteria", None) or read.rubric] == [10, -10]
+    model = autorubric.LLMConfig(model="openai/gpt-4o-mini", cache_enabled=False)
+    grader = graders.CriterionGrader(judge_model_config=model, normalize=False, shuffle_options=False)
+    report = await read.grade(SAID, grader)
+    assert report.score == NETSAT
+    assert [one.weight for one in read.rubric] == [10, -10]
 
 
-def test_langfuses_client_takes_the_scores_and_the_configs_of_their_names() -> None:
-    api = pytest.importorskip("langfuse.api")
+def test_langfuses_client_takes_the_scores_the_evaluators_and_the_configs() -> None:
+    api, parsed = (
+        pytest.importorskip("langfuse.api"),
+        pytest.importorskip("langfuse.api.core.pydantic_utilities").parse_obj_as,
+    )
     rubrics = asked_a_model()
     answers = tuple(
         Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1,))
@@ -220,6 +257,11 @@ def test_langfuses_client_takes_the_scores_and_the_configs_of_their_names() -> N
         conversation_id="a", netsat=2.5, label="positive", confident=True, probability=0.6, entropy=0.7, answers=answers
     )
     for request in requests_of("langfuse", [score], rubrics).requests:
-        api.CreateScoreRequest.model_validate(request)
-    texts = TARGETS["langfuse"].files(sheet_of(rubrics))
-    assert [json.loads(text) for text in texts.values()]
+        parsed(api.CreateScoreRequest, request)
+    evaluators, configs = map(json.loads, TARGETS["langfuse"].files(sheet_of(rubrics)).values())
+    for one in evaluators["evaluators"]:
+        evaluator = parsed(api.CreateLlmAsJudgeEvaluatorRequest, one)
+        assert evaluator.output_definition.categories == ANSWERS
+    for one in configs:
+        parsed(api.CreateScoreConfigRequest, one)
+    assert len(evaluators["evaluators"]) == len(configs) - 1 == len(rubrics.rubrics)

@@ -106,17 +106,19 @@ def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_
     ask = (
         "const f = require('./netsat.cjs'); const n = ['sat_10e878080f41', 'dsat_20e878080f41'];"
         "console.log(JSON.stringify([f({[n[0]]: 0.75, [n[1]]: 0.25}, {threshold: 0.5}), f({[n[0]]: 0.75}, {}),"
-        "f({[n[0]]: 1, [n[1]]: 0}, {componentResults: [{score: 0, reason: 'Could not parse'}]})]))"
+        "f({[n[0]]: 1, [n[1]]: 0}, {componentResults: [{metadata: {graderError: true}, assertion: {metric: n[1]}}]}),"
+        "f({[n[0]]: 1, [n[1]]: 0}, {componentResults: [{reason: 'no error', assertion: {metric: n[1]}}]})]))"
     )
     try:
         printed = subprocess.run(["node", "-e", ask], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
     except FileNotFoundError:
         pytest.skip("node isn't there")
-    whole, missing, failed = json.loads(printed)
-    assert (whole["score"], whole["pass"]) == (5, True)
+    whole, missing, failed, disagreed = json.loads(printed)
+    assert (whole["score"], whole["pass"], disagreed["score"]) == (5, True, 10)
     assert not missing["pass"]
     assert "no NetSAT" in missing["reason"]
     assert "no NetSAT" in failed["reason"]
+    assert failed["namedScores"] == {"sat_10e878080f41": 1, "pollex_netsat": 0, "pollex_scored": 0}
 
 
 # Scores back

@@ -4,14 +4,22 @@
 // A rubric without an answer voids the sum: it is never counted as 0.
 const NAMES = ["sat_10e878080f41", "dsat_20e878080f41"];
 // NetSAT: what satisfies less what dissatisfies, 10 points each. An answer that could not be read voids the sum: an
-// assertion's score is 0 then, which would be good for a rubric of dissatisfaction.
+// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. A void sum isn't in the mean either.
 module.exports = (namedScores, { threshold, componentResults } = {}) => {
-  const unread = (one) => one?.score === 0 && /parse|error|could not/i.test(one?.reason ?? '');
-  const failed = (componentResults ?? []).filter(unread);
-  const missing = NAMES.filter((name) => !Number.isFinite(namedScores[name]));
-  if (failed.length || missing.length) {
-    return { pass: false, score: 0, reason: `no NetSAT: ${failed.length + missing.length} rubrics without an answer` };
+  const unread = (componentResults ?? []).filter((one) => one?.metadata?.graderError);
+  const failed = new Set(unread.map((one) => one.assertion?.metric));
+  const known = Object.entries(namedScores).filter(([name, score]) => Number.isFinite(score) && !failed.has(name));
+  const read = Object.fromEntries(known);
+  const without = failed.has(undefined) ? NAMES : NAMES.filter((name) => !(name in read));
+  if (without.length) {
+    const reason = `no NetSAT: ${without.length} rubrics without an answer`;
+    return { pass: false, score: 0, reason, namedScores: { ...read, pollex_netsat: 0, pollex_scored: 0 } };
   }
-  const netsat = NAMES.reduce((sum, name) => sum + (name.startsWith('sat_') ? 10 : -10) * namedScores[name], 0);
-  return { pass: threshold === undefined || netsat > threshold, score: netsat, reason: `NetSAT ${netsat.toFixed(2)}` };
+  const netsat = NAMES.reduce((sum, name) => sum + (name.startsWith('sat_') ? 10 : -10) * read[name], 0);
+  return {
+    pass: threshold === undefined || netsat > threshold,
+    score: netsat,
+    reason: `NetSAT ${netsat.toFixed(2)}`,
+    namedScores: { ...read, pollex_netsat: netsat, pollex_scored: 1 },
+  };
 };
