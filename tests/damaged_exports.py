@@ -49,7 +49,9 @@ def damaged_file(path: Path, folder: Path, rng: random.Random, rate: float) -> P
     elif path.suffix == ".csv":
         out.write_text(table(rows_of(path), rng, rate), encoding="utf-8", newline="")
     else:
-        out.write_text(json.dumps(damaged(rows_of(path), rng, rate)), encoding="utf-8")
+        found = damaged(rows_of(path), rng, rate)
+        rows = found if out.suffix == ".jsonl" and isinstance(found, list) else [found]
+        out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return out
 
 

@@ -74,6 +74,7 @@ class Assembler:
         self._picker = picker
         self._options = options
         self._tables: dict[str, Table] = {}
+        self._begun = False
 
     def assemble(self, rows: Iterable[Row | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
@@ -98,6 +99,7 @@ class Assembler:
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
             if (export := export_of(row.fields)) is not None:
                 self._joiner.take(row, export.name, export.read(row.fields))
+                self._begun = True
                 return None
             reader = self._reader(row)
             if reader is None:
@@ -110,6 +112,8 @@ class Assembler:
             draft = reader.read(row.fields)
             return self._whole(row, draft) if draft else Skipped(row.source, row.line)
         except WrongFile as error:
+            if self._begun:  # the file is right, and this row is damaged
+                return _bad(row, error)
             raise BadInput(error.what, where=row.source, remedy=error.advice) from None
         except BadInput as error:
             return _bad(row, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Mapping
@@ -164,6 +165,18 @@ def test_preferences_are_thumbs_only_if_the_user_says_so(name: str) -> None:
     logs = read_logs(files, options=ReadOptions(pairs=True))
     assert 0 < len(logs.positives) <= len(logs.negatives)  # of two bad ones both are down
     assert all(len([c for c in logs if c.group == conversation.group]) == 2 for conversation in logs)
+
+
+def test_one_row_without_words_is_a_bad_row_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = next(FOLDER.glob("mlflow/3.17.2/trace-to_json*"))
+    whole, *others = gzip.decompress(path.read_bytes()).decode().splitlines()
+    hollow = [json.dumps({**json.loads(line), "data": {}}) for line in others]
+    (tmp_path / "traces.jsonl").write_text("\n".join([whole, *hollow]))
+    logs = read_logs(tmp_path / "traces.jsonl", options=ReadOptions(max_bad=len(hollow)))
+    assert (len(logs), {bad.reason for bad in logs.bad_rows}) == (1, {"the traces have no spans"})
+    (tmp_path / "hollow.jsonl").write_text("\n".join(hollow))
+    with pytest.raises(BadInput, match=r"hollow.jsonl: the traces have no spans → write whole traces"):
+        read_logs(tmp_path / "hollow.jsonl", options=ReadOptions(max_bad=len(hollow)))
 
 
 # Damaged
