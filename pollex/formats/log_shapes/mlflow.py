@@ -69,6 +69,7 @@ def _assessments(info: Fields, trace: str) -> Iterator[Score]:
             comment=str(one.get("rationale") or ""),
             person=text(source.get("source_id")),
             at=moment(one.get("last_update_time")),
+            key=text(one.get("assessment_id")),
         )
 
 
