@@ -9,7 +9,7 @@ from pollex.formats.peers.target import Sheet, Target, comment, json_text, state
 ABOUT = "promptfoo eval -c promptfooconfig.yaml (put your conversations under tests, as vars.conversation)"
 NETSAT = """
 // NetSAT: what satisfies less what dissatisfies, 10 points each. An answer that could not be read voids the sum: an
-// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. A void sum isn't in the mean either.
+// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. The mean is without void sums.
 module.exports = (namedScores, { threshold, componentResults } = {}) => {
   const unread = (componentResults ?? []).filter((one) => one?.metadata?.graderError);
   const failed = new Set(unread.map((one) => one.assertion?.metric));

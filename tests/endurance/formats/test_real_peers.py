@@ -223,7 +223,8 @@ def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(tmp
     quiet = {"PROMPTFOO_CONFIG_DIR": str(tmp_path), "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
     command = [promptfoo, "eval", "-c", "promptfooconfig.yaml", "-o", "out.json", "--no-cache"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True)
-    found = json.loads((tmp_path / "out.json").read_text())["results"] if "Eval complete" in done.stdout else done.stderr
+    assert "Eval complete" in done.stdout, done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())["results"]
     read, void = found["results"]
     assert (read["score"], read["success"]) == (NETSAT, True)
     assert "no NetSAT" in void["gradingResult"]["reason"]

@@ -150,7 +150,7 @@ def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(tmp_path: Path, mo
     environment = {"MLFLOW_TRACKING_URI": url}
     stored = ["--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}", "--workers", "1"]
     command = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), *stored]
-    # without a network litellm, which the server's jobs import, tries again in a thread that waits for the import for ever
+    # Without a network, litellm, which the server's jobs import, waits in a thread for the import that waits for it.
     alone = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"}
     with served(command, tmp_path, url, **alone):
         mlflow.set_tracking_uri(url)

@@ -4,7 +4,7 @@
 // A rubric without an answer voids the sum: it is never counted as 0.
 const NAMES = ["sat_10e878080f41", "dsat_20e878080f41"];
 // NetSAT: what satisfies less what dissatisfies, 10 points each. An answer that could not be read voids the sum: an
-// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. A void sum isn't in the mean either.
+// assertion's score is 0 then, which would be good for a rubric of dissatisfaction. The mean is without void sums.
 module.exports = (namedScores, { threshold, componentResults } = {}) => {
   const unread = (componentResults ?? []).filter((one) => one?.metadata?.graderError);
   const failed = new Set(unread.map((one) => one.assertion?.metric));
