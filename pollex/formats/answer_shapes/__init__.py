@@ -37,4 +37,4 @@ def shape_of(rows: Sequence[Row], side: Side) -> Shape:
 
 
 def _needs(side: Side) -> str:
-    return "; ".join(f"{shape.name} ({shape.columns[side]})" for shape in SHAPES)
+    return "; ".join(f"{shape.name} ({shape.columns[side]})" for shape in SHAPES if side in shape.columns)

@@ -92,18 +92,20 @@ class Shape:
         columns: What each side's table has, for people.
         recognises: Whether a row's fields have this shape. No two shapes recognise the same.
         answers: Records of a table of answers.
-        judgments: Records of a table of judgments.
+        judgments: Records of a table of judgments; None where the shape has only answers.
     """
 
     name: str
     columns: Mapping[Side, str]
     recognises: Callable[[Mapping[str, Any], Side], bool]
     answers: Callable[[Sequence[Row]], Records]
-    judgments: Callable[[Sequence[Row]], Records]
+    judgments: Callable[[Sequence[Row]], Records] | None = None
 
     def records(self, rows: Sequence[Row], side: Side) -> Records:
         """Make the records of a table of this side."""
-        return self.answers(rows) if side == "answers" else self.judgments(rows)
+        make = self.answers if side == "answers" else self.judgments
+        assert make is not None, "what a shape recognises it can read"
+        return make(rows)
 
 
 def place_of(row: Row) -> str:

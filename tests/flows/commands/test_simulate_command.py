@@ -46,12 +46,13 @@ SAID = {
     "human": "no",
 }
 RULE = {"do": "message", "match": "DATA ", "content": json.dumps(SAID)}
+HUMAN = RULE | {"match": "return a kettle that", "content": json.dumps(SAID | {"human": "yes"})}
 
 
 @pytest.fixture
 def server() -> Iterator[ProtocolServer]:
-    """A server whose model always says the same, whatever it is asked."""
-    with ProtocolServer(script=[RULE]) as server:
+    """A server whose model says the same whatever it is asked, but that users with a kettle are like people."""
+    with ProtocolServer(script=[HUMAN, RULE]) as server:
         yield server
 
 
@@ -97,7 +98,7 @@ def test_each_system_holds_its_dialogues_and_quotes_from_documents(pollex: Polle
     assert {row["ended"] for row in found if row["system"] in SYSTEMS[:3]} == {"whole"}
     assert {row["ended"] for row in found if row["system"] in SYSTEMS[3:]} == {"repeat"}
     assert {row["label_source"] for row in found} == {"simulated"}
-    assert {tuple(row["quality"].values()) for row in found} == {("yes", "yes", "no")}
+    assert [row["quality"]["human"] for row in found] == ["yes", "no"] * len(SYSTEMS)
     sources = [source for row in found for source in row["sources"]]
     assert sources
     assert all(source["quote"] in DOCUMENTS[source["document"]] for source in sources)
@@ -118,6 +119,36 @@ def test_a_resumed_run_pays_nothing_twice(pollex: Pollex, asked: list[str], serv
     counts = server.counts()
     assert counts["received"] > stopped + probes
     assert counts["repeated"] == probes
+
+
+def saying(n: int) -> dict[str, Any]:
+    """A rule: what is written for one persona."""
+    texts = (f"Where is lamp {n}?", f"In aisle {n}.")
+    turns = [
+        {"role": role, "text": text, "sources": []} for role, text in zip(("user", "assistant"), texts, strict=True)
+    ]
+    return RULE | {"match": f"Person {n}.", "content": json.dumps({"turns": turns})}
+
+
+def test_judge_learn_and_calibrate_read_the_file_as_it_is(pollex: Pollex, asked: list[str]) -> None:
+    personas = "".join(f'[[personas]]\nid = "p{n}"\ntext = "Person {n}."\n' for n in range(9))
+    Path("topics.toml").write_text(TOPICS + personas)
+    with ProtocolServer(script=[*map(saying, range(9)), HUMAN, RULE]) as server:
+        pollex(*asked, "--systems", "DS1", "--base-url", server.url)
+    judged = pollex("judge", "dialogues.jsonl", "--question", "Was it solved?", "--json")
+    assert printed(judged)["n"] == 20
+    people = [
+        {"text_id": row["id"], "question": "human", "judge": "ann", "answer": n % 2} for n, row in enumerate(rows())
+    ]
+    Path("people.jsonl").write_text("\n".join(map(json.dumps, people)))
+    fitted = pollex("calibrate", "fit", "dialogues.jsonl", "people.jsonl", "--out", "fitted", "--main", "human")
+    assert fitted.code == 0, fitted.err
+    assert pollex("calibrate", "predict", "fitted", "dialogues.jsonl", "--out", "predicted.jsonl").code == 0
+    assert len(Path("predicted.jsonl").read_text().splitlines()) == 20
+    labels = ["--label-field", "quality.human", "--positive", "yes", "--negative", "no"]
+    learnt = pollex("learn", "dialogues.jsonl", *labels)
+    assert learnt.code == 0, learnt.err
+    assert "20 conversations: 10 up, 10 down" in learnt.out
 
 
 def test_the_file_is_a_log_without_thumbs(pollex: Pollex, asked: list[str]) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import conversation
+from pollex.prompts.data_boundary import Item, conversation
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
 from pollex.prompts.messages import Closing, Layout, messages
 from pollex.prompts.prompt import load, names
+from pollex.prompts.simulate import systems
 from pollex.rubrics.answers import NEVER_CAME_UP
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -40,6 +41,12 @@ ITEMS = {
     ],
     "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
 }
+TOLD: list[Item] = [
+    {"topic": "You want to return a kettle."},
+    {"persona": "Short of time."},
+    *conversation(TURNS),
+    {"document": 1, "name": "returns.md", "text": "Within thirty days."},
+]
 
 
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
@@ -52,6 +59,14 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     return messages(prompt, values, items, layout, schema=schema)
 
 
+def reviewed(said: list[dict[str, str]], name: str) -> None:
+    text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in said) + "\n"
+    file = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("WRITE_SNAPSHOTS"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("without", ["", "ds", "cdp", "ds,cdp,domain"])
 @pytest.mark.parametrize("name", names())
 def test_every_prompt_is_as_it_was_reviewed(name: str, without: str) -> None:
@@ -60,15 +75,21 @@ def test_every_prompt_is_as_it_was_reviewed(name: str, without: str) -> None:
     if off and not off & load(name).blocks:
         return
     layout = Layout(b"salt", without=off, inline_schema=True)
-    text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in sent(name, layout)) + "\n"
-    file = SNAPSHOTS / f"{'-'.join([name, *(['without'] if off else []), *sorted(off)])}.txt"
-    if os.environ.get("WRITE_SNAPSHOTS"):
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    reviewed(sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)]))
+
+
+@pytest.mark.parametrize("without", ["", "documents"])
+@pytest.mark.parametrize("name", [prompt.name for prompt in systems.prompts()])
+def test_every_prompt_of_simulated_dialogues_is_as_it_was_reviewed(name: str, without: str) -> None:
+    prompt, off = systems.prompt(name), frozenset(filter(None, [without]))
+    if off <= prompt.blocks:
+        said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
+        reviewed(said, "-".join([f"simulate_{name}", *(["without"] if off else []), *off]))
 
 
 def test_no_snapshot_is_left_over_from_a_prompt_that_is_gone() -> None:
-    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names())
+    simulating = {f"simulate_{prompt.name}" for prompt in systems.prompts()}
+    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating
 
 
 @pytest.mark.parametrize(
