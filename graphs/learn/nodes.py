@@ -16,7 +16,7 @@ from pollex.graphs.ask import ask, extract_from, sides
 from pollex.graphs.context import context_of
 from pollex.graphs.learn.assemble import assemble, compare
 from pollex.graphs.learn.calibrate import model_of
-from pollex.graphs.learn.pairs import matched_pairs
+from pollex.graphs.learn.pairs import in_turns, matched_pairs
 from pollex.graphs.learn.select import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
@@ -26,6 +26,8 @@ from pollex.rubrics.thumb_model import FOLDS
 from pollex.store.resume import step
 from pollex.store.rows import fact, rubric_rows
 
+MOST_PAIRS, PAIRS_SHOWN = 30, 5
+"""Pairs of conversations that are looked for, and shown with a batch of reasons."""
 STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
 
@@ -85,10 +87,11 @@ async def _summarize(polarity: Polarity, context: LearnContext) -> None:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
 
     others = [rubric for kind, rubrics in context.work.pool.items() if kind != polarity for rubric in rubrics]
-    pairs = matched_pairs(context) if step(context.store, context.run, f"summarize_{polarity}") is None else ()
+    wanted = step(context.store, context.run, f"summarize_{polarity}") is None
+    pairs = in_turns(matched_pairs(context, MOST_PAIRS) if wanted else (), PAIRS_SHOWN)
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
-        found = await context.roles.summarizer.summarize(batch, [*pool, *others], polarity, pairs)
+        found = await context.roles.summarizer.summarize(batch, [*pool, *others], polarity, next(pairs))
         if isinstance(found, Unanswered):
             return found
         by_id = {rubric.id: rubric for rubric in pool}

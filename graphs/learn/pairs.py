@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 
 import numpy as np
 
@@ -10,12 +11,17 @@ from pollex.agents.roles import Extraction, Pair
 from pollex.conversations.conversation import Conversation, Label
 from pollex.graphs.learn.state import LearnContext
 
-MOST = 5
 
+def matched_pairs(context: LearnContext, most: int) -> tuple[Pair, ...]:
+    """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
-def matched_pairs(context: LearnContext, most: int = MOST) -> tuple[Pair, ...]:
-    """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once."""
-    summaries = {id_: found.summary for id_, found in context.work.extractions.items() if isinstance(found, Extraction)}
+    A conversation without a reason is left out: its summary says that nothing shows why.
+    """
+    summaries = {
+        id_: found.summary
+        for id_, found in context.work.extractions.items()
+        if isinstance(found, Extraction) and found.reasons
+    }
     up, down = (
         [c for c in context.training if c.label is label and summaries.get(c.id)]
         for label in (Label.POSITIVE, Label.NEGATIVE)
@@ -23,6 +29,11 @@ def matched_pairs(context: LearnContext, most: int = MOST) -> tuple[Pair, ...]:
     if not up or not down:
         return ()
     return tuple(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]) for a, b in nearest(up, down, most))
+
+
+def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
+    """Yield `size` pairs at a time, other ones each time, from the first again after the last."""
+    return cycle([tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)] or [()])
 
 
 def nearest(

@@ -22,7 +22,8 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> None:
     """Fill the pool of a polarity, or load it from the store.
 
-    A batch without an answer changes nothing.
+    A batch without an answer changes nothing. Reasons of which a model made nothing are shown again with the next
+    batch: two that say the same may stand in different ones.
 
     Args:
         name: Name of the step.
@@ -38,7 +39,9 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
     context.progress.start(name, len(batches))
     rubrics: Rubrics = ()
     refused: Counter[str] = Counter()
-    for batch in batches:
+    left: list[Reason] = []
+    for fresh in batches:
+        batch = fresh if is_built_in(fresh[0].source) else [*left, *fresh]
         with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
             found = await write(batch, rubrics)
             if isinstance(found, Unanswered):
@@ -48,8 +51,16 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
                 rubrics, answered = found
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
+                left = unused(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
         context.progress.advance(name)
     work.pool[polarity] = rubrics
     work.refused |= dict(refused)
     payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
     await context.store.write_step(context.run, name, payload)
+
+
+def unused(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
+    """Return the reasons that stand under no rubric."""
+    used = {id_ for rubric in answered.rubrics for id_ in rubric.reason_ids}
+    used |= {reason.id for reasons in answered.supported.values() for reason in reasons}
+    return [reason for reason in batch if reason.id not in used]

@@ -1,0 +1,28 @@
+"""What is shown to a summarizer, batch by batch."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from pollex.agents.roles import Pair, Summary
+from pollex.graphs.learn.pairs import in_turns
+from pollex.graphs.learn.write_rubrics import unused
+from pollex.rubrics.rubric import Quote, Reason, Rubric
+
+
+def reason(id_: str) -> Reason:
+    quote = Quote(conversation_id="c1", turn=0, text="It works now, thank you.")
+    return Reason(id=id_, conversation_id="c1", polarity="sat", text=f"Reason {id_}.", quotes=(quote,), source="m")
+
+
+def test_reasons_under_no_rubric_are_shown_again() -> None:
+    first, second, third = reason("a"), reason("b"), reason("c")
+    made = Rubric(id="r", text="The fix works.", polarity="sat", source="m", reason_ids=("a",))
+    answered = Summary(rubrics=(made,), supported={"known": (third,)})
+    assert unused([first, second, third], answered) == [second]
+
+
+def test_each_batch_is_shown_other_pairs() -> None:
+    pairs = [Pair(satisfied=f"up {n}", dissatisfied=f"down {n}") for n in range(3)]
+    assert [len(shown) for shown in islice(in_turns(pairs, 2), 3)] == [2, 1, 2]
+    assert next(in_turns([], 2)) == ()
