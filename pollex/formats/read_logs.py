@@ -86,6 +86,8 @@ class Assembler:
             if isinstance(row, Row):
                 self._joiner.note_page(row)
             item = row if isinstance(row, BadRow) else self._read(row)
+            if isinstance(item, BadRow):
+                self._joiner.unread.append(item)
             if item is not None:
                 yield item
         for id_ in list(self._tables):

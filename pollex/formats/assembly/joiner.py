@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Turn
-from pollex.conversations.logs import Account, BadRow
+from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, Facts, Link, Message, Piece, Score, Talk, Turns, Words
 from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
@@ -29,12 +29,17 @@ class Joined(NamedTuple):
 
 
 class Joiner:
-    """Takes pieces from all files, and makes conversations of them in the end."""
+    """Takes pieces from all files, and makes conversations of them in the end.
+
+    Attributes:
+        unread: Bad rows, which may be why pieces don't fit together.
+    """
 
     def __init__(self, options: ReadOptions) -> None:
         self.account = Account()
         self.notes: list[str] = []
         self.steps = 0
+        self.unread: list[BadRow] = []
         self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
         self._calls: dict[tuple[str, str], Call] = {}
@@ -148,11 +153,15 @@ class Joiner:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
         remedy = "give the conversations' file, too"
         if not found and self._scores and not self._messages and not self._calls and not self._talks:
-            raise BadInput("the files have scores and no words", remedy=remedy)
+            raise BadInput(f"the files have scores and no words{self._also}", remedy=remedy)
         if found and taken and lost == taken:
-            raise BadInput(belong, remedy=remedy)
+            raise BadInput(f"{belong}{self._also}", remedy=remedy)
         if lost:
             self.notes.append(f"{belong}, and were left out")
+
+    @property
+    def _also(self) -> str:
+        return f", and {describe_bad_rows(self.unread)}" if self.unread else ""
 
     def _link(self) -> None:
         """Merge conversations that continue others into the first of them."""
@@ -231,7 +240,7 @@ class Joiner:
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs)
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
-            raise BadInput("no span has messages", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS)
+            raise BadInput(f"no span has messages{self._also}", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS)
         if wordless:
             rated = sum(id_ in thumbs for id_ in wordless)
             traces = count(len(wordless), "session has", "sessions have")

@@ -37,7 +37,8 @@ def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | 
     """
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
-    have = {name: opened(value) for name, value in attributes_of(opened(span.get("attributes"))).items()}
+    written = attributes_of(opened(span.get("attributes")))
+    have = {name: opened(value) for name, value in written.items() if value != "null"}
     status = inside(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""

@@ -203,6 +203,22 @@ def test_ratings_from_one_to_five_are_refused_without_bounds_and_the_error_propo
     assert logs_from(tmp_path, *rows, positive=">=4", negative="<=2").conversations[0].label is Label.POSITIVE
 
 
+def test_bad_rows_are_told_where_scores_find_no_words(tmp_path: Path) -> None:
+    score = {"name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": 1, "traceId": "t"}
+    (tmp_path / "scores.jsonl").write_text(json.dumps(score) + "\n" + json.dumps({"said": "Hello"}) + "\n")
+    with pytest.raises(BadInput, match=r"scores and no words, and 1 row is bad:\n.*scores.jsonl:2: no known shape"):
+        read_logs(tmp_path / "scores.jsonl")
+
+
+def test_an_answer_of_mlflow_that_is_null_is_none(tmp_path: Path) -> None:
+    attributes = {"mlflow.spanInputs": '{"question": "Hello"}', "mlflow.spanOutputs": "null"}
+    span = {"span_id": "s", "attributes": attributes, "status": {"code": "STATUS_CODE_ERROR", "message": "overloaded"}}
+    row = {"info": {"trace_id": "t", "trace_metadata": {}}, "data": {"spans": [span]}}
+    (tmp_path / "traces.jsonl").write_text(json.dumps(row) + "\n")
+    (talk,) = read_logs(tmp_path / "traces.jsonl")
+    assert [turn.content for turn in talk.turns] == ["Hello", "[error]"]
+
+
 def test_thumbs_without_words_and_thumbs_of_other_conversations_are_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the files have scores and no words → give the conversations' file, too"):
         logs_from(tmp_path, feedback(score=1))
