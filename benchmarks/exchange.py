@@ -37,7 +37,6 @@ KINDS = {"tools": "[tool call", "image": "[image]", "error": "[error]", "order":
 """What may be missing beside the words, and what stands for it."""
 MARKS = ("[tool call", "[image]", "[file]", "[error]")
 RATINGS = {"positive": ">=4", "negative": "<=2"}
-"""Companions and options by the end of a file's path; what the tools' READMEs say is lost, as talk:what."""
 OPIK = (
     *("aa8cd038-298f-5ccd-a9e9-23eb1e0bc12c", "3d34c4a1-46ec-5703-b5b5-d6f96c52f456"),
     *("cd3566a5-89cc-53b4-9ee2-48ef5671dc82", "a414177e-632b-5af6-8bae-1f403786d6a0"),
@@ -46,7 +45,7 @@ OPIK = (
     *("846b427b-279b-517f-81ea-58e346ee3875", "c9cf7832-f4b6-52ef-9784-f7df50ad50f0"),
     *("7281d6d4-d14c-5ca2-ae24-c9b824c594ee", "90ad174f-f00a-5df4-ad0c-200742f2448a"),
 )
-"""A trace a file."""
+"""Files with one trace each."""
 WITH: dict[str, tuple[str, ...]] = {
     "server-62751446/ui-traces.jsonl": ("ui-scores.csv",),
     "server-62751446/ui-traces.json": ("ui-scores.csv",),
@@ -111,7 +110,6 @@ ONLY: dict[str, tuple[str, ...]] = {
     **{f"librechat/export-shop-00{n}.json": (f"shop-00{n}",) for n in range(1, 7)},
 }
 """Files that hold some of the conversations alone, as their READMEs say."""
-PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
 ALL = tuple(f"shop-00{n}" for n in range(1, 7))
 PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
 OWN = "the user and the comment: the label is a field of one's own"

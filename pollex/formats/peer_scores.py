@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ class Figure(NamedTuple):
 
 
 def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
-    """NetSAT, the label and every rubric's answer; nothing where there is no score."""
+    """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
     if score.netsat is None:
         return []
     digest = digest_of(rubrics.rubrics)[:DIGEST]
@@ -72,7 +73,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:
-        if isinstance(answer, Answer) and answer.question_id in texts:
+        if isinstance(answer, Answer) and answer.question_id in texts and not answer.never_came_up:
             rubric = texts[answer.question_id]
             turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
             said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
@@ -156,13 +157,13 @@ def _opik(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
 
 
 def _otel(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
-    """Make one log record, with ids of the trace and the span if known."""
+    """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
     told: list[tuple[str, dict[str, Any]]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
         ("gen_ai.conversation.id", {"stringValue": aim.session}),
-        ("pollex.rubrics", {"stringValue": str(figure.metadata["rubrics"])}),
+        *((f"pollex.{name}", {"stringValue": _plain(value)}) for name, value in figure.metadata.items()),
         ("pollex.id", {"stringValue": id_}),
     ]
     if word := _word(figure):
@@ -170,6 +171,10 @@ def _otel(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
     ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
     attributes = [{"key": key, "value": value} for key, value in told if value != {"stringValue": ""}]
     return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 Make = Callable[[Aim, Figure, str], dict[str, Any]]
@@ -232,7 +237,8 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield json.dumps({"data": list(requests)}, ensure_ascii=False, indent=1) + "\n"
     elif form == "otel":
         resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "pollex"}}]}
-        logs = [{"scope": {"name": "pollex"}, "logRecords": list(requests)}]
+        seen = {"observedTimeUnixNano": str(time.time_ns())}
+        logs = [{"scope": {"name": "pollex"}, "logRecords": [{**seen, **request} for request in requests]}]
         yield json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": logs}]}, ensure_ascii=False) + "\n"
     else:
         yield from (json.dumps(request, ensure_ascii=False) + "\n" for request in requests)

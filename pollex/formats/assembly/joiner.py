@@ -240,7 +240,9 @@ class Joiner:
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs)
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
-            raise BadInput(f"no span has messages{self._also}", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS)
+            raise BadInput(
+                f"no span has messages{self._also}", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS
+            )
         if wordless:
             rated = sum(id_ in thumbs for id_ in wordless)
             traces = count(len(wordless), "session has", "sessions have")

@@ -153,6 +153,25 @@ def test_scores_are_requests_with_ids_that_make_a_repeat_an_update(form: str) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_rubric_whose_occasion_never_came_up_has_no_request(form: str) -> None:
+    rubrics, score = asked_a_model(), scored(asked_a_model())
+    never = score.answers[0].model_copy(update={"chosen": 5})
+    aims = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
+    made = requests_of(form, [score.model_copy(update={"answers": (never, score.answers[1])})], rubrics, aims)
+    assert len(made.requests) == 3
+
+
+def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:
+    record = json.loads(
+        "".join(lines_of("otel", requests_of("otel", [scored(asked_a_model())], asked_a_model()).requests))
+    )
+    event = record["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
+    told = {one["key"]: one["value"] for one in event["attributes"]}
+    assert (told["pollex.probability"], told["pollex.confident"]) == ({"stringValue": "0.59"}, {"stringValue": "true"})
+    assert int(event["observedTimeUnixNano"]) > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_nothing_is_written_for_a_conversation_without_figures(form: str) -> None:
     rubrics = asked_a_model()
     unscored = Score(conversation_id="x", outcome="refused")
