@@ -10,17 +10,18 @@ import numpy as np
 from pollex.agents.roles import Extraction, Pair
 from pollex.conversations.conversation import Conversation, Label
 from pollex.graphs.learn.state import LearnContext
+from pollex.rubrics.rubric import is_built_in
 
 
 def matched_pairs(context: LearnContext, most: int) -> tuple[Pair, ...]:
     """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
-    A conversation without a reason is left out: its summary says that nothing shows why.
+    A conversation in which the model found no reason is left out: its summary says that nothing shows why.
     """
     summaries = {
         id_: found.summary
         for id_, found in context.work.extractions.items()
-        if isinstance(found, Extraction) and found.reasons
+        if isinstance(found, Extraction) and any(not is_built_in(reason.source) for reason in found.reasons)
     }
     up, down = (
         [c for c in context.training if c.label is label and summaries.get(c.id)]
