@@ -16,7 +16,7 @@ from pollex.formats.json_rows import Row
 from pollex.formats.packed import unpacked
 from pollex.formats.parquet_rows import parquet_rows
 
-ODD = (None, "", 0, -1, 1e400, True, [], {}, [[]], "x", '{"a": [', "[null]", {"a": {"b": None}})
+ODD = (None, "", 0, -1, 1e400, 10**400, True, [], {}, [[]], "x", "--5", "²", '{"a": [', "[null]", {"a": {"b": None}})
 RATES = (0.01, 0.05, 0.2)
 
 

@@ -146,6 +146,10 @@ class Score(NamedTuple):
 Piece = Message | Call | Words | Talk | Facts | Link | Score
 
 
+LATEST = 1e19
+"""Nanoseconds since 1970 in the year 2286; larger numbers are no times."""
+
+
 def moment(value: object) -> float | None:
     """Parse a time in ISO text, s, ms, µs or ns to seconds since 1970.
 
@@ -159,7 +163,7 @@ def moment(value: object) -> float | None:
             value = float(text)
         except ValueError:
             return _calendar(text)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # NaN
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:  # nor NaN
         return None
     for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
         if abs(value) >= bound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,11 +119,12 @@ def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
 
 
 def _star(value: object) -> float:
-    """Parse a value as a number; 0 for words."""
+    """Parse a value as a number; 0 for words, and for what is no finite number."""
     try:
-        return float(value) if isinstance(value, int | float | str) else 0.0
-    except ValueError:
+        found = float(value) if isinstance(value, int | float | str) else 0.0
+    except (ValueError, OverflowError):
         return 0.0
+    return found if math.isfinite(found) else 0.0
 
 
 def label_of(score: Score, verdicts: Verdicts) -> Label:

@@ -23,7 +23,7 @@ def _tree(fields: Fields) -> Iterator[Piece]:
 def _message(fields: Fields) -> Iterator[Piece]:
     """Yield a message with its rank among several tries, and its thumbs."""
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
-    rank = float(fields["rank"]) if isinstance(fields.get("rank"), int | float) else 0.0
+    rank = _number(fields.get("rank"))
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
     said = facts(lang=fields.get("lang"), quality=_quality(fields.get("labels")))
     parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
@@ -43,8 +43,12 @@ def _listed(value: object, inner: str) -> dict[str, Any]:
 
 
 def _count(emojis: object, name: str) -> float:
-    value = _listed(emojis, "count").get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return _number(_listed(emojis, "count").get(name))
+
+
+def _number(value: object) -> float:
+    """Return a count or a rank; 0 for what can't be one."""
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
 
 
 def _quality(labels: object) -> object:

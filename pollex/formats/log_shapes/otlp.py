@@ -14,6 +14,7 @@ from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import SESSION_NAMES, USER_NAMES, Span, call_of, messages_of, turn_of_event
 
 _HEX = re.compile(r"[0-9a-fA-F]{16,32}")
+_INT = re.compile(r"-?[0-9]{1,19}")
 _FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 EVALUATION = "gen_ai.evaluation.result"
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -52,7 +53,7 @@ def value_of(value: object) -> Any:
         if kind == "kvlistvalue":
             return attributes_of(inner.get("values")) if isinstance(inner, Mapping) else {}
         if kind == "intvalue":
-            return int(inner) if str(inner).lstrip("-").isdigit() else inner
+            return int(inner) if _INT.fullmatch(str(inner)) else inner
         return inner
     return None
 

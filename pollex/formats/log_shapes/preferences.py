@@ -80,8 +80,9 @@ def _arena(fields: Fields) -> Iterator[Piece]:
 def _ultrafeedback(fields: Fields) -> Iterator[Piece]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     asked = [{"role": "user", "content": fields.get("instruction") or ""}]
-    completions = objects(fields.get("completions"))
-    scores = [float(one.get("overall_score") or 0) for one in completions]
+    known = objects(fields.get("completions"))
+    completions = [one for one in known if isinstance(one.get("overall_score"), int | float)]
+    scores = [one["overall_score"] for one in completions]
     if len(completions) < 2 or min(scores) == max(scores):
         return
     sides = {}

@@ -25,7 +25,7 @@ def _recognises(fields: Fields) -> bool:
 def _position(name: str, value: object) -> float:
     try:
         position = float(value) if isinstance(value, int | float | str) else math.nan
-    except ValueError:
+    except (ValueError, OverflowError):
         position = math.nan
     if not math.isfinite(position):
         raise BadInput(f"{name} is {value!r:.40}, not a number", remedy="number the turns in the order they were said")

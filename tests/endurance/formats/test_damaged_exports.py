@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "formats"))
-from test_exchange import CASES, Case, each_case, read_damaged
+from test_exchange import DAMAGED, Case, each_damaged, read_damaged
 
-CASES_OF = Counter(case.files[0].partition("/")[0] for case in CASES)
+CASES_OF = Counter(case.files[0].partition("/")[0] for case in DAMAGED)
 
 
-@each_case
+@each_damaged
 @pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.nightly)])
 @pytest.mark.timeout(900)
 def test_many_damaged_exports_end_in_conversations_or_in_words(case: Case, tmp_path: Path, count: int) -> None:

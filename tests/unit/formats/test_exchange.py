@@ -95,7 +95,10 @@ CASES = (
     Case(("zendesk/tickets",)),
     Case(("zendesk/ticket-comments",)),
 )
+PAIRS = ("hf/chatbot-arena", "hf/hh-rlhf", "hf/ultrafeedback", "openai/fine-tuning/preference")
+DAMAGED = (*CASES, *(Case((name,), {"pairs": True}) for name in PAIRS))
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.files[0])
+each_damaged = pytest.mark.parametrize("case", DAMAGED, ids=lambda case: case.files[0])
 
 
 def paths_of(case: Case) -> list[Path]:
@@ -157,7 +160,7 @@ def test_a_judges_score_is_never_a_thumb_in_any_export() -> None:
         assert not [c.id for c in logs if c.id in told and c.label.value != "none"]
 
 
-@pytest.mark.parametrize("name", ["hf/chatbot-arena", "hf/hh-rlhf"])
+@pytest.mark.parametrize("name", PAIRS)
 def test_preferences_are_thumbs_only_if_the_user_says_so(name: str) -> None:
     files = list(FOLDER.glob(f"{name}*"))
     with pytest.raises(WrongUse, match=r"pairs of a chosen and a rejected answer, not thumbs → .*: pairs=True"):
@@ -196,7 +199,7 @@ def read_damaged(case: Case, seed: int, folder: Path) -> None:
     assert all(bad.reason for bad in logs.bad_rows)
 
 
-@each_case
+@each_damaged
 def test_a_damaged_export_ends_in_conversations_or_in_words(case: Case, tmp_path: Path) -> None:
     for seed in range(6):
         read_damaged(case, seed, tmp_path)

@@ -210,6 +210,27 @@ def test_bad_rows_are_told_where_scores_find_no_words(tmp_path: Path) -> None:
         read_logs(tmp_path / "scores.jsonl")
 
 
+@pytest.mark.parametrize("odd", [10**400, 1e400, "--5", "²"], ids=["long", "infinite", "signs", "superscript"])
+def test_numbers_that_are_none_end_in_conversations_or_in_words(odd: object, tmp_path: Path) -> None:
+    value = {"kvlistValue": {"values": [{"key": "content", "value": {"intValue": odd}}]}}
+    record = {"eventName": "gen_ai.user.message", "traceId": "a" * 32, "spanId": "b" * 16, "timeUnixNano": odd}
+    score = {"name": "feedback", "source": "API", "dataType": "NUMERIC", "value": odd, "traceId": "t", "timestamp": odd}
+    message = {"message_tree_id": "a", "message_id": "m", "role": "prompter", "text": "Hello", "rank": odd}
+    rows: list[dict[str, Any]] = [
+        {"resourceLogs": [{"scopeLogs": [{"logRecords": [record | {"body": value}]}]}]},
+        score,
+        message | {"emojis": {"name": ["+1"], "count": [odd]}},
+        {"instruction": "Hello", "completions": [{"response": "a", "overall_score": odd}, {"response": "b"}]},
+        {"conversation_id": "a", "role": "user", "content": "Hello", "turn": odd},
+    ]
+    for row in rows:
+        (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
+        try:
+            assert len(read_logs(tmp_path / "log.jsonl", options=ReadOptions(max_bad=1, pairs=True))) > 0
+        except (BadInput, WrongUse) as error:
+            assert error.what  # noqa: PT017
+
+
 def test_an_answer_of_mlflow_that_is_null_is_none(tmp_path: Path) -> None:
     attributes = {"mlflow.spanInputs": '{"question": "Hello"}', "mlflow.spanOutputs": "null"}
     span = {"span_id": "s", "attributes": attributes, "status": {"code": "STATUS_CODE_ERROR", "message": "overloaded"}}
