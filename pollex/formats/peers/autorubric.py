@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 
-from pollex.formats.peers.target import Sheet, Target, comment
+from pollex.formats.peers.target import VOID, Sheet, Target, comment
 
-ABOUT = "autorubric: grade with normalize=False; the raw score is NetSAT. Normalized it is cut to 0 to 1."
+ABOUT = (
+    "autorubric: CriterionGrader(normalize=False, auto_na_option=False); the score is NetSAT. "
+    "Normalized it is cut to 0 to 1."
+)
+LEFT_OUT = (
+    "autorubric leaves a rubric without an answer out of the sum, as if it were 0: take no score of a report whose "
+    "cannot_assess_count isn't 0."
+)
 
 
 def _files(sheet: Sheet) -> dict[str, str]:
     """JSON's quoting of texts is YAML's, too."""
-    guidelines = f"{sheet.context}\nJudge how far each statement is true of the conversation.".strip()
+    asked = "Judge how far each statement is true of the conversation. Neutral if not applicable."
+    guidelines = f"{sheet.context}\n{asked}".strip()
+    sheet = sheet._replace(notes=tuple(LEFT_OUT if note == VOID else note for note in sheet.notes))
     lines = [comment(sheet, ABOUT), f"guidelines: {json.dumps(guidelines, ensure_ascii=False)}\n", "criteria:\n"]
     top = max(value for _, value in sheet.options)
     for item in sheet.items:
@@ -27,5 +36,5 @@ TARGET = Target(
     name="autorubric",
     version="1.6.1",
     files=_files,
-    netsat="exact: the raw score with normalize=False",
+    netsat="exact: the score with normalize=False and auto_na_option=False, where cannot_assess_count is 0; else void",
 )

@@ -68,7 +68,9 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
     text, agrees = json.dumps(request["messages"]), DISAGREED not in json.dumps(request["messages"])
     message: dict[str, Any] = {"role": "assistant", "content": None}
     shape = request.get("response_format") or {}
-    if shape.get("type") == "json_schema":
+    if UNREADABLE in text and not agrees:
+        message["content"] = "no grade"
+    elif shape.get("type") == "json_schema":
         schema = shape["json_schema"]["schema"]
         message["content"] = json.dumps(filled(schema, schema, agrees))
     elif request.get("tools"):
@@ -80,7 +82,7 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
         message["content"] = f"because\nANSWER: {'Agree' if agrees else 'Disagree'}"
     elif '\\"pass\\": boolean' in text:
         read = {"reason": "no error", "pass": agrees, "score": 0.75 if agrees else 0.25}
-        message["content"] = "no grade" if UNREADABLE in text and not agrees else json.dumps(read)
+        message["content"] = json.dumps(read)
     else:  # DeepEval's whole grades, Ragas's and MLflow's words
         word = "Agree" if agrees else "Disagree"
         told = {"score": 7 if agrees else 2, "reason": "because", "value": word, "result": word, "rationale": "because"}
@@ -238,9 +240,10 @@ async def test_autorubrics_raw_sum_of_the_criteria_is_netsat(tmp_path: Path) -> 
     (tmp_path / "rubric.yaml").write_text(text, encoding="utf-8")
     read = autorubric.Rubric.from_file(str(tmp_path / "rubric.yaml"))
     model = autorubric.LLMConfig(model="openai/gpt-4o-mini", cache_enabled=False)
-    grader = graders.CriterionGrader(judge_model_config=model, normalize=False, shuffle_options=False)
-    report = await read.grade(SAID, grader)
-    assert report.score == NETSAT
+    how = {"normalize": False, "auto_na_option": False, "shuffle_options": False}
+    grader = graders.CriterionGrader(judge_model_config=model, **how)
+    report, void = await read.grade(SAID, grader), await read.grade(UNREADABLE, grader)
+    assert (report.score, report.cannot_assess_count, void.cannot_assess_count) == (NETSAT, 0, 1)
     assert [one.weight for one in read.rubric] == [10, -10]
 
 
