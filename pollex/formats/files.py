@@ -64,10 +64,6 @@ def _expanded(source: str) -> list[str]:
         return [source]
     if Path(source).is_dir():
         return _inside(Path(source))
-    if Path(source).is_fifo():
-        raise BadInput(
-            "this is a pipe, not a file", where=source, remedy="pipe it into standard input, and give - in its place"
-        )
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:
         raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pollex.conversations.conversation import Conversation, Flag, Label
-from pollex.conversations.logs import LISTED, BadRow, Logs, as_list
+from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.conversations.spill import SpilledList
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
@@ -19,8 +18,6 @@ from pollex.text import count
 
 CONTENT_ID = "sha256-"
 """How an id begins that was made from a row's content."""
-
-_NUMERIC_ID = re.compile(r"\s*\+?0*(\d+?)(?:\.0+)?\s*")
 
 
 class Placed(NamedTuple):
@@ -129,7 +126,6 @@ class Tally:
         if self._counts["skipped"]:
             rows = count(self._counts["skipped"], "row or span is an inner step", "rows or spans are inner steps")
             yield f"{rows} of a trace, and left out"
-        yield from _lookalikes(self._entries)
 
 
 def _entry(index: int, item: Placed) -> Entry:
@@ -137,15 +133,3 @@ def _entry(index: int, item: Placed) -> Entry:
     content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
     return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}")
-
-
-def _lookalikes(ids: Iterable[str]) -> Iterator[str]:
-    """List ids such as 1, 01 and 1.0 that may be the same."""
-    same: dict[str, list[str]] = {}
-    for id_ in ids:
-        if found := _NUMERIC_ID.fullmatch(id_):
-            same.setdefault(found.group(1), []).append(id_)
-    groups = [group for group in same.values() if len(group) > 1]
-    if groups:
-        shown = "; ".join(" and ".join(map(repr, group)) for group in groups[:LISTED])
-        yield f"ids that differ only in how a number is written: {shown}"
