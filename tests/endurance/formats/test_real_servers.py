@@ -27,7 +27,9 @@ from pollex.services.exchange import write_requests
 from pollex.services.transfer import pull, push
 
 pytestmark = pytest.mark.timeout(600)
-TURNS = (("My brake squeaks.", "Are the pads glazed?"), ("Yes.", "Sand them lightly."))
+TURNS = (("My brake squeaks.", "Are the pads glazed?"), ("Yes.", "Sand them lightly."), ("And now?", "Clean the rim."))
+FIRST = 2
+"""Turns that are there when the logs are fetched first."""
 
 
 def free_port() -> int:
@@ -94,10 +96,10 @@ def test_phoenix_gives_spans_and_thumbs_and_takes_scores_once(tmp_path: Path) ->
     environment = {"PHOENIX_BASE_URL": url}
     with served(["-m", "phoenix.server.main", "serve"], tmp_path, url, **settings) as client:
         client.post("/v1/projects", json={"name": "shop"})
-        sent = client.post("/v1/projects/shop/spans", json={"data": [phoenix_span(n) for n in range(len(TURNS))]})
+        sent = client.post("/v1/projects/shop/spans", json={"data": [phoenix_span(n) for n in range(FIRST)]})
         assert sent.status_code < 300, sent.text
         thumb = {"name": "user_feedback", "annotator_kind": "HUMAN", "result": {"label": "thumbs-up", "score": 1}}
-        until(lambda: len(client.get("/v1/projects/shop/spans").json()["data"]) == len(TURNS))
+        until(lambda: len(client.get("/v1/projects/shop/spans").json()["data"]) == FIRST)
         asked = {"data": [{"session_id": "s", "identifier": "ada", **thumb}]}
         assert client.post("/v1/session_annotations?sync=true", json=asked).status_code < 300
         logs = fetched("phoenix", tmp_path / "first.jsonl", environment)
@@ -107,6 +109,9 @@ def test_phoenix_gives_spans_and_thumbs_and_takes_scores_once(tmp_path: Path) ->
         ours = [one["result"]["score"] for one in again if one["name"] == "pollex_netsat"]
         assert ours == [4.5]
         fetched("phoenix", tmp_path / "second.jsonl", environment)
+        client.post("/v1/projects/shop/spans", json={"data": [phoenix_span(FIRST)]})
+        until(lambda: len(client.get("/v1/projects/shop/spans").json()["data"]) == len(TURNS))
+        fetched("phoenix", tmp_path / "second.jsonl", environment, turns=len(TURNS))
 
 
 def phoenix_span(number: int) -> dict[str, Any]:
@@ -132,12 +137,15 @@ def until(done: Any) -> None:
     pytest.fail("what was sent never came back")
 
 
-def fetched(tool: str, out: Path, environment: dict[str, str]) -> Logs:
-    """The logs of the project, which have one conversation with a thumb up, whatever pollex wrote back."""
+def fetched(tool: str, out: Path, environment: dict[str, str], turns: int = FIRST) -> Logs:
+    """The logs of the project, which have one conversation with a thumb up, whatever pollex wrote back.
+
+    Fetched again into the same file, they go on with what is new.
+    """
     pull(tool, out=out, project="shop", progress=NullProgress(), environment=environment)
     logs = read_logs(out)
     (conversation,) = logs
-    assert [turn.content for turn in conversation.turns] == [line for turn in TURNS for line in turn]
+    assert [turn.content for turn in conversation.turns] == [line for turn in TURNS[:turns] for line in turn]
     assert (conversation.label.value, conversation.judge) == ("positive", "ada")
     return logs
 
@@ -155,12 +163,7 @@ def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(tmp_path: Path, mo
     with served(command, tmp_path, url, **alone):
         mlflow.set_tracking_uri(url)
         experiment = mlflow.set_experiment("shop").experiment_id
-        for question, answer in TURNS:
-            with mlflow.start_span("turn") as span:
-                mlflow.update_current_trace(metadata={"mlflow.trace.session": "s", "mlflow.trace.user": "ada"})
-                span.set_inputs({"question": question})
-                span.set_outputs(answer)
-        mlflow.flush_trace_async_logging()
+        trace_turns(mlflow, *TURNS[:FIRST])
         found = mlflow.search_traces(locations=[experiment], return_type="list")
         person = entities.AssessmentSource(source_type="HUMAN", source_id="ada")
         mlflow.log_feedback(trace_id=found[0].info.trace_id, name="user_feedback", value=True, source=person)
@@ -171,4 +174,16 @@ def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(tmp_path: Path, mo
         told = [one for trace in found for one in trace.info.assessments if one.name == "pollex_netsat"]
         assert [one.feedback.value for one in told] == [4.5]
         fetched("mlflow", tmp_path / "second.jsonl", environment)
+        trace_turns(mlflow, *TURNS[FIRST:])
+        fetched("mlflow", tmp_path / "second.jsonl", environment, turns=len(TURNS))
         assert json.loads((tmp_path / "mlflow.json").read_text())
+
+
+def trace_turns(mlflow: Any, *turns: tuple[str, str]) -> None:
+    """Record each turn as a trace of the session."""
+    for question, answer in turns:
+        with mlflow.start_span("turn") as span:
+            mlflow.update_current_trace(metadata={"mlflow.trace.session": "s", "mlflow.trace.user": "ada"})
+            span.set_inputs({"question": question})
+            span.set_outputs(answer)
+    mlflow.flush_trace_async_logging()
