@@ -15,6 +15,8 @@ from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.labels import Verdicts
 from pollex.text import count
 
+ALIKE = ("pair", "task", "sample")
+"""Facts that conversations about the same thing share, which makes them a group: pairs, and epochs of a sample."""
 AFTER = 2
 """Turns after a thumbed answer from which on the note counts its conversation."""
 
@@ -125,7 +127,7 @@ class Labeller:
             one.judge = _text(self._named(metadata, options.judge_field))
         if options.group_field:
             one.group = _text(self._named(metadata, options.group_field))
-        one.group = one.group or _text(facts.get("pair"))
+        one.group = one.group or next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
         if options.id_field and (named := _text(self._named(metadata, options.id_field))):
             one.id = named + id_.removeprefix(joined.id)
         return one

@@ -231,6 +231,16 @@ def test_numbers_that_are_none_end_in_conversations_or_in_words(odd: object, tmp
             assert error.what  # noqa: PT017
 
 
+def test_epochs_of_a_sample_are_one_group(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
+    samples = [{"id": "a", "epoch": n, "messages": said, "scores": {}} for n in (1, 2)]
+    scout = [
+        {"transcript_id": f"t{n}", "task_id": "b", "task_repeat": n, "messages": said, "success": True} for n in (1, 2)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (*samples, *scout)))
+    assert [talk.group for talk in read_logs(tmp_path / "log.jsonl")] == ["a", "a", "b", "b"]
+
+
 def test_an_answer_of_mlflow_that_is_null_is_none(tmp_path: Path) -> None:
     attributes = {"mlflow.spanInputs": '{"question": "Hello"}', "mlflow.spanOutputs": "null"}
     span = {"span_id": "s", "attributes": attributes, "status": {"code": "STATUS_CODE_ERROR", "message": "overloaded"}}
