@@ -27,6 +27,7 @@ from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
+from pollex.web.guests import guests_of
 from pollex.web.site import Site
 
 TOKEN = "ab" * 32
@@ -138,7 +139,7 @@ def judged_run(store: Store, n: int = 4) -> str:
 def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any) -> Guard:
     """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
     site = Site(store, more.pop("files", {}), token, read_only, **more)
-    return application(site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id))
+    return application(site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=guests_of(store)))
 
 
 def client_of(app: Guard, *, token: str | None = TOKEN) -> httpx2.AsyncClient:

@@ -1,4 +1,4 @@
-"""Tables of the browser's trials: repeated calls, drafts of rubric sets, and annotators' rights."""
+"""Tables of the browser's trials: repeated calls, drafts of rubric sets, annotators' rights, and studies."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ STEP = """
     ALTER TABLE queues ADD COLUMN sheet TEXT DEFAULT '';
     ALTER TABLE queues ADD COLUMN repeat_share REAL DEFAULT 0;
     CREATE INDEX calls_of_runs ON calls (run)
+"""
+
+TALKS = """
+    ALTER TABLE annotators ADD COLUMN page TEXT DEFAULT '';
+    CREATE TABLE studies (id TEXT, time TEXT, payload TEXT);
+    CREATE TABLE talks (id TEXT PRIMARY KEY, study TEXT, number INTEGER, annotator TEXT, systems TEXT, topic TEXT,
+        time TEXT, UNIQUE (study, number), UNIQUE (study, annotator));
+    CREATE TABLE talk_turns (talk TEXT, position INTEGER, role TEXT, text TEXT, time TEXT, ms REAL, edits INTEGER,
+        outcome TEXT, marked INTEGER);
+    CREATE INDEX turns_of_talks ON talk_turns (talk);
+    CREATE TABLE talk_answers (talk TEXT, position INTEGER, question TEXT, value TEXT, skip TEXT, time TEXT);
+    CREATE INDEX answers_of_talks ON talk_answers (talk);
+    CREATE TABLE talk_ends (talk TEXT, position INTEGER, why TEXT, time TEXT);
+    CREATE INDEX ends_of_talks ON talk_ends (talk)
 """
 
 
@@ -57,10 +71,11 @@ class DraftRow(Row):
 
 @dataclass(frozen=True)
 class AnnotatorRow(Row):
-    """Somebody who may label and see nothing else.
+    """Somebody whose token opens one page and nothing else.
 
     Attributes:
         digest: SHA-256 of their token.
+        page: Path of the queue or study that it opens.
     """
 
     table: ClassVar = "annotators"
@@ -68,6 +83,7 @@ class AnnotatorRow(Row):
     name: str
     digest: str
     time: str
+    page: str
 
 
 @dataclass(frozen=True)
@@ -76,4 +92,89 @@ class RevocationRow(Row):
 
     table: ClassVar = "revocations"
     annotator: str
+    time: str
+
+
+@dataclass(frozen=True)
+class StudyRow(Row):
+    """A study that a server was started with; its id is its content's.
+
+    Attributes:
+        payload: JSON of the study.
+    """
+
+    table: ClassVar = "studies"
+    id: str
+    time: str
+    payload: str
+
+
+@dataclass(frozen=True)
+class TalkRow(Row):
+    """A participant's session in a study.
+
+    Attributes:
+        number: Counts the study's sessions; with the seed it gives the order of the systems.
+        systems: Names of profiles, in the order in which they stand or come.
+    """
+
+    table: ClassVar = "talks"
+    id: str
+    study: str
+    number: int
+    annotator: str
+    systems: tuple[str, ...]
+    topic: str
+    time: str
+
+
+@dataclass(frozen=True)
+class TalkTurnRow(Row):
+    """A turn of a session, or an attempt at one.
+
+    Attributes:
+        position: Place of the system in the session.
+        ms: How long it was typed, or waited for.
+        edits: How often the participant took something back.
+        outcome: Why there is no reply; empty where there is one.
+        marked: Whether the reply names a model.
+    """
+
+    table: ClassVar = "talk_turns"
+    talk: str
+    position: int
+    role: str
+    text: str
+    time: str
+    ms: float
+    edits: int = 0
+    outcome: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class TalkAnswerRow(Row):
+    """An answer to a question about a session; of several the last one counts.
+
+    Attributes:
+        value: What the option is worth, as JSON; null where `skip` says why.
+    """
+
+    table: ClassVar = "talk_answers"
+    talk: str
+    position: int
+    question: str
+    value: str
+    skip: str
+    time: str
+
+
+@dataclass(frozen=True)
+class TalkEndRow(Row):
+    """The end of talking with a system: the participant was done, or left the study."""
+
+    table: ClassVar = "talk_ends"
+    talk: str
+    position: int
+    why: str
     time: str

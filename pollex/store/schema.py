@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from pollex.errors import WrongUse
 from pollex.store.desk import STEP as DESK
+from pollex.store.desk import TALKS
 
 STEPS = (
     """
@@ -42,6 +43,7 @@ STEPS = (
     CREATE TABLE line_files (name TEXT PRIMARY KEY, size INTEGER);
     """,
     DESK,
+    TALKS,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

@@ -31,6 +31,8 @@ from pollex.web.pages import (
     runs,
     sets,
     share,
+    studies,
+    talk,
     waiting,
 )
 from pollex.web.site import Site
@@ -62,6 +64,8 @@ def routes() -> list[BaseRoute]:
         *calibration.ROUTES,
         *label.ROUTES,
         *share.ROUTES,
+        *studies.ROUTES,
+        *talk.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
         *drafts.ROUTES,

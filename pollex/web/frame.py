@@ -27,6 +27,7 @@ PAGES = (
     ("Conversations", links.CONVERSATIONS, "c"),
     ("Rubric sets", links.SETS, "s"),
     ("Label", links.LABEL, "l"),
+    ("Talk", links.TALK, "t"),
     ("Waiting", links.WAITING, "w"),
     ("Calibration", links.CALIBRATION, "k"),
 )
@@ -38,7 +39,7 @@ def environment() -> Environment:
     """Make the template environment: that of the reports, with the application's links."""
     made = of_reports().overlay()
     made.filters = made.filters | {each.__name__: each for each in words.FILTERS}
-    made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES}
+    made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES, "guest": None}
     return made
 
 

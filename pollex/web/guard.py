@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pollex.web import links
 from pollex.web.frame import refusal
+from pollex.web.guests import GUEST, Guest
 
 CSP = "; ".join(
     [
@@ -63,22 +64,32 @@ class Door:
         origins: Origins whose pages may write: scheme, name, port.
         token: Token of visitors; None asks for none.
         site: Name of this server and store in cookies and pages.
+        guest_of: Finds who has another token, that opens one page.
     """
 
     hosts: frozenset[str]
     origins: frozenset[str]
     token: str | None
     site: str
+    guest_of: Callable[[str], Guest | None] = lambda _: None
 
     @classmethod
-    def at(cls, names: Iterable[str], port: int, token: str | None, site: str, behind: str | None = None) -> Door:
+    def at(
+        cls,
+        names: Iterable[str],
+        port: int,
+        token: str | None,
+        site: str,
+        behind: str | None = None,
+        guest_of: Callable[[str], Guest | None] = lambda _: None,
+    ) -> Door:
         """Make the conditions of a server with several names, or behind a proxy."""
         hosts = {f"{_bracketed(name)}:{port}" for name in names}
         origins = {f"http://{host}" for host in hosts}
         if behind:
             scheme, _, host = behind.rstrip("/").partition("://")
             hosts, origins = hosts | {host}, origins | {f"{scheme}://{host}"}
-        return cls(frozenset(hosts), frozenset(origins), token, site)
+        return cls(frozenset(hosts), frozenset(origins), token, site, guest_of)
 
     @property
     def cookie(self) -> str:
@@ -144,22 +155,34 @@ class Guard:
         path, token = scope["path"], self.door.token
         if path == links.ENTER:
             return self._enter(scope, token)
-        if token is None or path in OPEN or path.startswith(f"{links.STATIC}/") or self._has(headers, token):
+        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(headers, self.door.cookie)
+        if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(given, token):
+            return None
+        if (guest := self.door.guest_of(given)) is not None:
+            return self._as_guest(scope, guest)
+        if token is None:
             return None
         return refusal(scope, 401, "this server wants its token", "open the address that `pollex serve` printed")
 
-    def _has(self, headers: Headers, token: str) -> bool:
-        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(headers, self.door.cookie)
-        return secrets.compare_digest(given.encode(), token.encode())
+    def _as_guest(self, scope: Scope, guest: Guest) -> Response | None:
+        if not guest.may(scope["path"]):
+            return refusal(scope, 403, "this link opens one page only", "open the link again that you were given")
+        scope.setdefault("state", {})[GUEST] = guest
+        return None
+
+    @staticmethod
+    def _is(given: str, token: str | None) -> bool:
+        return token is not None and secrets.compare_digest(given.encode(), token.encode())
 
     def _enter(self, scope: Scope, token: str | None) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = query.get("token", [""])[0]
-        if token is not None and not secrets.compare_digest(given.encode(), token.encode()):
+        guest = None if self._is(given, token) else self.door.guest_of(given)
+        if token is not None and guest is None and not self._is(given, token):
             return self._wrong_token(scope, given)
-        response = RedirectResponse(links.HOME, 303)
-        if token is not None:
-            response.set_cookie(self.door.cookie, token, max_age=DAYS_30, path="/", httponly=True, samesite="lax")
+        response = RedirectResponse(guest.page if guest else links.HOME, 303)
+        if given and (guest is not None or token is not None):
+            response.set_cookie(self.door.cookie, given, max_age=DAYS_30, path="/", httponly=True, samesite="lax")
         return response
 
     def _wrong_token(self, scope: Scope, given: str) -> Response:

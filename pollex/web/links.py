@@ -10,7 +10,7 @@ CALIBRATION = "/calibration"
 CHILDREN, DRAFTS = "/children", "/drafts"
 SETS, SET_DIFF, COMPARE, REPLAY = "/sets", "/sets/diff", "/compare", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
-SHARE = "/share"
+SHARE, TALK = "/share", "/talk"
 STATIC = "/static"
 
 

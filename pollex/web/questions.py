@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -79,3 +79,23 @@ def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
 def questions_of(sheet: str) -> list[SheetQuestion]:
     """Return the questions that a queue keeps; none for a thumb."""
     return [SheetQuestion.model_validate(one) for one in json.loads(sheet)] if sheet else []
+
+
+def answers_on(
+    questions: Sequence[SheetQuestion], given: Mapping[str, object]
+) -> list[tuple[str, str | float | None, str]]:
+    """Return question, value, and why there is none, of a form's fields `q-ID`; all are wanted.
+
+    Raises:
+        Fault: A question has no answer.
+    """
+    found: list[tuple[str, str | float | None, str]] = []
+    for one in questions:
+        place = str(given.get(f"q-{one.id}", ""))
+        if place == "skip" and one.skip:
+            found.append((one.id, None, one.skip))
+        elif place.isdecimal() and int(place) < len(one.options):
+            found.append((one.id, one.options[int(place)][0], ""))
+        else:
+            raise Fault(f"the question {one.id} has no answer", remedy="answer every question")
+    return found

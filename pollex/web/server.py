@@ -25,8 +25,10 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door
+from pollex.web.guests import guests_of
 from pollex.web.profiles import read_profiles
 from pollex.web.site import Site, kept_token, read_sets, sets_beside
+from pollex.web.studies import read_studies
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -49,6 +51,7 @@ class Serving:
     behind: str | None = None
     read_only: bool = False
     profiles: Path | None = None
+    studies: tuple[Path, ...] = ()
     token: bool = True
     opens: bool = True
     as_json: bool = False
@@ -63,8 +66,14 @@ def serve(serving: Serving) -> int:
     with Store.open(folder, read_only=serving.read_only) as store:
         token = kept_token(folder) if serving.token else None
         files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
-        site = Site(store, files, token, serving.read_only, profiles=read_profiles(serving.profiles))
-        door = Door.at({*LOOPBACK, serving.host, *serving.names}, port, token, site.id, serving.behind)
+        profiles = read_profiles(serving.profiles)
+        site = Site(store, files, token, serving.read_only, profiles=profiles)
+        if studies := read_studies(serving.studies, list(profiles)):
+            site.require_writing()
+            store.put(studies)
+            store.flush()
+        names = {*LOOPBACK, serving.host, *serving.names}
+        door = Door.at(names, port, token, site.id, serving.behind, guests_of(store))
         start = address_of(serving, port) + links.address(links.ENTER, token=token)
         tell(serving, start, folder, port)
         asyncio.run(_run(site, door, listening))

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 
 from pollex.errors import PollexError
+from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
@@ -67,6 +68,7 @@ class Site:
         seen: How many items of a run's stages were done when somebody looked, lately.
         profiles: Models that pages may ask, by name.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
+        budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
         answers: What was answered to writes, by path and key; see `once`.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
@@ -82,6 +84,7 @@ class Site:
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
     profiles: Mapping[str, ModelOptions] = field(default_factory=dict)
     working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
     answers: dict[tuple[str, str], asyncio.Future[Response]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)

@@ -20,6 +20,13 @@ from pollex.store.folder import STORE, VARIABLE
     "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; default: those next to the store."
 )
 @click.option("--profiles", type=click.Path(path_type=Path), help="Models that pages may ask, as TOML.")
+@click.option(
+    "--study",
+    "studies",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Study in which people talk to systems, as TOML. Repeatable.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
 @click.option(
@@ -37,6 +44,7 @@ def command(
     store: Path | None,
     rubrics: tuple[Path, ...],
     profiles: Path | None,
+    studies: tuple[Path, ...],
     host: str,
     port: int,
     allow_host: tuple[str, ...],
@@ -63,6 +71,7 @@ def command(
             store=store,
             rubrics=rubrics,
             profiles=profiles,
+            studies=studies,
             host=host,
             port=port,
             names=allow_host,

@@ -19,9 +19,10 @@ from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.once import once
-from pollex.web.questions import SheetQuestion, of_rubrics, of_toml, packed_sheet, questions_of
+from pollex.web.questions import SheetQuestion, answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import KINDS, QUESTION, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
 
@@ -130,6 +131,9 @@ def sheet(request: Request) -> Response:
         turns=turns,
         answered=lease is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease.id]),
         before=_before(site, queue, lease),
+        guest=guest_of(request),
+        guests=links_to(site.store, f"{links.LABEL}/{queue.id}"),
+        read_only=site.read_only,
     )
 
 
@@ -149,6 +153,7 @@ async def give_next(request: Request) -> Response:
     """Give an annotator the next conversation of a queue."""
     site, form = site_of(request), await body(request, NextForm)
     site.require_writing()
+    require_name(request, form.who)
     queue = await run_in_threadpool(queue_of, site.store, request.path_params["queue"])
     return await _next(request, site, queue, form.who)
 
@@ -167,6 +172,7 @@ async def keep(request: Request) -> Response:
     """Keep an answer; it is on the disk before this answers."""
     site, form = site_of(request), await body(request, LabelForm)
     site.require_writing()
+    require_name(request, form.who)
     async with site.turn:
         lease = await run_in_threadpool(lease_of, site.store, form.lease)
         require_open(lease, form.who)
@@ -203,18 +209,7 @@ def _answers(form: LabelForm, questions: Sequence[SheetQuestion]) -> list[tuple[
         if form.value is None or form.skip:
             raise Fault("give a value, or why you skip it", remedy="value: up or down; skip: a reason")
         return [(QUESTION, form.value, "")]
-    found: list[tuple[str, str | float | None, str]] = []
-    for one in questions:
-        place = str((form.model_extra or {}).get(f"q-{one.id}", ""))
-        if place == "skip" and one.skip:
-            found.append((one.id, None, one.skip))
-        elif place.isdecimal() and int(place) < len(one.options):
-            found.append((one.id, one.options[int(place)][0], ""))
-        else:
-            raise Fault(
-                f"the question {one.id} has no answer", remedy="answer every question, or skip the conversation"
-            )
-    return found
+    return answers_on(questions, form.model_extra or {})
 
 
 ROUTES = [

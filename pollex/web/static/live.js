@@ -14,6 +14,7 @@ for (const part of document.querySelectorAll("[data-live]")) {
     place(part, await answer.text());
     if (!answer.headers.get("X-Pollex-Ended")) return;
     clearInterval(timer);
+    if (answer.headers.get("X-Pollex-Ended") === "again") return location.reload();
     announce("The run has ended.");
     const again = document.createElement("a");
     again.href = location.href;

@@ -1,0 +1,104 @@
+"""Guests: people whose token opens one page, a queue to label or a study to take part in."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from pollex.store.desk import AnnotatorRow, RevocationRow
+from pollex.store.store import Store
+from pollex.store.tables import now
+from pollex.web import links
+from pollex.web.faults import Forbidden
+
+GUEST = "guest"
+"""Where a request's state names its guest."""
+
+WRITES = {
+    links.LABEL: ("/api/queues/", "/api/labels"),
+    links.TALK: ("/api/talks/",),
+}
+"""By the room of a guest's page, where its forms go."""
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Somebody who may see one page."""
+
+    id: str
+    name: str
+    page: str
+
+    @property
+    def place(self) -> str:
+        """The id of the queue or study."""
+        return self.page.rpartition("/")[2]
+
+    def may(self, path: str) -> bool:
+        """Return whether a path is the guest's page, or where its forms go."""
+        room = self.page.rpartition("/")[0]
+        if path == self.page or path.startswith(f"{self.page}/"):
+            return True
+        return any(path == to or (to.endswith("/") and path.startswith(f"{to}{self.place}")) for to in WRITES[room])
+
+
+def guest_of(request: Request) -> Guest | None:
+    """Return who asks, if it is a guest."""
+    found: Guest | None = request.scope.get("state", {}).get(GUEST)
+    return found
+
+
+def require_name(request: Request, name: str) -> None:
+    """Raise Forbidden where a guest writes under another name than their own."""
+    guest = guest_of(request)
+    if guest is not None and guest.name != name:
+        raise Forbidden("this link is somebody else's", remedy=f"answer as {guest.name}")
+
+
+def guests_of(store: Store) -> Callable[[str], Guest | None]:
+    """Make what finds a guest by token; links that were taken back open nothing."""
+
+    def found(token: str) -> Guest | None:
+        if not token:
+            return None
+        rows = store.rows(
+            "SELECT id, name, page FROM annotators WHERE digest = ? AND page <> '' "
+            "AND id NOT IN (SELECT annotator FROM revocations)",
+            [digest_of(token)],
+        )
+        return Guest(**rows[0]) if rows else None
+
+    return found
+
+
+def invited(page: str, names: Iterable[str]) -> list[tuple[AnnotatorRow, str]]:
+    """Return new guests of a page as rows, each with the token; the store keeps its digest alone."""
+    found = []
+    for name in names:
+        token = secrets.token_hex(16)
+        found.append((AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), page), token))
+    return found
+
+
+def links_to(store: Store, page: str) -> list[dict[str, object]]:
+    """List the guests of a page: id, name, time, and whether their link was taken back."""
+    return store.rows(
+        "SELECT id, name, time, id IN (SELECT annotator FROM revocations) AS over FROM annotators WHERE page = ? "
+        "ORDER BY rowid",
+        [page],
+    )
+
+
+async def take_back(store: Store, guest: str) -> None:
+    """Take a guest's link back; what they answered stays."""
+    if not store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest]):
+        await store.write([RevocationRow(guest, now())])
+
+
+def digest_of(token: str) -> str:
+    """Return what the store keeps of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,223 @@
+"""Studies and guests, as whoever runs the server sees them: who came, how it goes, and what to take along."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.formats.csv_rows import escape_formula
+from pollex.measures.grades import mean_grade
+from pollex.measures.intervals import Figure
+from pollex.web import frame, links
+from pollex.web.faults import NotThere
+from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.guests import invited, links_to, take_back
+from pollex.web.once import once
+from pollex.web.queues import queue_of
+from pollex.web.site import Site
+from pollex.web.studies import Study, studies_of, study_of
+from pollex.web.talking import Side, Talk, talks_of
+
+ROOMS = {"label": links.LABEL, "talk": links.TALK}
+
+
+class GuestsForm(Form):
+    """New guests of a queue or study: their names, one a line, or how many."""
+
+    room: Literal["label", "talk"]
+    place: str
+    names: str = Field("", max_length=8000)
+    count: int = Field(0, ge=0, le=500)
+
+
+class PlaceForm(Form):
+    """A queue or study."""
+
+    room: Literal["label", "talk"]
+    place: str
+
+
+class ExportForm(Form):
+    """What to take along of a study."""
+
+    what: Literal["conversations", "judgments"] = "conversations"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A system on a topic: sessions that are done, and others.
+
+    Attributes:
+        means: By question, the mean answer.
+    """
+
+    system: str
+    topic: str
+    done: int
+    others: int
+    means: tuple[Figure, ...]
+
+
+def studies(request: Request) -> Response:
+    """List the studies."""
+    site = site_of(request)
+    query(request, Nothing)
+    found = [(one, talks_of(site.store, one.id)) for one in studies_of(site.store)]
+    return frame.page("studies.html", site=site.id, here="Talk", studies=found)
+
+
+def show_study(site: Site, study: Study) -> Response:
+    """Show how a study goes, and its participants."""
+    talks = talks_of(site.store, study.id)
+    page = f"{links.TALK}/{study.id}"
+    return frame.page(
+        "study.html",
+        site=site.id,
+        here="Talk",
+        study=study,
+        talks=talks,
+        cells=cells_of(study, talks),
+        guests=links_to(site.store, page),
+        talked={one.annotator: one for one in talks},
+        missing=[name for name in study.systems if name not in site.profiles],
+        read_only=site.read_only,
+    )
+
+
+def cells_of(study: Study, talks: Sequence[Talk]) -> list[Cell]:
+    """Return each system on each topic, and on all of them."""
+    sides = [(one, side) for one in talks for side in one.sides]
+    topics = list(dict.fromkeys(one.topic for one in talks))
+    found = []
+    for system in study.systems:
+        for topic in (None, *topics) if len(topics) > 1 else (None,):
+            mine = [(one, side) for one, side in sides if side.system == system and topic in (None, one.topic)]
+            done = [side for _, side in mine if side.answers]
+            means = tuple(_mean([side.answers.get(each.id) for side in done]) for each in study.questions)
+            found.append(Cell(system, topic or "", len(done), len(mine) - len(done), means))
+    return found
+
+
+def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
+    values = np.array([one[0] for one in answers if one and one[0] is not None], dtype=np.float64)
+    return mean_grade(values, np.random.default_rng(0))
+
+
+async def invite(request: Request) -> Response:
+    """Make links for new guests; they are shown once."""
+    site, form = site_of(request), await body(request, GuestsForm)
+    site.require_writing()
+    page = await run_in_threadpool(_page_of, site, form.room, form.place)
+    before = len(await run_in_threadpool(links_to, site.store, page))
+    names = [name.strip()[:80] for name in form.names.splitlines() if name.strip()]
+    names += [f"P{before + len(names) + i + 1}" for i in range(form.count)]
+    made = invited(page, names)
+    await site.store.write([row for row, _ in made])
+    told = [(row.name, links.address(links.ENTER, token=token)) for row, token in made]
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return JSONResponse({"ok": True, "links": [{"name": name, "link": link} for name, link in told]})
+    base = f"{request.url.scheme}://{request.url.netloc}"
+    return frame.page("invited.html", site=site.id, here="", page=page, told=told, base=base)
+
+
+def guests(request: Request) -> Response:
+    """List the guests of a queue or study."""
+    site, form = site_of(request), query(request, PlaceForm)
+    return JSONResponse({"ok": True, "guests": links_to(site.store, _page_of(site, form.room, form.place))})
+
+
+def _page_of(site: Site, room: str, place: str) -> str:
+    if room == "talk":
+        study_of(site.store, place)
+    else:
+        queue_of(site.store, place)
+    return f"{ROOMS[room]}/{place}"
+
+
+async def revoke(request: Request) -> Response:
+    """Take a guest's link back."""
+    site = site_of(request)
+    await body(request, Nothing)
+    site.require_writing()
+    id_ = request.path_params["guest"]
+    page = await run_in_threadpool(site.store.value, "SELECT page FROM annotators WHERE id = ?", [id_])
+    if page is None:
+        raise NotThere("there is no such link", remedy="the page has those there are")
+    await take_back(site.store, id_)
+    return answered(request, page or links.LABEL, {"guest": id_})
+
+
+def export(request: Request) -> Response:
+    """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
+    site, form = site_of(request), query(request, ExportForm)
+    study = study_of(site.store, request.path_params["study"])
+    talks = talks_of(site.store, study.id)
+    if form.what == "judgments":
+        return _file("judgments.csv", "text/csv", judgments_of(study, talks))
+    return _file("conversations.jsonl", "application/x-ndjson", "".join(conversations_of(talks)))
+
+
+def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
+    """Yield what was said to each system, as lines of a log."""
+    for one, side in _held(talks):
+        row: dict[str, Any] = {
+            "id": text_id(one, side),
+            "messages": side.messages,
+            "system": side.system,
+            "topic": one.topic,
+            "position": side.position + 1,
+            "group": one.annotator,
+            "ended": "done" if side.answers else "left" if one.left else "early",
+            "marked": side.marked,
+            "ms": [round(turn["ms"]) for turn in side.turns],
+            "edits": [turn["edits"] for turn in side.turns],
+        }
+        yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def judgments_of(study: Study, talks: Sequence[Talk]) -> str:
+    """Return the answers as a long table; who gave none to a question has no row there."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["text_id", "question", "judge", "answer", "system", "topic", "position"])
+    for one, side in _held(talks):
+        for question in study.questions:
+            value, _ = side.answers.get(question.id, (None, ""))
+            if value is not None:
+                about = [side.system, one.topic, side.position + 1]
+                row = [text_id(one, side), question.id, one.annotator, value, *about]
+                writer.writerow([escape_formula(cell) for cell in row])
+    return text.getvalue()
+
+
+def text_id(one: Talk, side: Side) -> str:
+    """Return the id of what was said to one system in a session."""
+    return f"{one.id}-{side.position + 1}"
+
+
+def _held(talks: Sequence[Talk]) -> Iterator[tuple[Talk, Side]]:
+    return ((one, side) for one in talks for side in one.sides if side.turns)
+
+
+def _file(name: str, kind: str, text: str) -> Response:
+    return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+ROUTES = [
+    Route(links.TALK, studies),
+    Route("/api/guests", guests),
+    Route("/api/guests", once(invite), methods=["POST"]),
+    Route("/api/guests/{guest}/revocation", once(revoke), methods=["POST"]),
+    Route("/api/studies/{study}/export", export),
+]

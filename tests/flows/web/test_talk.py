@@ -1,0 +1,226 @@
+"""Talk: sessions of participants with models on loopback, who may see what, and exports that `calibrate fit` reads."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from protocol_server import ProtocolServer
+from web_site import client_of, made_app, made_store
+
+from pollex.cli.main import pollex as command
+from pollex.store.store import Store
+from pollex.web.profiles import read_profiles
+from pollex.web.studies import Study, read_studies
+
+STUDY = """
+title = "Parcels"
+consent = "What you say is kept."
+systems = ["mini", "local"]
+topics = ["Find a parcel."]
+design = "{design}"
+turns = [1, 2]
+main = "Q0"
+[[question]]
+id = "Q0"
+text = "Satisfied?"
+options = [[1, "no"], [2, "partly"], [3, "yes"]]
+[[question]]
+id = "Q1"
+text = "Was it =1+1 true?"
+options = [[0, "no"], [1, "yes"]]
+skip = "doesn't apply"
+"""
+
+
+@dataclass
+class Field:
+    """A served study, its owner, and a way to make participants."""
+
+    store: Store
+    study: Study
+    owner: httpx2.AsyncClient
+    server: ProtocolServer
+    app: object
+
+    @property
+    def page(self) -> str:
+        return f"/talk/{self.study.id}"
+
+    async def link(self) -> str:
+        """The token of a new participant."""
+        asked = {"room": "talk", "place": self.study.id, "count": 1}
+        made = await self.owner.post("/api/guests", json=asked)
+        assert made.status_code == 200
+        return parse_qs(urlsplit(made.json()["links"][0]["link"]).query)["token"][0]
+
+    async def participant(self) -> httpx2.AsyncClient:
+        return client_of(self.app, token=await self.link())  # type: ignore[arg-type]
+
+    async def send(self, who: httpx2.AsyncClient, what: str, **values: object) -> httpx2.Response:
+        return await who.post(f"/api/talks/{self.study.id}/{what}", json=values)
+
+    async def seen(self, who: httpx2.AsyncClient) -> str:
+        """The participant's page, once the replies have come."""
+        for _ in range(300):
+            if (await who.get(f"{self.page}/live")).headers["x-pollex-ended"]:
+                return (await who.get(self.page)).text
+            await asyncio.sleep(0.05)
+        raise AssertionError("no reply came")
+
+
+@pytest.fixture
+async def field(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Field]:
+    design = getattr(request, "param", "one-after-other")
+    (tmp_path / "study.toml").write_text(STUDY.format(design=design))
+    profiles = tmp_path / "profiles.toml"
+    with ProtocolServer() as server, Store.open(tmp_path / ".pollex") as store:
+        table = '[{}]\nmodel = "secret-{}"\nbase_url = "{}"\nkey_env = "NO_KEY"\n'
+        profiles.write_text("".join(table.format(name, name, server.url) for name in ("mini", "local")))
+        known = read_profiles(profiles)
+        await store.write(read_studies([tmp_path / "study.toml"], list(known)))
+        (payload,) = [row["payload"] for row in store.rows("SELECT payload FROM studies")]
+        app = made_app(store, profiles=known)
+        async with client_of(app) as owner:
+            yield Field(store, Study.model_validate_json(payload), owner, server, app)
+
+
+async def sheets(field: Field, who: httpx2.AsyncClient, *answers: tuple[str, str]) -> None:
+    for position, (main, other) in enumerate(answers):
+        kept = await field.send(who, "sheet", **{"position": position, "q-Q0": main, "q-Q1": other})
+        assert kept.status_code == 200, kept.text
+
+
+async def test_a_participant_talks_to_each_system_and_sees_no_name_of_either(field: Field) -> None:
+    async with await field.participant() as who:
+        page = (await who.get(field.page)).text
+        assert "I agree, begin" in page
+        await field.send(who, "begin")
+        for position in range(2):
+            assert (await field.send(who, "turns", text="Where is <b>it</b>?", ms=900, edits=2)).status_code == 200
+            page = await field.seen(who)
+            assert "Where is &lt;b&gt;it&lt;/b&gt;?" in page
+            assert f"System {'AB'[position]}" in page
+            assert not any(name in page for name in ("mini", "local", "secret"))
+            assert (await field.send(who, "end", why="talked")).status_code == 200
+            sheet = await field.send(who, "sheet", **{"position": position, "q-Q0": "2", "q-Q1": "skip"})
+            assert sheet.status_code == 200
+        assert "Your answers are kept" in (await who.get(field.page)).text
+    (row, other) = [json.loads(line) for line in (await export(field, "conversations")).splitlines()]
+    assert {row["system"], other["system"]} == {"mini", "local"}
+    assert [turn["role"] for turn in row["messages"]] == ["user", "assistant"]
+    assert (row["ended"], row["topic"], row["edits"][0], row["ms"][0]) == ("done", "Find a parcel.", 2, 900)
+    page = (await field.owner.get(field.page)).text
+    assert "1 of 1" in page
+
+
+async def export(field: Field, what: str) -> str:
+    return (await field.owner.get(f"/api/studies/{field.study.id}/export", params={"what": what})).text
+
+
+@pytest.mark.parametrize("field", ["side-by-side"], indirect=True)
+async def test_two_systems_beside_each_other_get_the_same_message_and_a_sheet_each(field: Field) -> None:
+    async with await field.participant() as who:
+        await field.send(who, "begin")
+        await field.send(who, "turns", text="hello")
+        page = await field.seen(who)
+        assert page.count('<li class="turn user">') == 2
+        early = await field.send(who, "sheet", **{"position": 0, "q-Q0": "2", "q-Q1": "0"})
+        assert early.status_code == 409
+        await field.send(who, "end", why="talked")
+        await sheets(field, who, ("0", "1"), ("2", "0"))
+        late = await field.send(who, "turns", text="one more")
+        assert late.status_code == 409
+    rows = list(csv.DictReader((await export(field, "judgments")).splitlines()))
+    assert [(row["position"], row["question"], row["answer"]) for row in rows] == [
+        ("1", "Q1", "1.0"), ("1", "Q0", "1.0"), ("2", "Q1", "0.0"), ("2", "Q0", "3.0"),
+    ]  # fmt: skip
+
+
+async def test_what_has_no_reply_can_be_sent_again_and_who_leaves_is_kept_and_marked(field: Field) -> None:
+    async with await field.participant() as who:
+        await field.send(who, "begin")
+        field.server.script([{"do": "status", "code": 401, "count": 1}])
+        await field.send(who, "turns", text="anybody there?")
+        page = await field.seen(who)
+        assert "Send it again" in page
+        assert "anybody there?" in page
+        assert (await field.send(who, "turns", text="hello?")).status_code == 409
+        assert (await field.send(who, "again")).status_code == 200
+        assert "Send it again" not in await field.seen(who)
+        assert (await field.send(who, "end", why="left")).status_code == 200
+    (row,) = [json.loads(line) for line in (await export(field, "conversations")).splitlines()]
+    assert (row["ended"], len(row["messages"])) == ("left", 2)
+
+
+async def test_a_participants_link_opens_their_page_alone_until_it_is_taken_back(field: Field) -> None:
+    token = await field.link()
+    async with client_of(field.app, token=token) as who:  # type: ignore[arg-type]
+        for path in ("/", "/runs", "/talk", "/talk/other", "/conversations", f"/api/studies/{field.study.id}/export"):
+            assert (await who.get(path)).status_code == 403, path
+        assert (await who.post("/api/guests", json={"room": "talk", "place": field.study.id})).status_code == 403
+        assert (await who.post("/api/labels", json={})).status_code == 403
+        entered = await who.get("/enter", params={"token": token})
+        assert (entered.status_code, entered.headers["location"]) == (303, field.page)
+        about = {"room": "talk", "place": field.study.id}
+        (one,) = (await field.owner.get("/api/guests", params=about)).json()["guests"]
+        assert token not in json.dumps(one)
+        await field.owner.post(f"/api/guests/{one['id']}/revocation", json={})
+        assert (await who.get(field.page)).status_code == 401
+
+
+async def test_judgments_of_talks_are_read_by_calibrate_fit_and_conversations_by_learn_as_they_are(
+    field: Field, tmp_path: Path
+) -> None:
+    for number in range(4):
+        async with await field.participant() as who:
+            await field.send(who, "begin")
+            for position in range(2):
+                await field.send(who, "turns", text=f"hello {number}")
+                await field.seen(who)
+                await field.send(who, "end", why="talked")
+                given = {"position": position, "q-Q0": str((number + position) % 3), "q-Q1": str(number % 2)}
+                assert (await field.send(who, "sheet", **given)).status_code == 200
+    (tmp_path / "judgments.csv").write_text(await export(field, "judgments"))
+    (tmp_path / "conversations.jsonl").write_text(await export(field, "conversations"))
+    ids = [json.loads(line)["id"] for line in (tmp_path / "conversations.jsonl").read_text().splitlines()]
+    assert len(ids) == 8
+    with (tmp_path / "answers.csv").open("w") as file:
+        file.write("text_id,question,option,probability\n")
+        for i, id_ in enumerate(ids):
+            for question in ("J1", "Q0"):
+                for option in (1, 2, 3):
+                    file.write(f"{id_},{question},{option},{0.6 if option == i % 3 + 1 else 0.2}\n")
+    answers, judged, out = (str(tmp_path / name) for name in ("answers.csv", "judgments.csv", "fitted"))
+    fitted = CliRunner().invoke(command, ["calibrate", "fit", answers, judged, "--out", out, "--main", "Q0", "--json"])
+    assert fitted.exit_code == 0, fitted.output
+    read = json.loads(fitted.stdout)
+    assert read["judgments"] == 16
+    checked = CliRunner().invoke(command, ["inspect", str(tmp_path / "conversations.jsonl"), "--json"])
+    assert checked.exit_code == 0, checked.output
+
+
+async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_alone(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=6) as store:
+        app = made_app(store)
+        async with client_of(app) as owner:
+            queue = (await owner.post("/api/queues", json={"name": "q", "run": "score-2"})).json()["queue"]
+            made = await owner.post("/api/guests", json={"room": "label", "place": queue, "names": "ann\nbob"})
+            ann, _ = [parse_qs(urlsplit(one["link"]).query)["token"][0] for one in made.json()["links"]]
+        async with client_of(app, token=ann) as who:
+            assert "ann" in (await who.get(f"/label/{queue}")).text
+            assert (await who.get("/label")).status_code == 403
+            other = await who.post(f"/api/queues/{queue}/next", json={"who": "bob"})
+            assert other.status_code == 403
+            lease = (await who.post(f"/api/queues/{queue}/next", json={"who": "ann"})).json()["lease"]
+            kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
+            assert kept.status_code == 200
+        assert store.value("SELECT annotator FROM labels") == "ann"
