@@ -48,7 +48,17 @@ if TYPE_CHECKING:
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    *(
+        "id_field",
+        "messages_field",
+        "encoding",
+        "on_duplicate",
+        "thumbs",
+        "pairs",
+        "label_field",
+        "positive",
+        "negative",
+    ),
     *(
         "costs",
         "cascade",

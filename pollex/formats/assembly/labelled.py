@@ -41,7 +41,7 @@ class Labeller:
         self.found: set[str] = set()
 
     def label(self, joined: Joined) -> Iterator[Labelled]:
-        """Yield the conversation, or with `--thumbs each` one for every thumbed answer.
+        """Yield the conversation, or with `thumbs=each` one for every thumbed answer.
 
         Raises:
             BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one counts.

@@ -74,3 +74,22 @@ def test_a_learned_set_is_exported_and_scores_are_written_as_requests(
     assert (first["name"], first["dataType"]) == ("pollex_netsat", "NUMERIC")
     with pytest.raises(WrongUse, match="no form of scores is called 'excel'"):
         run("score", *given, "--as", "excel")
+
+
+def test_scoring_goes_on_where_several_scores_may_be_the_thumb(learnt: Learnt, store: Path, tmp_path: Path) -> None:
+    trace = {"id": "t", "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
+    named = {"bookmarked": False, "public": False, "comments": [], "user-feedback": [1], "rating": [0]}
+    (tmp_path / "two.jsonl").write_text(json.dumps(trace | named))
+    given = (
+        "score",
+        tmp_path / "two.jsonl",
+        "--rubrics",
+        learnt.rubrics,
+        "--store",
+        store,
+        "--out",
+        tmp_path / "s.jsonl",
+    )
+    ended = run_here(*given)
+    assert "'user-feedback' (1), 'rating' (1) → say which: --set label_field=user-feedback" in ended.err
+    assert run_here(*given, "--set", "label_field=rating").code == 0

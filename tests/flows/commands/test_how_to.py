@@ -29,6 +29,23 @@ def test_every_command_of_a_page_has_its_verb_and_options(page: Path) -> None:
         assert [word for word in rest if word.startswith("--") and word not in known] == [], line
 
 
+def options_of(command: click.Command | None) -> set[str]:
+    context = click.Context(pollex)
+    inner = (
+        [command.get_command(context, name) for name in command.list_commands(context)]
+        if isinstance(command, click.Group)
+        else []
+    )
+    own = {name for parameter in command.params for name in parameter.opts} if command else set()
+    return own.union(*map(options_of, inner))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_option_that_a_page_names_by_itself_is_one_of_a_verbs(page: Path) -> None:
+    named = re.findall(r"`(--[a-z-]+)", page.read_text(encoding="utf-8"))
+    assert set(named) <= options_of(pollex)
+
+
 def test_every_page_is_short_and_listed() -> None:
     listed = (PAGES[0].parent / "README.md").read_text(encoding="utf-8")
     for page in PAGES:
