@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pollex.api.comparisons import check, compare
     from pollex.api.exchange import export_rubrics, export_scores
     from pollex.api.questions import grade, judge
     from pollex.api.rubrics import RubricSet, diff_sets, evaluate, inspect, learn, read_logs, refit, score, share
@@ -32,6 +33,8 @@ __all__ = [
     "Scorer",
     "Turn",
     "calibrate",
+    "check",
+    "compare",
     "diff_sets",
     "evaluate",
     "export_rubrics",
@@ -47,6 +50,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "api.comparisons": ("check", "compare"),
     "api.exchange": ("export_rubrics", "export_scores"),
     "api.questions": ("grade", "judge"),
     "api.rubrics": ("RubricSet", "diff_sets", "evaluate", "inspect", "learn", "read_logs", "refit", "score", "share"),

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from pollex.measures.arrays import Floats
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.intervals import Figure
 
 BINS = 10
+Z = 1.96
 RESAMPLES = 500
 PRIOR = 0.5
 """Added to the count of each bin, so that an empty one gives a number."""
@@ -54,7 +56,12 @@ def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples
     edges = np.unique(np.quantile(before, np.linspace(0, 1, BINS + 1)[1:-1]))
     then, now = (np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(float)
                  for values in (before, after))  # fmt: skip
-    n, m = len(before), len(after)
+    return stability_of_counts(then, now, rng, resamples)
+
+
+def stability_of_counts(then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
+    """Compare two samples' counts over the same bins `[bin]`."""
+    n, m = int(then.sum()), int(now.sum())
     pooled = (then + now) / (n + m)
     same = index(rng.multinomial(n, pooled, resamples), rng.multinomial(m, pooled, resamples))
     drawn = index(rng.multinomial(n, then / n, resamples), rng.multinomial(m, now / m, resamples))
@@ -69,6 +76,23 @@ def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
     p, q = ((counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True) for counts in (before, after))
     found: Floats = ((q - p) * np.log(q / p)).sum(axis=-1)
     return found
+
+
+def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
+    """Estimate a lower bound of the share of the second sample without a counterpart in the first.
+
+    The bound is the total variation distance that a classifier shows: its true positives minus its false ones.
+
+    Args:
+        taken_for_second: By a classifier that did not see the text `[text]`.
+        second: Whether the text is of the second sample `[text]`.
+    """
+    shares = [float(taken_for_second[side].mean()) for side in (~second, second)]
+    sizes = [int((~second).sum()), int(second.sum())]
+    error = np.sqrt(sum(p * (1 - p) / n for p, n in zip(shares, sizes, strict=True)))
+    value = max(0.0, shares[1] - shares[0])
+    low, high = (float(np.clip(shares[1] - shares[0] + side * Z * error, 0, 1)) for side in (-1, 1))
+    return Figure(value, low, high, sizes[1])
 
 
 def expected_log_loss(probability: Floats) -> float:

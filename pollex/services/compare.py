@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.graphs.score.run import scores_of
-from pollex.measures.arrays import Floats, Ints
-from pollex.measures.drift import Stability, stability
+from pollex.measures.drift import Stability
 from pollex.measures.intervals import Figure
 from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, labels_for_difference
 from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
 from pollex.reports.compare import compare_page
-from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.labeled_sample import grouped, sampled
-from pollex.services.logs import files_of, logs_from
+from pollex.services.arms import Arm, arms_of, units_of
+from pollex.services.labeled_sample import sampled
+from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.score import score, unedited
+from pollex.services.score import unedited
 from pollex.services.share import labeled_at_random
-from pollex.store.resume import conversations_of, find_run
-from pollex.store.store import Store
+from pollex.services.watch import Watch, watch
 from pollex.text import html_table
 
 if TYPE_CHECKING:
@@ -42,8 +37,6 @@ UNDERSTATED = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
     "Labels at random on both sides measure the difference itself."
 )
-Sample = tuple[list[Conversation], list[Score]]
-
 DRIFTED = 0.25
 """Stability index from which on samples are unlike each other, by custom."""
 
@@ -92,6 +85,7 @@ class Comparison:
         share: Difference of the share of good conversations, from labels at random; None where a side has too few.
         labels: Labels at random of each.
         drift: How unlike NetSAT is spread.
+        watch: All that differs without labels.
     """
 
     first: str
@@ -106,6 +100,7 @@ class Comparison:
     labels: tuple[int, int]
     plan: Plan
     drift: Stability
+    watch: Watch
     notes: tuple[str, ...]
 
 
@@ -152,21 +147,6 @@ class CompareResult:
         return {"comparisons": [asdict(one) for one in self.comparisons]} | about
 
 
-@dataclass(frozen=True, eq=False)
-class Arm:
-    """One sample, scored.
-
-    Attributes:
-        values: Mean answers `[conversation, rubric]`.
-    """
-
-    name: str
-    conversations: list[Conversation]
-    probability: Floats
-    netsat: Floats
-    values: Floats
-
-
 def compare(
     samples: Sequence[str | Path] | Logs,
     rubrics: Path | RubricSet,
@@ -198,69 +178,24 @@ def compare(
         require_writable(page, *files_of(samples, rubrics, labels))
     rubric_set = unedited(rubrics)
 
-    def scored(logs: Logs) -> Sample:
-        result = score(logs, rubric_set, reading=reading, run=run, model=model, progress=progress)
-        return list(logs), list(result.scores or ())
-
-    if by is None:
-        named = _named(samples, lambda one: _of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)))
-    else:
-        named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
-    arms = [_arm(name, sample, rubric_set) for name, sample in named]
-    given = None if labels is None else read_labels(labels, reading)[0]
-    compared = [_compared(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
-    lost = sum(len(scores) for _, (_, scores) in named) - sum(len(arm.conversations) for arm in arms)
-    found = CompareResult(comparisons=tuple(compared), unscored=lost, page=page)
-    if page is not None:
-        page.write_text(compare_page(compared), encoding="utf-8")
-    return found
-
-
-def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
-    if isinstance(samples, Logs | str) or len(samples) < 2:
-        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
-    return [(str(one), sample(str(one))) for one in samples]
-
-
-def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
-    """Return the conversations and scores of a run; None if the name is a file's."""
-    if Path(name).exists() or any(sign in name for sign in "*?[./"):
-        return None
-    with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
-        conversations = list(conversations_of(store, found.id))
-        return conversations, list(scores_of(store, found.id, rubric_set, conversations))
-
-
-def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
-    """Split a sample by a field, with the baseline first."""
-    conversations, scores = sample
-    masks = grouped(conversations, by)
-    if baseline is not None and baseline not in masks:
-        raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
-    if len(masks) < 2:
-        raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
-    names = sorted(masks, key=lambda name: name != baseline)
-    rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
-    return [(name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]])) for name in names]
-
-
-def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
-    """Convert a sample to arrays, without conversations that have no score."""
-    both = [(c, s) for c, s in zip(*sample, strict=True) if s.netsat is not None and s.probability is not None]
-    values = [[a.expected() if isinstance(a, Answer) else np.nan for a in s.answers] for _, s in both]
-    return Arm(
-        name,
-        [c for c, _ in both],
-        np.array([s.probability for _, s in both], dtype=np.float64),
-        np.array([s.netsat for _, s in both], dtype=np.float64),
-        np.array(values, dtype=np.float64).reshape(len(both), len(rubric_set.rubrics)),
+    arms, lost = arms_of(
+        samples, rubric_set, by=by, baseline=baseline, reading=reading, run=run, model=model, progress=progress
     )
+    given = None if labels is None else read_labels(labels, reading)[0]
+    found = [compared(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
+    if page is not None:
+        page.write_text(compare_page(found), encoding="utf-8")
+    return CompareResult(comparisons=tuple(found), unscored=lost, page=page)
 
 
-def _compared(
+def compared(
     a: Arm, b: Arm, rubric_set: RubricSet, labels: list[GivenLabel] | None, drawn: str | None, see: float
 ) -> Comparison:
+    """Compare two samples.
+
+    Raises:
+        WrongUse: One has no score.
+    """
     for arm in (a, b):
         if not arm.conversations:
             raise WrongUse(f"{arm.name}: no conversation has a score", remedy="look at `pollex score` on it")
@@ -268,10 +203,11 @@ def _compared(
     columns = {"p": np.append(a.probability, b.probability), "netsat": np.append(a.netsat, b.netsat)}
     answers = np.concatenate([a.values, b.values])
     columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
-    found = mean_differences(columns, second, _units([*a.conversations, *b.conversations]), rng)
+    found = mean_differences(columns, second, units_of([*a.conversations, *b.conversations]), rng)
     (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = difference_at_random(left, right) if left and right else None
-    drift = stability(a.netsat, b.netsat, rng)
+    watched = watch(a, b, rubric_set, rng)
+    drift = watched.stability["netsat"]
     of_rubrics = {rubric.id: found[rubric.id] for rubric in rubric_set.rubrics}
     changed = moved(of_rubrics)
     rubrics = [
@@ -299,15 +235,9 @@ def _compared(
         labels=(n, m),
         plan=_plan(see, a, share),
         drift=drift,
+        watch=watched,
         notes=tuple(_notes(n, m, share, drift, b)),
     )
-
-
-def _units(conversations: Sequence[Conversation]) -> Ints:
-    """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
-    names = [("user", c.group) if c.group is not None else ("id", c.id) for c in conversations]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return np.array([places[name] for name in names], dtype=np.int64)
 
 
 def _labeled(

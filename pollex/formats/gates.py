@@ -1,0 +1,73 @@
+"""Verdicts of a gate in the forms that build servers read: JUnit's XML, and GitHub's annotations and summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
+
+Verdict = tuple[str, str, str]
+"""Condition; `passed`, `open` or `failed`; message."""
+
+MOST = 9
+"""Annotations that are printed: GitHub keeps ten of a step."""
+
+CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 can't hold."""
+
+
+def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
+    """Return a suite with a test a condition; an open one fails where that is asked for."""
+    failures = sum(fails(status, strict=strict) for _, status, _ in verdicts)
+    skipped = sum(status == "open" and not strict for _, status, _ in verdicts)
+    about = {"tests": len(verdicts), "failures": failures, "errors": 0, "skipped": skipped}
+    counts = {name: str(number) for name, number in about.items()}
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "pollex check", **counts})
+    for number, (condition, status, message) in enumerate(verdicts, 1):
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="pollex.check", name=f"{number}. {_clean(condition)}"
+        )
+        if status != "passed":
+            kind = "failure" if fails(status, strict=strict) else "skipped"
+            ElementTree.SubElement(case, kind, message=_clean(message)).text = _clean(message)
+    found: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return found
+
+
+def fails(status: str, *, strict: bool) -> bool:
+    """Tell whether a condition of this status fails the gate."""
+    return status == "failed" or (strict and status == "open")
+
+
+def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
+    """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
+    told = sorted((one for one in verdicts if one[1] != "passed"), key=lambda one: not fails(one[1], strict=strict))
+    for condition, status, message in told[:MOST]:
+        kind = "error" if fails(status, strict=strict) else "warning"
+        yield f"::{kind} title={_property(condition)}::{_data(message)}"
+    if len(told) > MOST:
+        yield f"::warning title=pollex check::and {len(told) - MOST} more"
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Return a Markdown table of all verdicts for the summary of a step."""
+    rows = [f"| {_cell(condition)} | {status} | {_cell(message)} |" for condition, status, message in verdicts]
+    return "\n".join(["### pollex check", "", "| fails if | | figures |", "|---|---|---|", *rows, ""])
+
+
+def _clean(text: str) -> str:
+    return CONTROL.sub("", text)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return flat.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

@@ -1,0 +1,124 @@
+"""Samples of conversations that are compared: files, runs, or the values of a field; scored, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.graphs.score.run import scores_of
+from pollex.measures.arrays import Floats, Ints
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.labeled_sample import grouped
+from pollex.services.logs import logs_from
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.score import score
+from pollex.store.resume import conversations_of, find_run
+from pollex.store.store import Store
+
+Sample = tuple[list[Conversation], list[Score]]
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One sample, scored.
+
+    Attributes:
+        values: Mean answers `[conversation, rubric]`.
+    """
+
+    name: str
+    conversations: list[Conversation]
+    probability: Floats
+    netsat: Floats
+    values: Floats
+
+
+def arms_of(
+    samples: Sequence[str | Path] | Logs,
+    rubric_set: RubricSet,
+    *,
+    by: str | None = None,
+    baseline: str | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> tuple[list[Arm], int]:
+    """Score samples; return them, and the number of conversations that have no score.
+
+    Raises:
+        WrongUse: There are fewer than two samples, or the baseline is none of them.
+    """
+
+    def scored(logs: Logs) -> Sample:
+        result = score(logs, rubric_set, reading=reading, run=run, model=model, progress=progress)
+        return list(logs), list(result.scores or ())
+
+    if by is None:
+        named = _named(samples, lambda one: _of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)))
+    else:
+        named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
+    arms = [_arm(name, sample, rubric_set) for name, sample in named]
+    return arms, sum(len(scores) for _, (_, scores) in named) - sum(len(arm.conversations) for arm in arms)
+
+
+def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
+    if isinstance(samples, Logs | str) or len(samples) < 2:
+        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
+    return [(str(one), sample(str(one))) for one in samples]
+
+
+def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
+    """Return the conversations and scores of a run; None if the name is a file's."""
+    if Path(name).exists() or any(sign in name for sign in "*?[./"):
+        return None
+    with Store.open(run.store, read_only=True) as store:
+        found = find_run(store, name)
+        conversations = list(conversations_of(store, found.id))
+        return conversations, list(scores_of(store, found.id, rubric_set, conversations))
+
+
+def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
+    """Split a sample by a field, with the baseline first."""
+    conversations, scores = sample
+    masks = grouped(conversations, by)
+    if baseline is not None and baseline not in masks:
+        raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
+    if len(masks) < 2:
+        raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
+    names = sorted(masks, key=lambda name: name != baseline)
+    rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
+    return [(name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]])) for name in names]
+
+
+def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
+    """Convert a sample to arrays, without conversations that have no score."""
+    both = [(c, s) for c, s in zip(*sample, strict=True) if s.netsat is not None and s.probability is not None]
+    values = [
+        [a.expected() if isinstance(a, Answer) else np.nan for a in s.answers[: len(rubric_set.rubrics)]]
+        for _, s in both
+    ]
+    return Arm(
+        name,
+        [c for c, _ in both],
+        np.array([s.probability for _, s in both], dtype=np.float64),
+        np.array([s.netsat for _, s in both], dtype=np.float64),
+        np.array(values, dtype=np.float64).reshape(len(both), len(rubric_set.rubrics)),
+    )
+
+
+def units_of(conversations: Sequence[Conversation]) -> Ints:
+    """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
+    names = [("user", c.group) if c.group is not None else ("id", c.id) for c in conversations]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([places[name] for name in names], dtype=np.int64)

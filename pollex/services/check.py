@@ -1,0 +1,284 @@
+"""Check new conversations against a baseline: differences and drift that fail a gate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.gates import junit
+from pollex.formats.label_files import read_labels
+from pollex.formats.write import draft_of, require_writable
+from pollex.graphs.context import Progress
+from pollex.measures.arrays import Floats
+from pollex.measures.confidence_sequence import ConfidenceSequence, difference_interval
+from pollex.measures.drift import Stability
+from pollex.measures.intervals import Figure
+from pollex.reports.compare import compare_page
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.arms import Arm, arms_of
+from pollex.services.compare import Comparison, compared
+from pollex.services.logs import files_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.score import unedited
+
+Status = Literal["passed", "open", "failed"]
+
+DIFFERENCE = re.compile(r"(?:mean\((?P<of>[^()]+)\)|(?P<share>share)) (?P<way>drops|rises) by (?P<limit>\d*\.?\d+)")
+DRIFT = re.compile(r"drift\((?P<of>[^()]+)\) (?:above|over|>) (?P<limit>\d*\.?\d+)")
+UNLIKE = re.compile(r"(?P<of>unlike) (?:above|over|>) (?P<limit>\d*\.?\d+)")
+FORMS = (
+    "'mean(p) drops by 0.03', 'share drops by 0.05', 'mean(RUBRIC) rises by 1', "
+    "'drift(p) above 0.25', 'unlike above 0.2'"
+)
+TOP = 10.0
+"""Largest answer to a rubric."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that fails the gate.
+
+    Attributes:
+        text: As it was given.
+        kind: What is looked at: a difference of means or shares, the stability index, or the share unlike.
+        of: `p`, `netsat`, `share`, `unlike`, or a rubric's id.
+        sign: 1 where a rise fails, −1 where a drop does.
+    """
+
+    text: str
+    kind: Literal["difference", "drift", "unlike"]
+    of: str
+    limit: float
+    sign: int = 1
+
+    @classmethod
+    def parse(cls, text: str, rubric_set: RubricSet) -> Condition:
+        """Read a condition.
+
+        Raises:
+            WrongUse: It has none of the known forms, or names no rubric of the set.
+        """
+        plain = " ".join(text.split())
+        if found := DIFFERENCE.fullmatch(plain):
+            sign = -1 if found["way"] == "drops" else 1
+            condition = cls(plain, "difference", found["share"] or found["of"].strip(), float(found["limit"]), sign)
+        elif found := DRIFT.fullmatch(plain):
+            condition = cls(plain, "drift", found["of"].strip(), float(found["limit"]))
+        elif found := UNLIKE.fullmatch(plain):
+            return cls(plain, "unlike", "unlike", float(found["limit"]))
+        else:
+            raise WrongUse(f"{plain!r} is no condition", remedy=f"forms are {FORMS}", option="fail_if")
+        known = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
+        if condition.of not in known:
+            what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
+            raise WrongUse(what, remedy=f"ids are {', '.join(sorted(known - {'share'}))}", option="fail_if")
+        return condition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of a condition.
+
+    Attributes:
+        status: `failed`: the limit is reached, by more than chance; `passed`: the interval rules it out; `open`: the
+            data allow neither.
+        message: The figures in a sentence.
+    """
+
+    condition: str
+    status: Status
+    figure: Figure
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CheckResult:
+    """The verdicts, with the comparison behind them.
+
+    Attributes:
+        again: Whether intervals hold however often the check is run.
+        strict: Whether an open condition fails the gate, too.
+        unscored: Conversations without a score, which are left out.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    comparison: Comparison
+    again: bool
+    strict: bool
+    unscored: int
+    written: tuple[Path, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Whether the gate is shut."""
+        shut = {"failed", "open"} if self.strict else {"failed"}
+        return any(verdict.status in shut for verdict in self.verdicts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every conversation was scored."""
+        return not self.unscored
+
+    def __repr__(self) -> str:
+        """Return the verdicts in a line."""
+        return f"<Check: {'; '.join(f'{one.condition}: {one.status}' for one in self.verdicts)}>"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about = {"failed": self.failed, "again": self.again, "strict": self.strict, "unscored": self.unscored}
+        files = {"written": [str(path) for path in self.written]}
+        verdicts = {"verdicts": [asdict(one) for one in self.verdicts]}
+        return about | verdicts | {"comparison": asdict(self.comparison)} | files
+
+
+def check(
+    new: str | Path,
+    against: str | Path,
+    rubrics: Path | RubricSet,
+    *,
+    fail_if: Sequence[str],
+    again: bool = False,
+    strict: bool = False,
+    labels: Path | None = None,
+    drawn: str | None = None,
+    page: Path | None = None,
+    xml: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CheckResult:
+    """Check new conversations against a baseline.
+
+    Args:
+        new: File, glob, or run of the store.
+        against: The baseline, likewise.
+        fail_if: Conditions; see `FORMS`.
+        again: Whether the check is run again and again while `new` grows: intervals hold at every look.
+        strict: Whether a condition that the data leave open fails, too.
+        xml: Where JUnit's XML is written.
+
+    Raises:
+        WrongUse: A condition can't be read, or can't be looked at again and again.
+    """
+    rubric_set = unedited(rubrics)
+    conditions = [Condition.parse(text, rubric_set) for text in fail_if]
+    if not conditions:
+        raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
+    if again and (once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]):
+        what = f"{once[0]!r} has no interval that holds at every look"
+        raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
+    written = tuple(path for path in (page, xml) if path is not None)
+    for path in written:
+        require_writable(path, *files_of([new, against], rubrics, labels))
+    arms, lost = arms_of([against, new], rubric_set, reading=reading, run=run, model=model, progress=progress)
+    given = None if labels is None else read_labels(labels, reading)[0]
+    found = compared(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05)
+    figures = [figure_of(one, found, arms[0], arms[1], rubric_set, again=again) for one in conditions]
+    verdicts = tuple(verdict(*pair) for pair in zip(conditions, figures, strict=True))
+    if page is not None:
+        with draft_of(page) as draft:
+            draft.write_text(compare_page([found], verdicts), encoding="utf-8")
+    if xml is not None:
+        with draft_of(xml) as draft:
+            draft.write_bytes(junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict))
+    return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=lost, written=written)
+
+
+def figure_of(
+    condition: Condition, found: Comparison, a: Arm, b: Arm, rubric_set: RubricSet, *, again: bool = False
+) -> Figure:
+    """Return what a condition looks at, with the interval that fits."""
+    if condition.kind == "unlike":
+        return found.watch.unlike
+    if condition.kind == "drift":
+        return _of_stability(found.watch.stability[condition.of])
+    if condition.of == "share":
+        share = found.share
+        if share is None:
+            return Figure(None, undefined=f"{found.labels[0]} and {found.labels[1]} labels at random are too few")
+        return Figure(share.value, share.low, share.high, share.n)
+    if again:
+        return at_every_look(condition.of, a, b, rubric_set)
+    rubrics = {one.id: one.difference for one in found.rubrics}
+    return {"p": found.probability, "netsat": found.netsat, **rubrics}[condition.of]
+
+
+def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
+    """Bound a difference of means for all looks, whenever one looks and however often.
+
+    Conversations with the same id are pairs; else each side has a sequence of its own, with half of α each. A user
+    counts once, with their first conversation: later ones would change a value that was already counted.
+    """
+    low, high = range_of(of, rubric_set)
+    before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
+    if len(both := [key for key in after if key in before]) == len(after):
+        pairs = [np.array([side[key] for key in both]) for side in (before, after)]
+        bounds = difference_interval((pairs[1] - pairs[0]) / (high - low))
+        value, n = float((pairs[1] - pairs[0]).mean()), len(both)
+    else:
+        sides = [np.array(list(side.values())) for side in (before, after)]
+        first, second = (ConfidenceSequence(0.025).add((side - low) / (high - low)) for side in sides)
+        bounds = second.low - first.high, second.high - first.low
+        value, n = float(sides[1].mean() - sides[0].mean()), len(sides[1])
+        if first.empty or second.empty:
+            bounds = 1.0, 0.0
+    if bounds[0] > bounds[1]:
+        return Figure(value, None, None, n, undefined="the mean drifts within a sample: no single mean fits it")
+    return Figure(value, bounds[0] * (high - low), bounds[1] * (high - low), n)
+
+
+def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
+    """Return the smallest and largest possible value."""
+    if of == "p":
+        return 0.0, 1.0
+    if of != "netsat":
+        return 0.0, TOP
+    sides = [sum(rubric.polarity == side for rubric in rubric_set.rubrics) for side in ("dsat", "sat")]
+    return -TOP * sides[0], TOP * sides[1]
+
+
+def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str, str], float]:
+    column = _column(of, arm, rubric_set)
+    found: dict[tuple[str, str], float] = {}
+    for conversation, value in zip(arm.conversations, column.tolist(), strict=True):
+        key = ("id", conversation.id) if conversation.group is None else ("user", conversation.group)
+        if not np.isnan(value):
+            found.setdefault(key, value)
+    return found
+
+
+def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
+    if of in ("p", "netsat"):
+        return arm.probability if of == "p" else arm.netsat
+    return np.asarray(arm.values[:, [rubric.id for rubric in rubric_set.rubrics].index(of)])
+
+
+def _of_stability(one: Stability) -> Figure:
+    return Figure(one.value, one.low, one.high, one.after)
+
+
+def verdict(condition: Condition, figure: Figure) -> Verdict:
+    """Decide a condition: the limit is reached by more than chance, ruled out, or neither."""
+    ends = [end for end in (figure.low, figure.high) if end is not None]
+    if figure.value is None or len(ends) < 2:
+        why = figure.undefined or "too few conversations for an interval"
+        return Verdict(condition=condition.text, status="open", figure=figure, message=why)
+    worse, sure, most = sorted(condition.sign * end for end in ends), 0.0, condition.limit
+    reached = condition.sign * figure.value >= most
+    status: Status = "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "open"
+    said = {
+        "failed": "and that is more than chance",
+        "open": "neither shown nor ruled out: more conversations decide",
+        "passed": "the limit is ruled out",
+    }[status]
+    plus = "+" if condition.kind == "difference" else ""
+    numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
+    return Verdict(condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}")
