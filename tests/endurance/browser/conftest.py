@@ -39,11 +39,11 @@ def _missing(reason: str) -> None:
 def browser() -> Iterator[Any]:
     found = CHROMIUM or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        _missing("no Chromium: apt-get install chromium, or name one with POLLEX_CHROMIUM")
+        _missing("no Chromium: sudo apt install chromium, or name one with POLLEX_CHROMIUM")
     try:
         from playwright.sync_api import sync_playwright  # an extra that not everybody has
     except ImportError:
-        _missing("no Playwright: .venv/bin/pip install axe-playwright-python playwright")
+        _missing("no Playwright: pip install 'pollex[browser]'")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield launched

@@ -34,28 +34,25 @@ PAGES = [
     "/waiting",
     "/waiting/judge-3",
     "/waiting/judge-3?who=ann",
+    "/talk",
     "/nowhere",
 ]
 HOSTILE = "<img src=x onerror=alert(1)></table><script>alert(2)</script><base href=//evil.example>\u202e\x1b[31m"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_on_any_page(visit: Callable[..., Visitor], served: Served, path: str, scheme: str) -> None:
-    visitor = visit(served, color_scheme=scheme)
-    visitor.go(path)
-    assert visitor.findings() == []
-    assert visitor.page.evaluate("document.querySelectorAll('*').length") <= 2500
-
-
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [390, 320])
-def test_no_page_scrolls_sideways_on_a_telephone(
-    visit: Callable[..., Visitor], served: Served, path: str, width: int
+def test_axe_finds_nothing_on_any_page_light_or_dark_and_telephones_scroll_none_sideways(
+    visitor: Visitor, path: str
 ) -> None:
-    visitor = visit(served, viewport={"width": width, "height": 800})
+    page = visitor.page
     visitor.go(path)
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # else colors change on their way
+        assert visitor.findings() == [], scheme
+    assert page.evaluate("document.querySelectorAll('*').length") <= 2500
+    for width in (390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor) -> None:
@@ -211,6 +208,7 @@ def test_a_doubtful_case_is_answered_by_a_digit_and_taken_up_by_the_run(
     assert not list(folder.glob("answers-*")), "the file that it read is gone"
 
 
+@pytest.mark.nightly
 def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -238,6 +236,7 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     page.wait_for_url("**/conversation?*")
 
 
+@pytest.mark.nightly
 def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -264,6 +263,7 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     assert not any((folder / "drafts").iterdir()), "what the command read is gone"
 
 
+@pytest.mark.nightly
 def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:

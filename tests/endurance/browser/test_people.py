@@ -1,0 +1,169 @@
+"""What several people do in a real browser: they talk to systems, watch a run, label by links of their own, print."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from protocol_server import ProtocolServer
+from visitors import Served, Visitor
+from web_site import made_store
+
+from pollex.store.store import Store
+
+STUDY = """
+title = "Parcels"
+consent = "What you say is kept."
+systems = ["mini", "local"]
+design = "side-by-side"
+turns = [1, 2]
+[[question]]
+id = "Q0"
+text = "Were you satisfied?"
+options = [[1, "no"], [2, "partly"], [3, "yes"]]
+"""
+SESSIONS = 2
+
+
+@pytest.fixture
+def studied(serve: Callable[..., Served], tmp_path: Path) -> Iterator[Served]:
+    """A store with a study of two systems, which answer on loopback."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    with ProtocolServer(latency=0.2) as server:
+        tables = [f'[{name}]\nmodel = "secret-{name}"\nbase_url = "{server.url}"\n' for name in ("mini", "local")]
+        (tmp_path / "profiles.toml").write_text("".join(tables))
+        Store.open(tmp_path / ".pollex").close()
+        options = ("--study", str(tmp_path / "study.toml"), "--profiles", str(tmp_path / "profiles.toml"))
+        yield serve(tmp_path / ".pollex", *options)
+
+
+def links_of(page: Any) -> list[str]:
+    """The links that a page shows this once."""
+    return [str(link) for link in page.locator("table code").all_inner_texts()]
+
+
+def test_participants_talk_by_keys_and_the_orders_are_balanced(
+    visit: Callable[..., Visitor], studied: Served, tmp_path: Path
+) -> None:
+    owner = visit(studied)
+    owner.go("/talk")
+    assert owner.findings() == []
+    owner.page.locator(".card a").click()
+    study = owner.page.url
+    owner.page.get_by_label("and how many without a name").fill(str(SESSIONS))
+    owner.page.get_by_role("button", name="Make links").click()
+    for link in links_of(owner.page):
+        participant = visit(replace(studied, url=link))
+        page = participant.page
+        page.keyboard.press("Control+Enter")
+        page.get_by_label("Your message").fill("Where is my parcel?")
+        page.wait_for_load_state()  # before it no script hears a key
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("button", name="I am done").click(timeout=60_000)
+        assert "secret" not in page.content()
+        for side in "AB":
+            page.get_by_role("heading", name=f"About System {side}").wait_for()
+            page.wait_for_load_state()
+            page.keyboard.press("3")
+            page.keyboard.press("Control+Enter")
+        page.get_by_text("Your answers are kept").wait_for()
+        assert participant.findings() == []
+    owner.page.goto(study)
+    assert owner.findings() == []
+    with owner.page.expect_download() as kept:
+        owner.page.get_by_role("link", name="Answers as a table").click()
+    kept.value.save_as(tmp_path / "judgments.csv")
+    with (tmp_path / "judgments.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert Counter((row["system"], row["position"]) for row in rows) == {
+        (name, place): SESSIONS // 2 for name in ("mini", "local") for place in "12"
+    }
+
+
+def test_a_run_is_seen_live_until_it_ends_and_focus_stays_where_it_was(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+        store.pulse(run.id, {"stages": {"judge": {"done": 10, "total": 40}}, "used": {}})
+        store.flush()
+        visitor = visit(serve(tmp_path / ".pollex"))
+        page = visitor.page
+        visitor.go(f"/runs/{run.id}")
+        page.get_by_text("judge: 10 of 40").wait_for()
+        link = page.locator("[data-live] a").first
+        link.focus()
+        store.pulse(run.id, {"stages": {"judge": {"done": 30, "total": 40}}, "used": {}})
+        store.flush()
+        page.get_by_text("judge: 30 of 40").wait_for(timeout=60_000)
+        assert page.evaluate("document.activeElement.closest('[data-live]') !== null")
+        assert visitor.findings() == []
+        store.finish(run.id, "done", roles=[])
+    page.get_by_role("link", name="It has ended").wait_for(timeout=60_000)
+
+
+def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    with made_store(folder, n=6) as store:
+        served = serve(folder)
+        store.begin("score", arguments={}, fingerprint={}, versions={})
+        token = served.url.partition("token=")[2]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+        def post(path: str, **values: object) -> Any:
+            asked = Request(served.base + path, json.dumps(values).encode(), headers)
+            with urlopen(asked) as answer:
+                return json.load(answer)
+
+        queue = post("/api/queues", name="both", run="score-2", overlap=2, random_share=0)["queue"]
+        made = post("/api/guests", room="label", place=queue, names="ann\nbob")["links"]
+        for one, keys in zip(made, ("uudd", "uudu"), strict=True):
+            visitor = visit(replace(served, url=served.base + one["link"]))
+            page = visitor.page
+            page.keyboard.press("Control+Enter")
+            page.wait_for_url("**lease=*")
+            assert "P(up)" not in page.content(), "nothing that was predicted is shown before the answer"
+            for key in keys:
+                before = page.url
+                page.keyboard.press(key)
+                page.wait_for_url(lambda url, before=before: url != before)
+            assert visitor.findings() == []
+        owner = visit(served)
+        owner.go("/label/adjudicate")
+        assert "conversation left. A: down, B: up" in owner.page.locator("main").inner_text()
+        owner.page.get_by_label("Your name").fill("cleo")
+        owner.page.get_by_label("Why").fill("It was found.")
+        owner.page.get_by_role("button", name="Decide: up").click()
+        owner.page.get_by_text("Nobody differs").wait_for()
+    with sqlite3.connect(folder / "store.sqlite") as kept:
+        said = kept.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator").fetchall()
+    assert said == [("ann", 4), ("bob", 4), ("cleo", 1)]
+
+
+def test_a_conversation_is_printed_whole_and_without_what_is_only_for_screens(visitor: Visitor) -> None:
+    visitor.go("/conversation?run=learn-1&id=conversation+1")
+    page = visitor.page
+    page.emulate_media(media="print")
+    assert page.locator("header.bar").is_hidden()
+    assert page.locator(".why").evaluate("why => why.scrollHeight <= why.clientHeight + 1")
+    assert page.locator(".turn").last.is_visible()
+
+
+def test_a_page_of_another_store_writes_nothing(visitor: Visitor) -> None:
+    visitor.go("/label")
+    page = visitor.page
+    page.locator("input[name=site]").first.evaluate("field => { field.value = 'another' }")
+    page.get_by_label("Name", exact=True).fill("other")
+    page.get_by_role("button", name="Make the queue").click()
+    page.get_by_text("made by another server").wait_for()
+    visitor.faults[:] = [fault for fault in visitor.faults if "409" not in fault]
