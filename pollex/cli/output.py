@@ -17,7 +17,7 @@ from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import guarantee_text, in_words
 from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import ends, percent
+from pollex.rubrics.worth import ends, percent, speaks_against
 from pollex.services.results import FIGURES, Usage
 from pollex.text import count, printable
 
@@ -136,6 +136,8 @@ def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
         share = "not measured" if stability is None else f"{100 * stability:.0f} %"
         details = [str(len(rubric.reason_ids)), share] if screen.verbose else []
         worth = worth_told(rubric.worth) if rubric.worth else "not measured"
+        if rubric.worth and speaks_against(rubric.worth, rubric.polarity):
+            worth = f"not confirmed: {worth}"
         made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), worth, *details)
     return made
 

@@ -15,6 +15,12 @@ LONGEST_TURN = 6_000
 _BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]{1,200})`")
 _END = re.compile(r"[.?!]+[\"')\]*]*\s+|\n+")
+_UNMARKED = re.compile(
+    r"(?<=[a-z0-9)]) +(?=(?:Would you|Will you|Can I|Could I|May I|Shall I|Should I|Do you|Did you|Are you|Is there"
+    r"|What (?:else|other|day|time|date|area|type|kind|is|are|would|do)|Which"
+    r"|How (?:about|many|much|can|may)|When would|Where would|Anything else)\b)"
+)
+"""Where a question begins after a sentence whose full stop was left out: its capital tells."""
 _ABBREVIATION = re.compile(r"\b(?:mr|mrs|ms|dr|st|vs|e\.g|i\.e|a\.m|p\.m|no|approx|etc)\.$", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
@@ -207,7 +213,7 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     """Yield sentences outside code, each with its place in the text."""
     low = lowered(text)
     start = 0
-    for end, following in _cuts(low):
+    for end, following in _cuts(low, text):
         piece = low[start:end]
         lead = len(piece) - len(piece.lstrip(" \t\n\r-*•>#"))
         body = piece[lead:].rstrip()
@@ -217,11 +223,14 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
         start = following
 
 
-def _cuts(low: str) -> Iterator[tuple[int, int]]:
+def _cuts(low: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where sentences end, and where the next ones begin."""
+    cuts = [match.span() for match in _UNMARKED.finditer(text)] if "?" in text else []
     for match in _END.finditer(low):
         end = match.end() if match.group()[0] != "\n" else match.start()
         if not _ABBREVIATION.search(low[max(0, match.start() - 6) : match.start() + 1]):
-            yield end, match.end()
+            cuts.append((end, match.end()))
+    yield from sorted(cuts)
     yield len(low), len(low)
 
 

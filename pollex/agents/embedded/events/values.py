@@ -45,10 +45,12 @@ WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 
 ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
     ("time", re.compile(r"\b(?:what|which) time\b|\bat what time\b"), TIME),
-    ("day", re.compile(r"\b(?:what|which) (?:day|date)\b|^when (?:would|will|do) you\b"), DATE),
+    ("day", re.compile(r"\b(?:what|which) (?:day|date)\b"), DATE),
     (
         "number of people",
-        re.compile(r"\bhow many (?:people|persons|guests|tickets|seats|passengers)\b|\bfor how many\b"),
+        re.compile(
+            r"\bhow many (?:people|persons|guests|tickets|seats|passengers)\b|\bfor how many\b(?! (?:days|nights))"
+        ),
         PEOPLE,
     ),
     ("number of nights", re.compile(r"\bhow many (?:nights|days)\b|\bhow long (?:will|would|are) you\b"), NIGHTS),

@@ -129,7 +129,7 @@ SIGNALS = [
     words(
         "leaving",
         "user",
-        "The user turns elsewhere for help.",
+        "The user goes elsewhere for help.",
         r"\b(look elsewhere|ask (my|a|someone|the|in)|stack ?overflow|colleague|support (team|desk)|myself"
         r"|anyway|on my own"
         r"|some other time|call them|later)\b",

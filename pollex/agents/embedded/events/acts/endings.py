@@ -6,7 +6,7 @@ ACTS = [
     Act(
         "gives_up",
         "user",
-        "gives up, or turns elsewhere",
+        "gives up, or goes elsewhere",
         (
             rule(
                 "mind nevermind forget nvm elsewhere myself bother give skip cancel leave pass close "

@@ -60,7 +60,7 @@ PATTERNS = (
         "question_passed",
         "assistant",
         -1,
-        "The user asks a question about {thing}, and the reply passes over it.",
+        "The user asks a question about {thing}, and the reply doesn't answer it.",
         ("asks",),
     ),
     Pattern(
@@ -110,9 +110,24 @@ PATTERNS = (
     ),
 )
 
-EMPTY = frozenset({"anything_else", "says_bye", "proposes", "confirms", "asks_back"})
-WHY_NOT = re.compile(r"\bwhy not\b")
+EMPTY = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
+QUESTION = re.compile(
+    r"^(?:and|but|so|ok|okay|great|also|well|then)?,? ?(?:what|which|where|when|how|who|does|do (?!you)|is|are|has|have"
+    r"|can (?!you|i (?:book|have|get|reserve)))\b.*\?"
+)
 YES = re.compile(r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b")
+REPLY = re.compile(
+    r"^(?:yes|yeah|yep|no|nope|not|none|there (?:is|are)|it(?:'s| is)|they|unfortunately|sure|you can)\b"
+    r"|n't\b|\b(?:does|unable|information|info)\b"
+)
+LONGEST_FORMULA = 7
+"""Content words of a formula such as "Would you like me to book a room for you?", at most."""
+BOUND = re.compile(r"\b(?:after|before|by|around|about|until|till|between|from|past|or|either)\s+(?:\w+\s+)?$")
+"""What stands before a value that leaves others open: who asks for the exact one asks for something else."""
+WAY = re.compile(
+    r"\b(?:check(?:ing)? in|return|until|till|up to|out|arriv|leav|depart|start|end|from|back)(?=ing|e\b|ed|s\b|\b)"
+)
+"""Which end of a trip or stay a time or day is of."""
 ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
 
 
@@ -137,9 +152,9 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
-        and all(EMPTY & one.hits.keys() and "fails" not in one.hits for one in x.here.sentences)
-        and not WHY_NOT.search(user.acts["asks"].low)
-        and not user.has("requests", "changes", "asks_other", "leaves")
+        and not any(answers(one, user.acts["asks"]) for one in x.here.sentences)
+        and QUESTION.search(user.acts["asks"].low)
+        and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
         yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),))
     asked = wanted(" ".join(one.low for one in user.sentences if "asks" in one.hits))
@@ -152,6 +167,19 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         yield x.fire_at(
             "answer_half", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),), detail=named(missing[0])
         )
+
+
+def answers(sentence: Sentence, asked: Sentence) -> bool:
+    """Return whether a sentence of a reply may answer a question: whatever is no polite formula, or speaks of it."""
+    if not EMPTY & sentence.hits.keys() or "fails" in sentence.hits or REPLY.search(sentence.low):
+        return True
+    return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & asked.content)
+
+
+def same_way(asked: str, given: str) -> bool:
+    """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
+    wanted, told = (set(WAY.findall(low)) for low in (asked, given))
+    return wanted == told if wanted else True
 
 
 def named(slot: str) -> str:
@@ -181,7 +209,10 @@ def _asks(x: Exchange) -> Iterator[Firing]:
                 if (
                     question.search(one.low)
                     and (given := value.search(x.user.low))
-                    and not x.here.has("fails", "unavailable")
+                    and not BOUND.search(x.user.low[: given.start()])
+                    and same_way(one.low, x.user.low)
+                    and " or " not in x.user.low[given.end() : given.end() + 5]
+                    and not x.here.has("fails", "unavailable", "offers")
                 ):
                     yield x.fire_at(
                         "ask_given", x.here, [one], 0.85, marks=(span_in_move(x.user, given), span(one)), detail=name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
-from pollex.agents.embedded.events.sentences import Sentence
+from pollex.agents.embedded.events.sentences import Move, Sentence
 
 PATTERNS = (
     Pattern(
@@ -30,7 +31,7 @@ PATTERNS = (
         "given_up",
         "both",
         -1,
-        "After the assistant's reply on {thing}, the user gives up or turns elsewhere.",
+        "After the assistant's reply on {thing}, the user gives up or goes elsewhere.",
         ("gives_up",),
     ),
     Pattern(
@@ -50,6 +51,13 @@ PATTERNS = (
 
 COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
 ALIKE = 0.8
+
+
+OWN_SLIP = re.compile(r"\bsorry,? i (?:meant|mean)\b|\bmy (?:mistake|bad|fault|error)\b|\bi (?:mis\w+|forgot)\b")
+OF_THE_REPLY = re.compile(
+    r"\b(?:that(?:'s| is| was)(?: not|n't)|not (?:what|the \w+) i|wrong|incorrect|i (?:said|asked for|told)"
+    r"|you (?:said|gave|booked|got|picked))\b"
+)
 
 
 def find(x: Exchange) -> Iterator[Firing]:
@@ -74,10 +82,17 @@ def _reaction(x: Exchange) -> Iterator[Firing]:
         return
     if after.has("complains"):
         yield x.fire("complained", (after, "complains"))
-    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers"):
+    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers") and wrong(x.here, after):
         yield x.fire("contradicted", (after, "corrects"))
     if after.has("gives_up"):
         yield x.fire("given_up", (after, "gives_up"))
+
+
+def wrong(reply: Move, after: Move) -> bool:
+    """Return whether a correction is of the reply: a no to its question, or a slip of the user's own, is not."""
+    if OWN_SLIP.search(after.low):
+        return False
+    return not any(one.asking for one in reply.sentences) or bool(OF_THE_REPLY.search(after.low))
 
 
 def _repeats(x: Exchange) -> Iterator[Firing]:
