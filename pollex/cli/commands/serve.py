@@ -27,6 +27,10 @@ from pollex.store.folder import STORE, VARIABLE
     multiple=True,
     help="Study in which people talk to systems, as TOML. Repeatable.",
 )
+@click.option(
+    "--score", type=click.Path(path_type=Path), metavar="SET", help="Serve scores by this rubric set, and no pages."
+)
+@click.option("--queue", default=256, show_default=True, help="With --score: conversations that may wait.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
 @click.option(
@@ -45,6 +49,8 @@ def command(
     rubrics: tuple[Path, ...],
     profiles: Path | None,
     studies: tuple[Path, ...],
+    score: Path | None,
+    queue: int,
     host: str,
     port: int,
     allow_host: tuple[str, ...],
@@ -63,7 +69,14 @@ def command(
     Examples
       pollex demo && pollex serve
       pollex serve --store .pollex --rubrics rubrics.json --port 0
+      POLLEX_TOKEN=… pollex serve --score rubrics.json
     """
+    if score is not None:
+        from pollex.web.live.server import Scoring, serve_scores
+
+        return serve_scores(
+            Scoring(score, store, host=host, port=port, queue=queue, token=not no_token, as_json=as_json)
+        )
     from pollex.web.server import Serving, serve
 
     return serve(

@@ -1,0 +1,1 @@
+"""The scoring service: scores for other programs, as conversations end."""

@@ -1,0 +1,246 @@
+"""Routes of the scoring service: scores, health, figures, and their description."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import WrongUse
+from pollex.services.scorer import conversation_from
+from pollex.text import object_of, writable
+from pollex.web.live.description import description
+from pollex.web.live.waiting_line import Full, Row, WaitingLine
+
+LARGEST = 16 << 20
+"""Bytes of a request, and of a line of a stream."""
+AHEAD = 64
+"""Conversations of one stream that wait at once."""
+LINES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
+OPEN = ("/health", "/ready", "/openapi.json")
+"""Paths that need no token."""
+
+
+def application(line: WaitingLine, token: str | None) -> Starlette:
+    """Make the application; `line.work` has to run beside it."""
+    routes = [
+        Route("/v1/score", score, methods=["POST"]),
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+        Route("/openapi.json", openapi),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: _refused, WrongUse: _wrong, Full: _full}
+    app = Starlette(
+        routes=routes, exception_handlers=handlers, middleware=[Middleware(Watched, line=line, token=token)]
+    )
+    app.state.line = line
+    return app
+
+
+class Watched:
+    """The application with the token's check before it, and each answer counted."""
+
+    def __init__(self, app: ASGIApp, line: WaitingLine, token: str | None) -> None:
+        self.app, self.line, self.token = app, line, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        begun, status = time.perf_counter(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            if scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
+                words = {"error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"}
+                await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, noted)
+            else:
+                await self.app(scope, receive, noted)
+        finally:
+            if scope["type"] == "http":
+                self.line.figures.answered(status, time.perf_counter() - begun)
+
+    def _known(self, scope: Scope) -> bool:
+        if self.token is None:
+            return True
+        given = dict(scope["headers"]).get(b"authorization", b"")
+        return secrets.compare_digest(given, b"Bearer " + self.token.encode())
+
+
+class Stream(StreamingResponse):
+    """An answer that is written while the request is read: nobody else may take the request's parts."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the answer, without listening for the client's end as Starlette does."""
+        await self.stream_response(send)
+
+
+async def score(request: Request) -> Response:
+    """Score one conversation, many, or a stream of lines."""
+    line: WaitingLine = request.app.state.line
+    if line.draining:
+        return JSONResponse({"error": "the service is stopping"}, 503, {"Retry-After": "1", "Connection": "close"})
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    answers = request.query_params.get("answers", "").lower() in ("1", "true", "yes")
+    if kind in LINES:
+        return Stream(_streamed(request, line, answers), media_type=LINES[0])
+    if kind != "application/json":
+        raise HTTPException(415, f"send application/json, or {LINES[0]} for a stream of lines")
+    given = _parsed(await _body(request))
+    if (many := _many(given)) is None:
+        (future,) = line.put([_conversation(given)])
+        return JSONResponse(_shown(await future, answers))
+    taken = [_tried(one, number) for number, one in enumerate(many)]
+    futures = iter(line.put([one for one in taken if isinstance(one, Conversation)]))
+    found = [one if isinstance(one, dict) else await next(futures) for one in taken]
+    return JSONResponse({"scores": [_shown(one, answers) for one in found]})
+
+
+async def health(request: Request) -> Response:
+    """Tell that the process lives, and with which set."""
+    line: WaitingLine = request.app.state.line
+    rubrics = line.scorer.rubrics
+    told = {"ok": True, "set": rubrics.run, "digest": rubrics.rubrics_digest, "waiting": line.depth}
+    return JSONResponse(told | ({"stale": line.stale} if line.stale else {}))
+
+
+async def ready(request: Request) -> Response:
+    """Tell whether conversations are taken."""
+    line: WaitingLine = request.app.state.line
+    return JSONResponse({"ready": not line.draining}, 503 if line.draining else 200)
+
+
+async def metrics(request: Request) -> Response:
+    """Answer with the figures for Prometheus."""
+    return Response(request.app.state.line.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(_: Request) -> Response:
+    """Answer with the description of these routes."""
+    return JSONResponse(description())
+
+
+async def _body(request: Request) -> bytes:
+    parts, total = [], 0
+    async for part in request.stream():
+        parts.append(part)
+        if (total := total + len(part)) > LARGEST:
+            raise HTTPException(413, "the request is over 16 MB: send a stream of lines")
+    return b"".join(parts)
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return writable(json.loads(text, object_pairs_hook=object_of))
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"not valid JSON: {error}") from error
+
+
+def _many(given: Any) -> list[Any] | None:
+    """Return the conversations of a request for many; None for one, a list of turns too."""
+    if isinstance(given, dict) and isinstance(found := given.get("conversations"), list):
+        return found
+    if isinstance(given, list) and given and all(isinstance(one, dict) and "messages" in one for one in given):
+        return given
+    return None
+
+
+def _conversation(given: Any) -> Conversation:
+    try:
+        return conversation_from(given)
+    except WrongUse:
+        raise
+    except Exception as error:  # outside data that no reader foresaw
+        raise WrongUse(f"not a conversation: {type(error).__name__}", remedy="send a list of messages") from error
+
+
+def _tried(given: Any, number: int) -> Conversation | Row:
+    """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
+    try:
+        found = _conversation(given)
+    except WrongUse as error:
+        id_ = given.get("id") if isinstance(given, Mapping) else None
+        return {"id": str(number if id_ is None else id_), "outcome": "unreadable", "error": str(error)}
+    has_id = isinstance(given, Mapping) and given.get("id") is not None
+    return found if has_id else found.model_copy(update={"id": str(number)})
+
+
+def _shown(row: Row, answers: bool) -> Row:
+    return row if answers else {name: value for name, value in row.items() if name != "answers"}
+
+
+async def _streamed(request: Request, line: WaitingLine, answers: bool) -> AsyncIterator[bytes]:
+    """Yield a line for each line of the request, in order; what can't be scored is a line, too."""
+    waiting: deque[asyncio.Future[Row] | Row] = deque()
+    number = 0
+    async with aclosing(_lines(request)) as lines:
+        async for text in lines:
+            waiting.append(await _taken(text, number, line))
+            number += 1
+            while waiting and (len(waiting) >= AHEAD or _done(waiting[0])):
+                yield await _written(waiting.popleft(), answers)
+    while waiting:
+        yield await _written(waiting.popleft(), answers)
+
+
+async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.Future[Row] | Row:
+    if text is None:
+        return {"id": str(number), "outcome": "unreadable", "error": "the line is over 16 MB"}
+    try:
+        found = _tried(_parsed(text), number)
+    except HTTPException as error:
+        return {"id": str(number), "outcome": "unreadable", "error": error.detail}
+    return found if isinstance(found, dict) else await line.wait_and_put(found)
+
+
+def _done(one: asyncio.Future[Row] | Row) -> bool:
+    return isinstance(one, dict) or one.done()
+
+
+async def _written(one: asyncio.Future[Row] | Row, answers: bool) -> bytes:
+    row = one if isinstance(one, dict) else await one
+    return json.dumps(_shown(row, answers), ensure_ascii=True, allow_nan=False).encode() + b"\n"
+
+
+async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
+    """Yield the lines of a request that aren't blank; None for one that is too long."""
+    rest, skipping = b"", False
+    async for part in request.stream():
+        *whole, rest = (rest + part).split(b"\n")
+        for text in whole:
+            if text.strip() or skipping:
+                yield None if skipping or len(text) > LARGEST else text
+            skipping = False
+        if len(rest) > LARGEST:
+            rest, skipping = b"", True
+    if rest.strip() or skipping:
+        yield None if skipping else rest
+
+
+def _refused(_: Request, error: HTTPException) -> Response:
+    return JSONResponse({"error": error.detail}, error.status_code)
+
+
+def _wrong(_: Request, error: WrongUse) -> Response:
+    return JSONResponse({"error": str(error)}, 422)
+
+
+def _full(_: Request, error: Full) -> Response:
+    return JSONResponse({"error": "too many conversations wait"}, 429, {"Retry-After": str(error.after)})

@@ -1,0 +1,179 @@
+"""The bounded queue before the one thread that scores, and the rubric set it scores with."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import PollexError
+from pollex.formats.scores import rows
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.scorer import Scorer
+from pollex.web.live.figures import Figures
+
+MOST = 16
+"""Conversations that are scored together: more would let one wait for the rest."""
+EVERY = 1.0
+"""Seconds between looks at the rubric set's file."""
+LATEST = 0.1
+"""Weight of the latest batch in the mean time."""
+
+Row = dict[str, Any]
+
+
+class Full(Exception):
+    """The queue has no room.
+
+    Args:
+        after: Seconds after which there should be.
+    """
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+
+
+@dataclass
+class WaitingLine:
+    """Conversations that wait for their score, in order.
+
+    Attributes:
+        scorer: Replaced as a whole when the set's file changes: a batch is scored with one set.
+        size: Conversations that may wait.
+        draining: Whether no new conversations are taken.
+        stale: Why the set's file, as it is now, is not used; empty if it is.
+    """
+
+    path: Path
+    scorer: Scorer
+    size: int
+    figures: Figures
+    store: Path
+    draining: bool = False
+    stale: str = ""
+    _queue: asyncio.Queue[tuple[Conversation, asyncio.Future[Row]]] = field(default_factory=asyncio.Queue)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "pollex-scoring"))
+    _open: int = 0
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+    _mean: float = 0.005
+    _seen: tuple[int, int, int] = (0, 0, 0)
+
+    def __post_init__(self) -> None:
+        self._seen = self._stamp()
+        self.figures.using(self.scorer.rubrics)
+
+    @property
+    def depth(self) -> int:
+        """Conversations that have no score yet, those being scored among them."""
+        return self._open
+
+    def put(self, conversations: Sequence[Conversation]) -> list[asyncio.Future[Row]]:
+        """Take conversations, all or none of them.
+
+        Raises:
+            Full: There is no room for all.
+        """
+        if self._open + len(conversations) > self.size:
+            raise Full(max(1, math.ceil(self._open * self._mean)))
+        futures = []
+        for conversation in conversations:
+            future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
+            self._queue.put_nowait((conversation, future))
+            futures.append(future)
+        self._count(len(futures))
+        return futures
+
+    async def wait_and_put(self, conversation: Conversation) -> asyncio.Future[Row]:
+        """Take a conversation as soon as there is room."""
+        while True:
+            try:
+                return self.put([conversation])[0]
+            except Full:
+                self._room.clear()
+                await self._room.wait()
+
+    async def work(self) -> None:
+        """Score what waits, at once where nothing else does, until canceled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < MOST and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            begun = time.perf_counter()
+            found = await loop.run_in_executor(self._thread, scored, self.scorer, [one for one, _ in batch])
+            each = (time.perf_counter() - begun) / len(batch)
+            self._mean += LATEST * (each - self._mean)
+            for (_, future), row in zip(batch, found, strict=True):
+                self.figures.scored(row, each)
+                if not future.done():
+                    future.set_result(row)
+            self._count(-len(batch))
+
+    async def look(self) -> None:
+        """Swap the set when its file changes, until canceled; a set that can't be used changes nothing."""
+        while True:
+            await asyncio.sleep(EVERY)
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Read the set again if its file has changed."""
+        if (stamp := self._stamp()) == self._seen:
+            return
+        self._seen = stamp
+        try:
+            before, self.scorer = self.scorer, await asyncio.to_thread(opened, self.path, self.store)
+        except PollexError as error:
+            self.stale = str(error)
+            self.figures.reloaded("refused")
+            return
+        self.stale = ""
+        self.figures.using(self.scorer.rubrics)
+        self.figures.reloaded("done")
+        # In the thread that scores: after a batch that the old one may still be scoring.
+        self._thread.submit(before.close)
+
+    def close(self) -> None:
+        """End the thread, and close the scorer."""
+        self._thread.shutdown(wait=True)
+        self.scorer.close()
+
+    def _count(self, more: int) -> None:
+        self._open += more
+        self.figures.depth.set(self._open)
+        if more < 0:
+            self._room.set()
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            told = self.path.stat()
+        except OSError:
+            return self._seen  # between the removal of a file and the new one
+        return told.st_mtime_ns, told.st_size, told.st_ino
+
+
+def opened(path: Path, store: Path) -> Scorer:
+    """Read a set, and make its scorer ready: the first conversation shall not wait for models.
+
+    Raises:
+        PollexError: It can't be read, or can't score.
+    """
+    found = RubricSet.load(path)
+    return Scorer(found) if found.judge.built_in else Scorer(found, store=store)
+
+
+def scored(scorer: Scorer, conversations: Sequence[Conversation]) -> list[Row]:
+    """Score a batch; where that fails, each by itself: an error is one conversation's."""
+    try:
+        return list(rows(scorer.score_many(conversations), scorer.rubrics))
+    except Exception as error:  # whatever it was, the others are scored
+        if len(conversations) > 1:
+            return [scored(scorer, [one])[0] for one in conversations]
+        what = str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
+        return [{"id": conversations[0].id, "outcome": "failed", "error": what}]
