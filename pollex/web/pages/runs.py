@@ -167,7 +167,9 @@ def run_page(request: Request) -> Response:
         graph=drawing(graph, outline(times.nodes)) if graph else None,
         strip=strip,
         bins=BINS,
-        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run)) if spans.failed.any() else [],
+        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
+        if any(one.errors for one in spans)
+        else [],
         counted=counted(site, run),
         named=site.set_of(run),
         scores=run.command in SCORING,
