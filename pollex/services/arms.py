@@ -83,9 +83,18 @@ def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
     if Path(name).exists() or any(sign in name for sign in "*?[./"):
         return None
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
-        conversations = list(conversations_of(store, found.id))
-        return conversations, list(scores_of(store, found.id, rubric_set, conversations))
+        return _sample_of(store, name, rubric_set)
+
+
+def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
+    """Return a run of an open store as a sample."""
+    return _arm(name, _sample_of(store, name, rubric_set), rubric_set)
+
+
+def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
+    found = find_run(store, name)
+    conversations = list(conversations_of(store, found.id))
+    return conversations, list(scores_of(store, found.id, rubric_set, conversations))
 
 
 def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:

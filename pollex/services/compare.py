@@ -21,13 +21,14 @@ from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, 
 from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
 from pollex.reports.compare import compare_page
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.arms import Arm, arms_of, units_of
+from pollex.services.arms import Arm, arm_of_run, arms_of, units_of
 from pollex.services.labeled_sample import sampled
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import unedited
 from pollex.services.share import labeled_at_random
 from pollex.services.watch import Watch, watch
+from pollex.store.store import Store
 from pollex.text import html_table
 
 if TYPE_CHECKING:
@@ -186,6 +187,12 @@ def compare(
     if page is not None:
         page.write_text(compare_page(found), encoding="utf-8")
     return CompareResult(comparisons=tuple(found), unscored=lost, page=page)
+
+
+def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet, see: float = 0.05) -> Comparison:
+    """Compare two runs of an open store with one rubric set, as `compare` does."""
+    a, b = (arm_of_run(store, name, rubric_set) for name in (first, second))
+    return compared(a, b, rubric_set, None, None, see)
 
 
 def compared(

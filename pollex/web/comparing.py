@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -10,6 +10,7 @@ from markupsafe import Markup
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
+from pollex.measures.two_samples import mean_differences
 from pollex.reports.svg import Scale, element, svg, tick_label, ticks
 from pollex.web.lens import Lens
 
@@ -71,10 +72,11 @@ def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
     if len(known) > MOST:
         known = np.sort(rng.choice(known, MOST, replace=False))
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
-    found = {
-        "NetSAT": _mean((pairs.netsat[1] - pairs.netsat[0])[known]),
-        "P(up)": _mean((probability[1] - probability[0])[known]),
-    }
+    both = {"NetSAT": pairs.netsat, "P(up)": probability}
+    second = np.repeat([False, True], len(known))
+    values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
+    means = mean_differences(values, second, np.tile(_units(a, pairs.rows[0][known]), 2), rng)
+    found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
     told = known[pairs.label[known] >= 0]
     up = pairs.label[told] == 1
     if up.any() and not up.all():
@@ -82,13 +84,11 @@ def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
     return found
 
 
-def _mean(values: Floats) -> Figure:
-    """Compute a mean with the interval of paired differences."""
-    values = values[~np.isnan(values)]
-    if len(values) < 2:
-        return Figure(None, n=len(values), undefined="fewer than two texts have it in both")
-    half = 1.96 * float(values.std(ddof=1)) / np.sqrt(len(values))
-    return Figure(float(values.mean()), float(values.mean() - half), float(values.mean() + half), len(values))
+def _units(lens: Lens, rows: Ints) -> Ints:
+    """Return the number of each row's user, or without users of its conversation `[row]`."""
+    names = [("user", lens.groups[row]) if lens.groups[row] is not None else ("id", lens.ids[row]) for row in rows]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([places[name] for name in names], dtype=np.int64)
 
 
 def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.services.compare import Comparison, compare_runs
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
@@ -15,9 +18,11 @@ from pollex.web.forms import Form, query, site_of
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
 from pollex.web.pages.runs import counted
-from pollex.web.site import Site
+from pollex.web.site import NamedSet, Site
 
 FLIPS = 50
+MOST = 10_000
+"""Conversations of a run that a page compares rubric by rubric; more take the command line."""
 
 
 class CompareForm(Form):
@@ -48,6 +53,8 @@ def compare(request: Request) -> Response:
         b=b,
         pairs=pairs,
         figures=figures,
+        comparison=_by_one_set(site, (a, b), (of_a, of_b), sets),
+        too_many=_alike(sets) and max(len(of_a), len(of_b)) > MOST,
         drawing=scatter(pairs, (thetas[0], thetas[1])),
         differ=changed_parts(a.fingerprint, b.fingerprint),
         arguments=_arguments(a, b),
@@ -66,6 +73,22 @@ def _compared(site: Site, a: Lens, b: Lens) -> tuple[Pairs, dict[str, object]]:
         return pairs, dict(differences(pairs, a, b))
 
     return site.kept(("compared", a.version, b.version), make)
+
+
+def _alike(sets: Sequence[NamedSet | None]) -> bool:
+    first, second = sets
+    return first is not None and second is not None and first.id == second.id
+
+
+def _by_one_set(
+    site: Site, runs: tuple[Run, Run], lenses: tuple[Lens, Lens], sets: Sequence[NamedSet | None]
+) -> Comparison | None:
+    """Return what `pollex compare` finds, where one rubric set scored both runs."""
+    named = sets[0]
+    if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
+        return None
+    key = ("comparison", *(lens.version for lens in lenses))
+    return site.kept(key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set))
 
 
 def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:

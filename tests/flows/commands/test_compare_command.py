@@ -1,10 +1,16 @@
 """`pollex compare`: which of two samples is better, and how sure that is."""
 
+import asyncio
+from html import unescape
 from pathlib import Path
 
 import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
+from web_site import client_of, made_app
+
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.store import Store
 
 
 @pytest.fixture
@@ -55,7 +61,9 @@ def test_a_file_compared_with_itself_is_paired_and_shows_nothing(
     assert not any(one["moved"] for one in found["rubrics"])
 
 
-def test_runs_are_compared_without_scoring_again(pollex: Pollex, learnt: Learnt, store: Path, logs: Path) -> None:
+def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path
+) -> None:
     scored = ("--rubrics", learnt.rubrics, "--out", logs.with_name("s.jsonl"), "--store", store, "--json")
     runs = [pollex("score", log, *scored).last["run"] for log in (learnt.log, logs)]
     ended = pollex("compare", *runs, "--rubrics", learnt.rubrics, "--store", store, "--json")
@@ -64,6 +72,17 @@ def test_runs_are_compared_without_scoring_again(pollex: Pollex, learnt: Learnt,
     assert found["sizes"] == [48, 120]
     assert "understate" in " ".join(found["notes"])
     assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(runs)
+    with Store.open(store) as opened:
+        page = asyncio.run(browsed(opened, RubricSet.load(learnt.rubrics), *runs))
+    before, after = found["means"]
+    assert f"{before:.3f} before, {after:.3f} after" in page
+    assert found["rubrics"][0]["text"] in unescape(page)
+
+
+async def browsed(store: Store, rubrics: RubricSet, a: str, b: str) -> str:
+    """The page of two runs."""
+    async with client_of(made_app(store, files={"rubrics.json": rubrics})) as client:
+        return (await client.get("/compare", params={"a": a, "b": b})).text
 
 
 @pytest.mark.parametrize(
