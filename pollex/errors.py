@@ -15,6 +15,7 @@
     ├── ResumeRefused         the run to resume was started with other settings
     ├── LimitReached          max_calls or max_cost ended the run; it can be resumed
     └── Interrupted           the user stopped the run; it can be resumed                 exit 130
+        └── AnswersPending    calls wait for a provider's batch; a later resume goes on   exit 75
 
 This module imports nothing of ours, and every room may import it.
 """
@@ -140,3 +141,9 @@ class Interrupted(PollexError):
     """The user stopped the run; it can be resumed."""
 
     exit_code = 130
+
+
+class AnswersPending(Interrupted):
+    """Calls wait for a provider's batch; a later resume goes on."""
+
+    exit_code = 75

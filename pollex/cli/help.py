@@ -47,6 +47,7 @@ GROUPS = {
             "max_wait",
             "retry_refused",
             "no_prompts",
+            "by_batch",
         ),
         *("wait",),
     ),

@@ -86,7 +86,12 @@ SAMPLES = click.option(
 
 CONCURRENCY = click.option("--concurrency", default=64, show_default=True, help="Maximum number of concurrent calls.")
 MAX_CALLS = click.option("--max-calls", type=int, metavar="N", help="Stop after N calls; continue with --resume.")
-NO_PROMPTS = click.option("--no-prompts", is_flag=True, help="Store replies, but no prompts.")
+BATCH = click.option(
+    "--batch",
+    "by_batch",
+    is_flag=True,
+    help="Leave calls to the provider's batches, at half the price; the command ends, and --resume fetches.",
+)
 
 MODEL = [
     _model_option("LLM for all roles; default: built-in (no LLM)."),
@@ -98,22 +103,25 @@ MODEL = [
     click.option(
         "--price", metavar="IN:OUT", help="Prices of a million prompt and completion tokens, such as 0.15:0.60."
     ),
-    NO_PROMPTS,
+    BATCH,
 ]
 """Of the roles on a model."""
 
-JUDGE_CALLS = [URL, CONCURRENCY, MAX_CALLS, NO_PROMPTS]
+JUDGE_CALLS = [URL, CONCURRENCY, MAX_CALLS, BATCH]
 """Of the judge of a rubric set, which is asked as it was."""
 
-RATER = [_model_option("LLM to ask; default: built-in (no LLM)."), URL, MAX_CALLS]
+RATER = [_model_option("LLM to ask; default: built-in (no LLM)."), URL, MAX_CALLS, BATCH]
 """Those that count where one question is asked about conversations."""
 
-GRADER = [_model_option("LLM that grades; required."), URL, SAMPLES, CONCURRENCY, MAX_CALLS]
+GRADER = [_model_option("LLM that grades; required."), URL, SAMPLES, MAX_CALLS, BATCH]
 """Those that count where answers are graded."""
 
 PAPER_SCALE = "likert-domain"
 
 ENDPOINT = [_model_option("Model to ask; required."), URL, CONCURRENCY, MAX_CALLS]
+"""Those of them that count where a model plays a user or an assistant."""
+
+RESPONDENT = [*ENDPOINT, BATCH]
 """Those of them that count where a model is asked as its users ask it, and plays no role."""
 
 
@@ -152,6 +160,11 @@ def with_rater(command: F) -> F:
 def with_grader(command: F) -> F:
     """Add the options of a grading model; they arrive as `model: ModelOptions`."""
     return family(command, GRADER, "model", _model_options)
+
+
+def with_respondent(command: F) -> F:
+    """Add the options of a model that is asked by itself; they arrive as `model: ModelOptions`."""
+    return family(command, RESPONDENT, "model", _model_options)
 
 
 def with_endpoint(command: F) -> F:

@@ -44,6 +44,10 @@ SCORING: dict[str, tuple[Kind, str]] = {
 }
 QUESTION: dict[str, tuple[Kind, str]] = {
     "minimum": (int, "Minimum number of answered runs; more than half if not set."),
+    "variant": (
+        ("v0", "v1", "v2", "v3", "v4"),
+        "Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state (default).",
+    ),
     "domain": (Path, "Domain profile (TOML)."),
     "instructions": (Path, "File with the instructions for human annotators."),
     "seed": (int, "Random seed; each run gets another one."),
@@ -56,8 +60,13 @@ CALLS: dict[str, tuple[Kind, str]] = {
     "price": (str, "Prices of a million prompt and completion tokens, as 0.15:0.60."),
     "retry_refused": (bool, "Repeat calls that the model refused in an earlier run."),
     "no_prompts": (bool, "Store replies, but no prompts."),
+    "batch_files": (Path, "Folder of files for `vllm run-batch`, in place of a provider's batches."),
+    "batch_api": (("openai", "anthropic"), "Protocol of the provider's batches; if not set, its address tells."),
+    "batch_discount": (float, "Share of the price that calls by batch don't cost; 0.5 if not set."),
     "langsmith": (bool, "Switch LangSmith tracing on; otherwise it is always off, whatever the environment says."),
 }
+BATCHES = ("no_prompts", "batch_files", "batch_api", "batch_discount")
+"""Names of those settings of calls that verbs with few of them have, too."""
 PROMPTS: dict[str, tuple[Kind, str]] = {
     "prompts": (
         ("pollex", "paper"),

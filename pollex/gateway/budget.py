@@ -24,6 +24,7 @@ class StageUsage:
         prompt: Tokens read, of the calls that were counted.
         completion: Tokens written, of the calls that were counted.
         uncounted: Calls sent whose tokens the endpoint didn't count.
+        batched: Prompt and completion tokens, of these, that were charged at the price of batches.
         outcomes: How many of each kind; they sum to `asked` in a table of what was used.
     """
 
@@ -33,13 +34,14 @@ class StageUsage:
     prompt: int = 0
     completion: int = 0
     uncounted: int = 0
+    batched: tuple[int, int] = (0, 0)
     outcomes: Counter[str] = field(default_factory=Counter)
 
     def cost(self, price: Price | None) -> float | None:
         """Return the cost; None if the price or some token counts are unknown."""
         if price is None or self.uncounted:
             return None
-        return price.cost(self.prompt, self.completion)
+        return price.cost(self.prompt, self.completion) - price.discount * price.cost(*self.batched)
 
     def __iadd__(self, other: StageUsage) -> StageUsage:
         self.asked += other.asked
@@ -48,6 +50,7 @@ class StageUsage:
         self.prompt += other.prompt
         self.completion += other.completion
         self.uncounted += other.uncounted
+        self.batched = (self.batched[0] + other.batched[0], self.batched[1] + other.batched[1])
         self.outcomes += other.outcomes
         return self
 
@@ -97,12 +100,15 @@ class UsageTable:
         """Add an HTTP call."""
         self.stage(stage).sent += 1
 
-    def bill(self, stage: str, usage: Usage) -> None:
+    def bill(self, stage: str, usage: Usage, *, by_batch: bool = False) -> None:
         """Add the tokens of one call that is or may be charged, even without reply."""
         row = self.stage(stage)
+        prompt, completion = usage.prompt or 0, usage.completion or 0
         row.uncounted += not usage.known
-        row.prompt += usage.prompt or 0
-        row.completion += usage.completion or 0
+        row.prompt += prompt
+        row.completion += completion
+        if by_batch:
+            row.batched = (row.batched[0] + prompt, row.batched[1] + completion)
 
 
 _PER_MILLION = 1_000_000
@@ -115,10 +121,12 @@ class Price:
     Attributes:
         read: For prompt tokens.
         written: For completion tokens.
+        discount: Share of the price that calls by batch don't cost.
     """
 
     read: float
     written: float
+    discount: float = 0.5
 
     def __post_init__(self) -> None:
         if not (0 <= self.read < math.inf and 0 <= self.written < math.inf):
@@ -127,6 +135,9 @@ class Price:
                 remedy="give numbers from 0 on",
                 option="price",
             )
+        if not 0 <= self.discount <= 1:
+            what = f"a discount of {self.discount:g}"
+            raise WrongUse(what, remedy="give a share from 0 to 1", option="batch_discount")
 
     def cost(self, prompt: int, completion: int) -> float:
         """Compute the price of these numbers of tokens."""
@@ -199,7 +210,8 @@ class Budget:
             )
         self.calls += 1
 
-    def spend(self, usage: Usage) -> None:
-        """Add what a reply cost."""
-        if self._limits.price is not None:
-            self.cost += self._limits.price.cost(usage.prompt or 0, usage.completion or 0)
+    def spend(self, usage: Usage, *, by_batch: bool = False) -> None:
+        """Add what a reply cost, or may cost."""
+        if (price := self._limits.price) is not None:
+            share = 1 - price.discount if by_batch else 1.0
+            self.cost += share * price.cost(usage.prompt or 0, usage.completion or 0)

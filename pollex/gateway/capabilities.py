@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pollex.gateway.calls import Call, Form
 
@@ -36,6 +36,23 @@ class Capabilities:
     limit_field: Literal["max_completion_tokens", "max_tokens"]
     window: int | None
     calls: int
+
+    @classmethod
+    def assumed(cls, model: str) -> Self:
+        """Return the capabilities assumed for an endpoint that was not probed: all."""
+        return cls(
+            model=model,
+            json_schema=True,
+            tools=True,
+            json_object=True,
+            logprobs=20,
+            n=True,
+            seed=True,
+            temperature=True,
+            limit_field="max_completion_tokens",
+            window=None,
+            calls=0,
+        )
 
     @property
     def form(self) -> Form:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
 from pollex.errors import Interrupted, PollexError
+from pollex.gateway.batches.desk import Desk
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Call, Reply, Request
 from pollex.gateway.endpoint import Endpoint
@@ -23,8 +24,9 @@ from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
 from pollex.gateway.responses import HttpFault, read
 from pollex.gateway.retries import CircuitBreaker, RetryPolicy
+from pollex.gateway.session import Session
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
-from pollex.gateway.transport import Wire, connect
+from pollex.gateway.transport import connect
 from pollex.text import printable
 
 RETRYABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
@@ -34,52 +36,6 @@ DRAIN_SECONDS = 30.0
 
 LOG = logging.getLogger(__name__)
 """Says when an endpoint is waited for: on standard error, unless the program that imports pollex wants it elsewhere."""
-
-
-@dataclass(slots=True)
-class _Session:
-    """Connections, slots and calls that are out."""
-
-    wire: Wire
-    limiter: Limiter
-    outage: Outage
-    flights: dict[str, SharedCall] = field(default_factory=dict)
-    open: AsyncGenerator[None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.open = self._open()
-
-    async def _open(self) -> AsyncGenerator[None]:
-        """Keep connections open until the generator is closed.
-
-        `asyncio.run` closes generators without an owner when its loop ends.
-        """
-        try:
-            yield
-        finally:
-            await self.wire.close()
-
-    def start(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
-        """Return a new flight, to be found under `key` until it is over."""
-        flight = self.flights[key] = SharedCall(work)
-        flight.task.add_done_callback(lambda _: self._forget(key, flight))
-        return flight
-
-    def _forget(self, key: str, flight: SharedCall) -> None:
-        if self.flights.get(key) is flight:
-            del self.flights[key]
-
-    async def drain(self, seconds: float) -> None:
-        """End what was not sent, and waits up to `seconds` for what was."""
-        flights = list(self.flights.values())
-        for flight in flights:
-            flight.abandon()
-        if not flights:
-            return
-        _, late = await asyncio.wait([flight.task for flight in flights], timeout=seconds)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
 
 
 class Gateway:
@@ -98,6 +54,7 @@ class Gateway:
         retry_outcomes: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
         window: Tokens that fit the model's context; None leaves it to the endpoint to say.
         budget: What it shares with other gateways, whose calls and money count together; None: one of its own.
+        desk: Where calls wait for a provider's batch; None asks all of them at once.
     """
 
     def __init__(
@@ -109,6 +66,7 @@ class Gateway:
         retry_outcomes: Collection[Kind] = RETRYABLE,
         window: int | None = None,
         budget: Budget | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.limits = limits or Limits()
@@ -118,8 +76,11 @@ class Gateway:
         self._window = window
         self._budget = budget or Budget(self.limits)
         self._health = CircuitBreaker(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self._stopped: PollexError | None = None
+        self._desk = desk
+        if desk is not None:
+            desk.serve(self.used, self._budget, self.stop, self._flights)
         self._jitter = random.Random()  # only spreads retries over time; enters no result
 
     async def __aenter__(self) -> Self:
@@ -159,33 +120,44 @@ class Gateway:
             self._stopped = error or Interrupted("stopped", remedy="resume to go on")
         if self._session is not None:
             self._session.limiter.close(self._error)
+        if self._desk is not None:
+            self._desk.drop(self._error)
 
     async def close(self) -> None:
         """Wait for calls that are out and end the connections. Another `ask` opens new ones."""
         session, self._session = self._session, None
+        if self._desk is not None:
+            await self._desk.close()
         if session is not None:
             await session.drain(DRAIN_SECONDS)
             await session.open.aclose()
 
-    async def _opened(self) -> _Session:
+    async def _opened(self) -> Session:
         if self._session is None:
             limiter = Limiter(self.limits.concurrency)
             wire = connect(self.endpoint, self.limits.concurrency)
-            self._session = _Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
+            self._session = Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
             if self._stopped is not None:
                 limiter.close(self._error)
             await anext(self._session.open)  # takes no turn of the loop
         return self._session
+
+    def _flights(self) -> int:
+        return len(self._session.flights) if self._session is not None else 0
 
     def _error(self) -> PollexError:
         """Return the error that stopped the run, as a new object for each waiter."""
         error = self._stopped or Interrupted("stopped")
         return type(error)(error.what, where=error.where, remedy=error.remedy, option=error.options)
 
-    async def _settle(self, session: _Session, request: Request, flight: SharedCall) -> Outcome:
+    async def _settle(self, session: Session, request: Request, flight: SharedCall) -> Outcome:
         """Process a call until it has an outcome."""
         stored = await self._ledger.lookup(request.key)
-        outcome = self._known(stored, request.call) or self._too_long(request.call)
+        outcome = self._known(stored, request) or self._too_long(request.call)
+        if outcome is None and self._desk is not None and self._desk.takes(request):
+            if self._stopped is not None:
+                raise self._error()
+            await self._desk.leave(request, _attempts_so_far(stored) + 1)
         if outcome is None:
             outcome = await self._send_until_settled(session, request, flight, _attempts_so_far(stored))
             if error := self._health.of_outcome(outcome):
@@ -194,12 +166,21 @@ class Gateway:
         self.used.settle(request.call.stage, outcome)
         return outcome
 
-    def _known(self, stored: StoredCall | None, call: Call) -> Outcome | None:
+    def _known(self, stored: StoredCall | None, request: Request) -> Outcome | None:
         if stored is None:
             return None
-        meaning = read(Reply.stored(stored), call)
+        meaning = read(Reply.stored(stored), request.call)
         outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
-        return None if outcome.kind in self._retry_outcomes else outcome
+        if outcome.kind in self._retry_outcomes and not self._just_failed(meaning, request, stored):
+            return None
+        return outcome
+
+    def _just_failed(self, meaning: Outcome | HttpFault, request: Request, stored: StoredCall) -> bool:
+        """Return whether a batch that this command fetched brought a failure that would only come again."""
+        if self._desk is None or request.key not in self._desk.fresh:
+            return False
+        passing = isinstance(meaning, HttpFault) and meaning.action in ("retry", "wait")
+        return not passing or _attempts_so_far(stored) >= self.limits.max_attempts
 
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
@@ -210,9 +191,7 @@ class Gateway:
         needed += call.max_tokens or 0
         return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
 
-    async def _send_until_settled(
-        self, session: _Session, request: Request, flight: SharedCall, before: int
-    ) -> Outcome:
+    async def _send_until_settled(self, session: Session, request: Request, flight: SharedCall, before: int) -> Outcome:
         patience = RetryPolicy(self.limits, self._jitter)
         sent = 0
         while True:
@@ -233,7 +212,7 @@ class Gateway:
             return replace(outcome, attempts=sent)
 
     async def _attempt(
-        self, session: _Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
+        self, session: Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
     ) -> Outcome | HttpFault:
         """Send once, and hold the slot until the reply is recorded.
 
@@ -252,7 +231,7 @@ class Gateway:
             flight.sent = False
             session.limiter.release()
 
-    async def _exchange(self, session: _Session, request: Request, number: int) -> Reply:
+    async def _exchange(self, session: Session, request: Request, number: int) -> Reply:
         """Intent, call, record; a ledger that fails ends the run."""
         call = request.call
         try:
@@ -282,7 +261,7 @@ class Gateway:
         elif fault is None:
             limiter.accept()
 
-    def _note(self, session: _Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
+    def _note(self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
         """Count consecutive faults; hold calls back during an outage. Timeouts don't count."""
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
@@ -307,7 +286,7 @@ class Gateway:
             raise self._error()
         return False
 
-    def _starved(self, session: _Session, patience: RetryPolicy) -> bool:
+    def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
         since = patience.rejected_since(now)

@@ -24,6 +24,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable
+from pollex.gateway.batches.round import Round
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
@@ -270,10 +271,10 @@ async def _models(
     model: ModelOptions,
     options: JudgeOptions,
 ) -> tuple[Ensemble, list[Workers]]:
-    budget = Budget(model.limits)  # of the whole command, whoever is asked
+    budget, together = Budget(model.limits), Round()  # of the whole command, whoever is asked
     staff = [
         await stack.enter_async_context(
-            workers(replace(model, model=name), profile, opened.store, options.seed, budget)
+            workers(replace(model, model=name), profile, opened.store, options.seed, budget, together)
         )
         for name in options.members(model)
     ]

@@ -25,6 +25,9 @@ class ModelOptions:
         model: None for the built-in roles.
         chat: A LangChain chat model in place of an endpoint.
         key_env: Name of the environment variable that holds the endpoint's key.
+        by_batch: Leave calls that don't wait for each other to a provider's batch.
+        batch_files: Folder of files for `vllm run-batch`, in place of a provider.
+        batch_api: Protocol of the provider's batches; empty: as its address tells.
     """
 
     model: str | None = None
@@ -35,20 +38,24 @@ class ModelOptions:
     no_prompts: bool = False
     chat: ChatModel | None = None
     key_env: str = "OPENAI_API_KEY"
+    by_batch: bool = False
+    batch_files: Path | None = None
+    batch_api: str = ""
 
     @classmethod
-    def of(cls, *, price: tuple[float, float] | None = None, **given: Any) -> Self:
+    def of(cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any) -> Self:
         """Sort what a user gives by name into options, limits and settings.
 
         Args:
             price: Of a million prompt and completion tokens.
+            batch_discount: Share of it that calls by batch don't cost.
 
         Raises:
             WrongUse: A setting can't be carried out; it is named.
         """
         limited = {one.name: given.pop(one.name) for one in fields(Limits) if one.name in given}
         own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
-        prices = None if price is None else Price(read=price[0], written=price[1])
+        prices = None if price is None else Price(price[0], price[1], batch_discount)
         return cls(limits=Limits(price=prices, **limited), settings=JudgeSettings.of(**given), **own)
 
     @property

@@ -23,6 +23,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import PollexError
+from pollex.gateway.batches.desk import STAGES
 from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
@@ -69,23 +70,6 @@ WRITTEN_AN_ANSWER = 45
 """Tokens of one answer in a judging call: a short sentence, turns, the option."""
 
 _WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
-
-
-def assumed(model: str) -> Capabilities:
-    """Return the capabilities assumed for an endpoint that was not probed."""
-    return Capabilities(
-        model=model,
-        json_schema=True,
-        tools=True,
-        json_object=True,
-        logprobs=20,
-        n=True,
-        seed=True,
-        temperature=True,
-        limit_field="max_completion_tokens",
-        window=None,
-        calls=0,
-    )
 
 
 @dataclass
@@ -154,7 +138,9 @@ class Plan:
         endpoint = model.endpoint()
         settings, salt = model.settings.but(seed=seed), kept_secret(run.store) or secrets.token_bytes(32)
         planner = Planner(endpoint, paid(run).__contains__)
-        return cls(planner, Asker(planner, capabilities or assumed(endpoint.model), profile, settings, salt))
+        return cls(
+            planner, Asker(planner, capabilities or Capabilities.assumed(endpoint.model), profile, settings, salt)
+        )
 
     async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
         """Plan to judge every conversation on every rubric."""
@@ -261,7 +247,23 @@ class CallPlan:
         tables = {name: Usage(table, self.price).by_stage() for name, table in self.models}
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}
-        return {"dry_run": True, "notes": list(self.notes), "plan": first} | panel
+        costs = {"costs": self.costs} if self.costs else {}
+        return {"dry_run": True, "notes": list(self.notes), "plan": first} | costs | panel
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Return the cost of all models, asked at once and by batch; empty without prices."""
+        return costs_of([table for _, table in self.models], self.price)
+
+
+def costs_of(tables: Sequence[UsageTable], price: Price | None) -> dict[str, float]:
+    """Return the cost at once and by batch; empty where it is unknown."""
+    rows = [(name, row) for table in tables for name, row in table.stages.items()]
+    if price is None or not rows or any(row.uncounted for _, row in rows):
+        return {}
+    at_once = sum(price.cost(row.prompt, row.completion) for _, row in rows)
+    batched = sum(price.cost(row.prompt, row.completion) for name, row in rows if name in STAGES)
+    return {"at_once": at_once, "by_batch": at_once - price.discount * batched}
 
 
 def plan_scoring(
@@ -323,6 +325,9 @@ def call_plan(
         notes.append(
             f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
         )
+    if costs := costs_of([each for _, each in models], model.limits.price):
+        told = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
+        notes.append(f"Cost: {told}, where answers come within 24 hours.")
     return CallPlan(models, model.limits.price, tuple(notes))
 
 

@@ -26,11 +26,15 @@ from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.services.options import ModelOptions
 
 if TYPE_CHECKING:
+    from pollex.gateway.batches.round import Round
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
 
+
+BY_BATCH = 10_000
+"""Conversations whose calls go into one batch; more take another one."""
 
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
@@ -48,6 +52,7 @@ class Workers:
         retry_outcomes: Outcomes that a resume asks about again.
         traced: Told the run's tracer, for spans of model calls.
         notes: What to tell the user before the work.
+        by_batch: Whether calls that don't wait for each other are left to a provider's batch.
     """
 
     roles: Roles
@@ -60,11 +65,19 @@ class Workers:
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
     notes: list[str] = field(default_factory=list)
+    by_batch: bool = False
 
     @property
     def at_once(self) -> int:
         """Return how many conversations to ask about at once: twice the concurrent calls."""
-        return BATCH if self.gateway is None else 2 * self.gateway.limits.concurrency
+        if self.gateway is None:
+            return BATCH
+        return self.in_flight if self.by_batch else 2 * self.gateway.limits.concurrency
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many conversations to have in flight; those that wait for one batch are many."""
+        return BY_BATCH if self.by_batch else BATCH
 
     def used(self) -> dict[str, Any]:
         """Return the model's usage so far; empty for the built-in roles."""
@@ -90,6 +103,7 @@ class Workers:
             retry_outcomes=self.retry_outcomes,
             secrets=self.secrets,
             traced=self.traced,
+            batch=self.in_flight,
             at_once=self.at_once,
             used=self.used,
             **rest,
@@ -121,10 +135,15 @@ class Workers:
 
 @asynccontextmanager
 async def workers(
-    options: ModelOptions, profile: DomainProfile, store: Store, seed: int = 0, budget: Budget | None = None
+    options: ModelOptions,
+    profile: DomainProfile,
+    store: Store,
+    seed: int = 0,
+    budget: Budget | None = None,
+    together: Round | None = None,
 ) -> AsyncIterator[Workers]:
     """Build the roles of a run and close their connections on exit."""
-    async with dismissed(await hire(options, profile, store, seed, budget=budget)) as staff:
+    async with dismissed(await hire(options, profile, store, seed, budget, together)) as staff:
         yield staff
 
 
@@ -134,11 +153,13 @@ async def hire(
     store: Store,
     seed: int = 0,
     budget: Budget | None = None,
+    together: Round | None = None,
 ) -> Workers:
-    """Build the roles that the options ask for; probe a model first.
+    """Build the roles that the options ask for; probe a model first, and fetch what its batches brought.
 
     Args:
         budget: What these workers share with others; None: the options' limits are for them alone.
+        together: Whose batches are handed in together with theirs; None: nobody's.
 
     Raises:
         ModelRefused: The endpoint refuses every call, or lacks what is required.
@@ -155,20 +176,35 @@ async def hire(
                 option="model",
             )
         return embedded_workers(profile, embedder, seed)
+    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
+    from pollex.services.batches import desk_for
     from pollex.store.ledger import StoreLedger
 
     endpoint = options.chat or options.endpoint()
-    capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
+    if options.batch_files:  # there need not be a server
+        capabilities = Capabilities.assumed(endpoint.model)
+    else:
+        capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger, store.prompts = StoreLedger(store), not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     retry_outcomes = SENT_AGAIN | refused
+    desk = desk_for(options, endpoint, store, ledger, together)
     gateway = Gateway(
-        endpoint, ledger, options.limits, retry_outcomes=retry_outcomes, window=capabilities.window, budget=budget
+        endpoint,
+        ledger,
+        options.limits,
+        retry_outcomes=retry_outcomes,
+        window=capabilities.window,
+        budget=budget,
+        desk=desk,
     )
+    if desk is not None:
+        await desk.fetch()
     made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
+    made.by_batch = desk is not None and bool(desk.to)
     made.retry_outcomes, made.traced = RETRYABLE | refused, ledger.trace
     return made
 

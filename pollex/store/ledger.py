@@ -63,13 +63,14 @@ class StoreLedger:
         """Note, on the disk before it returns, what came back."""
         begun, clock, about = self._begun.pop((key, attempt), ("", time.perf_counter(), {}))
         ended = now()
+        sent = {} if begun else self._sent(key, attempt)
         values = {
             "key": key,
             "attempt": attempt,
-            "run": self._tracer.run if self._tracer else None,
-            "stage": about.get("stage"),
-            "item": about.get("item"),
-            "sent": begun or ended,
+            "run": sent.get("run") or (self._tracer.run if self._tracer else None),
+            "stage": about.get("stage") or sent.get("stage"),
+            "item": about.get("item") or sent.get("item"),
+            "sent": begun or sent.get("sent") or ended,
             "ended": ended,
             "outcome": dict(outcome),
             "raw": raw,
@@ -78,3 +79,10 @@ class StoreLedger:
         await self._store.change(Change(*REPLIES.kept(values, line), line, REPLIES))
         if self._tracer is not None and begun:
             self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))
+
+    def _sent(self, key: str, attempt: int) -> dict[str, Any]:
+        """Return what another process noted of a call that it sent, by a batch for example."""
+        found = self._store.rows(
+            "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?", [key, attempt]
+        )
+        return found[0] if found else {}

@@ -44,6 +44,11 @@ STEPS = (
     """,
     DESK,
     TALKS,
+    """
+    CREATE TABLE batches (digest TEXT PRIMARY KEY, provider TEXT, place TEXT, model TEXT, intended REAL, size INTEGER,
+        id TEXT, closed INTEGER DEFAULT 0);
+    CREATE TABLE batched (digest TEXT, key TEXT, attempt INTEGER, PRIMARY KEY (digest, key)) WITHOUT ROWID
+    """,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

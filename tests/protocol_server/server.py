@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+from protocol_server.batches import Batches
 from protocol_server.replies import Rule, Sending, honest, spoiled, whole
 
 _TLS_HANDSHAKE = 0x16
@@ -25,6 +26,7 @@ class State:
         self.latency = latency
         self.script = list(script)
         self.open = 0
+        self.batches = Batches()
         self.forget()
 
     def forget(self) -> None:
@@ -132,6 +134,11 @@ class _Connection(asyncio.Protocol):
     def _answer(self, head: str, body: bytes) -> None:
         method, address, _ = head.split(" ", 2)
         path = address.partition("?")[0]
+        if (sending := self._state.batches.reply(method, address, body)) is not None:
+            self._busy = True
+            self._state.at_once += 1
+            self._send(sending, iter(sending.parts))
+            return
         if path.endswith("/chat/completions"):
             state = self._state
             self._busy = True
@@ -226,6 +233,11 @@ class ProtocolServer:
         if not self._thread.is_alive():
             return self._state.counts()
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
+
+    @property
+    def batches(self) -> Batches:
+        """The provider of batches; a test sets its fields while nothing is asked."""
+        return self._state.batches
 
     @property
     def headers(self) -> str:

@@ -10,7 +10,7 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import out_option, with_endpoint, with_logs, with_run
+from pollex.cli.options import out_option, with_logs, with_respondent, with_run
 from pollex.cli.settings import CALLS, set_option
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed sent with every question.")
 @with_logs("id_field")
-@with_endpoint
+@with_respondent
 @with_run
 @set_option("category_field", "max_bad", "encoding", *CALLS)
 def command(

@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     "--panel", multiple=True, metavar="MODEL", help="Another model of the endpoint, used in turn. Repeatable."
 )
 @click.option(
-    "--variant",
-    type=click.Choice(["v0", "v1", "v2", "v3", "v4"]),
-    default="v4",
-    show_default=True,
-    help="Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state.",
-)
-@click.option(
     "--tau",
     type=float,
     metavar="NATS",

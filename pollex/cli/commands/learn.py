@@ -11,7 +11,7 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import logs_argument, verbose_option, with_logs, with_model, with_run
-from pollex.cli.settings import set_option, settings_of
+from pollex.cli.settings import BATCHES, set_option, settings_of
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         "elicitation",
     ),
     *("require", "without", "canary", "straight_lining", "closing", "value", "embedding_model"),
-    *("deadline", "max_wait", "retry_refused", "langsmith"),
+    *("deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(
     logs: tuple[str, ...],

@@ -11,7 +11,7 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import logs_argument, rubrics_option, verbose_option, with_logs, with_model, with_run
-from pollex.cli.settings import set_option
+from pollex.cli.settings import BATCHES, set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @set_option(
     *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "elicitation", "require"),
     *("without", "canary", "straight_lining", "closing", "value", "embedding_model"),
-    *("deadline", "max_wait", "retry_refused", "langsmith"),
+    *("deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(
     logs: tuple[str, ...],

@@ -19,7 +19,7 @@ from pollex.cli.options import (
     with_run,
     with_set_judge,
 )
-from pollex.cli.settings import set_option
+from pollex.cli.settings import BATCHES, set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         "price",
         "retry_refused",
         "langsmith",
+        *BATCHES,
     ),
 )
 def command(

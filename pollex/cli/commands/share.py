@@ -11,7 +11,7 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import logs_argument, with_logs, with_run, with_set_judge
-from pollex.cli.settings import set_option
+from pollex.cli.settings import BATCHES, set_option
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -40,7 +40,17 @@ if TYPE_CHECKING:
 @with_run
 @set_option(
     *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "judge_field"),
-    *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
+    *(
+        "embedding_model",
+        "require",
+        "deadline",
+        "max_wait",
+        "max_cost",
+        "price",
+        "retry_refused",
+        "langsmith",
+        *BATCHES,
+    ),
 )
 def command(
     logs: tuple[str, ...],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @out_option("dialogues.jsonl", "Output file, one row for each dialogue: .jsonl.")
 @with_endpoint
 @with_run
-@set_option(*CALLS)
+@set_option(*(name for name in CALLS if not name.startswith("batch_")))
 def command(out: Path, systems: str, run: RunOptions, model: ModelOptions, **given: Any) -> int:
     """Simulate dialogues on topics, one for each system, topic and persona.
 

@@ -33,7 +33,7 @@ def verdicts(bench: Bench, name: str = "verdicts.jsonl") -> list[dict[str, Any]]
 def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "perhaps", "yes", "not JSON", "yes", "yes", "yes"), {"do": "honest"}])
-    ended = bench.run(judging(bench, "--variant", "v0"))
+    ended = bench.run(judging(bench, "--set", "variant=v0"))
     assert ended.code == 0, ended.err
     assert ended.json["outcomes"] == {"rated": COUNT}
     for one in verdicts(bench):
@@ -42,7 +42,7 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     failed = f"{2 * COUNT} of {RUNS * COUNT} runs without an answer, so without a vote ({2 * COUNT} unparsable)"
     assert f"{failed}: verdicts rest on 5 to 5 answers" in ended.err
     assert ended.json["runs"]["failed"] == {"unparsable": 2 * COUNT}
-    strict = bench.run(judging(bench, "--variant", "v0", "--set", "minimum=6"))
+    strict = bench.run(judging(bench, "--set", "variant=v0", "--set", "minimum=6"))
     assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
 
 
@@ -50,13 +50,13 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
     bench.log(COUNT)
     refusal = {"do": "message", "match": f'"seed":{SEED}', "content": None, "refusal": "I can't."}
     bench.server.script([refusal, *runs_say("yes", *["yes"] * 6)])
-    first = bench.run(judging(bench, "--variant", "v0"))
+    first = bench.run(judging(bench, "--set", "variant=v0"))
     assert first.json["runs"]["failed"] == {"refused": COUNT}
     assert f"why: pollex trace {first.json['run']}" in first.err
     assert "--set retry_refused" in first.err
     bench.server.script(runs_say(*["yes"] * 7))
-    assert bench.run(judging(bench, "--variant", "v0", "--resume")).json["usage"]["all"]["sent"] == 0
-    ended = bench.run(judging(bench, "--variant", "v0", "--resume", "--set", "retry_refused=yes"))
+    assert bench.run(judging(bench, "--set", "variant=v0", "--resume")).json["usage"]["all"]["sent"] == 0
+    ended = bench.run(judging(bench, "--set", "variant=v0", "--resume", "--set", "retry_refused=yes"))
     assert ended.json["runs"]["failed"] == {}
     assert ended.json["usage"]["all"]["sent"] == COUNT
     assert {one["answered"] for one in verdicts(bench)} == {RUNS}
@@ -65,7 +65,7 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
 def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}])
-    first = bench.run(judging(bench, "--variant", "v0"))
+    first = bench.run(judging(bench, "--set", "variant=v0"))
     assert (first.code, first.json["waiting"]) == (0, COUNT), first.err
     reviewing = ["review", first.json["run"], "--store", ".pollex", "--json"]
     bench.run([*reviewing, "--out", "people.jsonl"])
@@ -119,7 +119,7 @@ def test_a_plan_tells_the_calls_of_every_variant_and_asks_nobody(bench: Bench) -
 def test_a_panel_takes_turns_and_every_member_is_told_of(bench: Bench) -> None:
     bench.log(2)
     bench.server.script([{"do": "message", "match": '"model":"other"', "content": ANSWER["no"], "after": PROBE}])
-    ended = bench.run(judging(bench, "--variant", "v0", "--panel", "other", "--ensemble", 4))
+    ended = bench.run(judging(bench, "--set", "variant=v0", "--panel", "other", "--ensemble", 4))
     assert ended.code == 0, ended.err
     assert ended.json["judge"] == "fake-model, other, prompt v0"
     assert ended.json["usage"]["judge"]["calls"] == 4
@@ -127,7 +127,7 @@ def test_a_panel_takes_turns_and_every_member_is_told_of(bench: Bench) -> None:
     assert all(one["votes"]["no"] >= 2 for one in verdicts(bench))
 
 
-PANEL = ("--variant", "v0", "--panel", "other", "--ensemble", 5)
+PANEL = ("--set", "variant=v0", "--panel", "other", "--ensemble", 5)
 
 
 def test_a_plan_is_split_by_member_of_the_panel(bench: Bench) -> None:
@@ -166,7 +166,7 @@ def test_a_limit_of_money_is_one_for_the_whole_panel(bench: Bench) -> None:
 def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Bench) -> None:
     bench.log(COUNT)
     bench.server.script([*runs_say("yes", "no", "no", "yes"), {"do": "honest"}])
-    ended = bench.run(judging(bench, "--variant", "v0", "--stop-early"))
+    ended = bench.run(judging(bench, "--set", "variant=v0", "--stop-early"))
     assert ended.json["outcomes"] == {"disagreement": COUNT}
     assert ended.json["runs"] == {"asked": 4 * COUNT, "planned": 7 * COUNT, "failed": {}}
     assert bench.judged == 4 * COUNT
@@ -201,7 +201,7 @@ def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_
 
 def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Bench, tmp_path: Path) -> None:
     bench.log(COUNT)
-    ended: Ended = bench.run(judging(bench, "--variant", "v0", "--max-calls", 10))
+    ended: Ended = bench.run(judging(bench, "--set", "variant=v0", "--max-calls", 10))
     assert ended.code == 1
     assert "Go on with: pollex judge log.jsonl" in ended.err
     assert ended.err.strip().endswith("--resume")
@@ -209,6 +209,6 @@ def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Benc
     assert other.code == 1
     assert "by: fake-model, prompt v0 → fake-model, prompt v1" in other.err
     assert "6 of 7 runs agree; 4 of 7 runs must have answered → DE ≤ 0.5004" in other.err
-    whole = bench.run(judging(bench, "--variant", "v0", "--resume"))
+    whole = bench.run(judging(bench, "--set", "variant=v0", "--resume"))
     assert whole.code == 0, whole.err
     assert bench.judged == COUNT * RUNS

@@ -1,0 +1,282 @@
+"""Where calls wait for a batch, and where a batch's answers go into the ledger.
+
+Nothing is paid twice, whatever is killed when: what a batch asks is kept before it is handed in, its id right after,
+and its answers are recorded as if each had been a call of its own. A batch of which only the first is kept is looked
+for at the provider before its calls are asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pollex.errors import LimitReached, ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.batches.provider import Answer, Doubtful, Line, Provider, Submission, Undecided, parts
+from pollex.gateway.batches.round import Round, Where
+from pollex.gateway.budget import Budget, Limits, UsageTable
+from pollex.gateway.calls import Reply, Request
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.ledger import Ledger
+from pollex.gateway.outcomes import Usage
+from pollex.gateway.responses import read_usage
+from pollex.gateway.tokens import prompt_estimate
+
+STAGES = frozenset({"extract", "judge", "grade", "grade_plainly", "classify", "check_evidence", "answer"})
+"""Calls that don't wait for each other; all others are asked at once."""
+
+LOOK_AGAIN = 2.0
+"""Seconds before a batch whose creation is in doubt is looked for a second time."""
+
+HOURS_24 = 24 * 3600.0
+
+AT_ONCE = 256
+"""Answers that are recorded together."""
+
+
+class Book(Protocol):
+    """What a store keeps of batches."""
+
+    def open(self, place: str, model: str) -> list[Submission]:
+        """Return the batches whose answers were not fetched."""
+
+    def lines(self, digest: str) -> list[Line]:
+        """Return the calls of a batch, without bodies."""
+
+    async def intend(self, submission: Submission, lines: Sequence[Line]) -> None:
+        """Keep durably, before it returns, what is about to be handed in."""
+
+    async def created(self, digest: str, id_: str) -> None:
+        """Keep durably, before it returns, the id that the provider gave."""
+
+    async def close(self, digest: str) -> None:
+        """Keep that a batch has nothing more to give."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    request: Request
+    attempt: int
+    future: asyncio.Future[None]
+
+    @property
+    def line(self) -> Line:
+        """Return the call as a line of a batch."""
+        call = self.request.call
+        return Line(self.request.key, self.attempt, call.stage, call.item, self.request.body)
+
+
+@dataclass
+class Desk:
+    """Batches of one model.
+
+    Attributes:
+        to: Name of the provider that new calls go to; empty where they are asked at once.
+        open: What is not answered yet, by the digest of each batch.
+        fresh: Calls whose answers were fetched by this command.
+    """
+
+    endpoint: Endpoint
+    providers: Mapping[str, Callable[[], Provider]]
+    ledger: Ledger
+    book: Book
+    limits: Limits
+    to: str
+    round: Round
+    open: dict[str, Where] = field(default_factory=dict)
+    fresh: set[str] = field(default_factory=set)
+    used: UsageTable = field(default_factory=UsageTable)
+    budget: Budget = field(init=False)
+    stop: Callable[[PollexError], None] = field(init=False, default=lambda _: None)
+    others: Callable[[], int] = field(init=False, default=int)
+
+    def __post_init__(self) -> None:
+        self.budget = Budget(self.limits)
+        self._made: dict[str, Provider] = {}
+        self._pending: set[str] = set()
+        self._waiting: dict[str, _Waiting] = {}
+        self.round.join(self)
+
+    def serve(
+        self, used: UsageTable, budget: Budget, stop: Callable[[PollexError], None], flights: Callable[[], int]
+    ) -> None:
+        """Take over what a gateway counts.
+
+        Args:
+            stop: Ends the gateway's run.
+            flights: Number of its calls that have no outcome yet.
+        """
+        self.used, self.budget, self.stop, self.others = used, budget, stop, flights
+
+    def takes(self, request: Request) -> bool:
+        """Return whether a call is asked by batch, or was."""
+        return request.key in self._pending or (bool(self.to) and request.call.stage in STAGES)
+
+    def busy(self) -> bool:
+        """Return whether calls are asked at once just now."""
+        return self.others() > len(self._waiting)
+
+    async def leave(self, request: Request, attempt: int) -> None:
+        """Leave a call here until the command ends with `AnswersPending`, or with another error."""
+        waiting = _Waiting(request, attempt, asyncio.get_running_loop().create_future())
+        self._waiting[request.key] = waiting
+        self.round.asked()
+        try:
+            await waiting.future
+        finally:
+            self._waiting.pop(request.key, None)
+
+    def drop(self, error: Callable[[], PollexError]) -> None:
+        """End all calls that wait, each with an error of its own."""
+        for waiting in list(self._waiting.values()):
+            if not waiting.future.done():
+                waiting.future.set_exception(error())
+
+    async def close(self) -> None:
+        """Wait for what is being handed in, and end connections."""
+        await self.round.close()
+        for provider in self._made.values():
+            await provider.close()
+        self._made.clear()
+
+    async def fetch(self) -> None:
+        """Take in the answers of all batches that have ended.
+
+        Raises:
+            ModelRefused: The provider took none of a batch's lines.
+            ModelUnavailable: It can't be asked now.
+        """
+        try:
+            for submission in self.book.open(self.endpoint.place, self.endpoint.model):
+                await self._fetch(submission, self._provider(submission.provider))
+        finally:
+            await self.close()
+
+    async def hand_in(self) -> None:
+        """Hand in what waits and is in no open batch.
+
+        Raises:
+            LimitReached: Not all of it may be sent; the rest was.
+            PollexError: It can't be handed in.
+        """
+        limit: LimitReached | None = None
+        lines: list[Line] = []
+        for waiting in list(self._waiting.values()):
+            if waiting.request.key in self._pending:
+                continue
+            try:
+                self.budget.take()
+            except LimitReached as reached:
+                limit = reached
+                break
+            lines.append(waiting.line)
+            self._reserve(waiting.request)
+        for part in parts(lines, self._provider(self.to)) if lines else ():
+            await self._hand_in(part, self._provider(self.to))
+        if limit is not None:
+            raise limit
+
+    def _reserve(self, request: Request) -> None:
+        """Count what a call may cost at most."""
+        call = request.call
+        most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
+        self.budget.spend(most, by_batch=True)
+        self.used.send(call.stage)
+
+    async def _hand_in(self, lines: Sequence[Line], provider: Provider) -> None:
+        submission = Submission(
+            digest=secrets.token_hex(16),
+            provider=provider.name,
+            place=self.endpoint.place,
+            model=self.endpoint.model,
+            intended=time.time(),
+            size=len(lines),
+        )
+        await asyncio.gather(*(self._intend(line) for line in lines))
+        await self.book.intend(submission, lines)
+        try:
+            id_ = await provider.create(submission, lines)
+        except Doubtful as doubt:
+            found = await self._look_for(submission, provider, twice=True)
+            if found is None:
+                what = f"a batch was handed in and is not there: {doubt}"
+                remedy = "resume later: it is looked for again before anything is asked again"
+                raise ModelUnavailable(what, where=self.endpoint.shown, remedy=remedy) from doubt
+            id_ = found
+        except PollexError:
+            await self.book.close(submission.digest)
+            raise
+        if id_:
+            await self.book.created(submission.digest, id_)
+        self._is_open(submission, provider, id_, (line.key for line in lines))
+
+    async def _intend(self, line: Line) -> None:
+        about = {"stage": line.stage, "item": line.item, "request": line.body.decode()}
+        await self.ledger.intend(line.key, line.attempt, about)
+
+    async def _look_for(self, submission: Submission, provider: Provider, *, twice: bool = False) -> str | None:
+        """Return the id of a batch that may have been created; empty where that can't be told, None without one."""
+        try:
+            found = await provider.find(submission)
+            if found is None and twice:
+                await asyncio.sleep(LOOK_AGAIN)  # a new batch may not be listed at once
+                found = await provider.find(submission)
+        except Undecided:
+            return ""
+        return found
+
+    async def _fetch(self, submission: Submission, provider: Provider) -> None:
+        id_ = submission.id
+        lines = self.book.lines(submission.digest)
+        if not id_:
+            found = await self._look_for(submission, provider)
+            if found is None:  # it was never created: its calls are asked again
+                await self.book.close(submission.digest)
+                return
+            if id_ := found:
+                await self.book.created(submission.digest, id_)
+        standing = await provider.standing(id_) if id_ else None
+        if standing is None or not standing.ended:
+            self._is_open(submission, provider, id_, (line.key for line in lines))
+            return
+        await self._record(submission, lines, [answer async for answer in provider.answers(id_, standing)])
+        await self.book.close(submission.digest)
+        if standing.fault:
+            remedy = "correct what it names, then resume: the calls are asked again"
+            raise ModelRefused(f"batch {id_} was refused: {standing.fault}", where=self.endpoint.shown, remedy=remedy)
+
+    async def _record(self, submission: Submission, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
+        """Record the answers to lines that are ours, each once."""
+        asked = {submission.line_id(line.key): line for line in lines}
+        found = [(line, answer) for answer in answers if (line := asked.pop(answer.line_id, None)) is not None]
+        for start in range(0, len(found), AT_ONCE):
+            await asyncio.gather(*(self._take(line, answer) for line, answer in found[start : start + AT_ONCE]))
+
+    async def _take(self, line: Line, answer: Answer) -> None:
+        reply = Reply(status=answer.status, body=answer.body)
+        await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), answer.body)
+        self.fresh.add(line.key)
+        if answer.status == 200:
+            self.used.bill(line.stage, _usage(answer.body), by_batch=True)
+
+    def _is_open(self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]) -> None:
+        self._pending |= set(keys)
+        told = provider.where(id_) if id_ else "a batch whose creation is in doubt"
+        until = None if provider.name == "files" else submission.intended + HOURS_24
+        self.open[submission.digest] = Where(told, submission.size, until)
+
+    def _provider(self, name: str) -> Provider:
+        if name not in self._made:
+            self._made[name] = self.providers[name]()
+        return self._made[name]
+
+
+def _usage(body: str) -> Usage:
+    try:
+        return read_usage(json.loads(body).get("usage"))
+    except (ValueError, AttributeError):
+        return Usage()

@@ -1,0 +1,165 @@
+"""The protocol of a provider of batches, and what goes to and comes from one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+ID_DIGITS = 40
+"""Of a call's key in the id of its line; Anthropic allows 64 characters in all."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A call in a batch.
+
+    Attributes:
+        body: The chat request as it is hashed.
+        attempt: Counts how often the call was sent, this time included.
+    """
+
+    key: str
+    attempt: int
+    stage: str
+    item: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A batch as the store keeps it.
+
+    Attributes:
+        digest: 32 random hex digits, by which the batch is found again.
+        provider: Which module knows it.
+        place: Of the endpoint.
+        intended: Unix time before it was sent.
+        size: Number of lines.
+        id: The provider's; empty while nobody knows whether there is a batch.
+    """
+
+    digest: str
+    provider: str
+    place: str
+    model: str
+    intended: float
+    size: int
+    id: str = ""
+
+    @property
+    def tag(self) -> str:
+        """Return what the ids of its lines begin with."""
+        return self.digest[:8]
+
+    def line_id(self, key: str) -> str:
+        """Return the id of a call's line."""
+        return f"{self.tag}-{key[:ID_DIGITS]}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came for a line.
+
+    Attributes:
+        body: Of a chat completion, or of an error, in OpenAI's shape.
+    """
+
+    line_id: str
+    status: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a batch is.
+
+    Attributes:
+        ended: Whether no more answers will come.
+        sources: Where the answers are, as the provider calls these places.
+        fault: Why the provider took none of the lines; empty where it did.
+    """
+
+    ended: bool
+    sources: tuple[str, ...] = ()
+    fault: str = ""
+
+
+class Doubtful(Exception):
+    """Nobody knows whether the batch was created: no reply came, or one that doesn't say."""
+
+
+class Undecided(Exception):
+    """A batch is open that may be the one that is looked for, and can't be told yet."""
+
+
+class Provider(Protocol):
+    """A way to hand in many calls at once, and to fetch the answers later."""
+
+    name: str
+    most_lines: int
+    most_bytes: int
+
+    def where(self, id_: str) -> str:
+        """Return what to tell people about an open batch."""
+
+    async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
+        """Hand in a batch, never twice, and return its id.
+
+        Raises:
+            Doubtful: It may have been created.
+            PollexError: It was not.
+        """
+
+    async def find(self, submission: Submission) -> str | None:
+        """Return the id of a batch that may have been created; None where there is none.
+
+        Raises:
+            Undecided: It can't be told yet.
+        """
+
+    async def standing(self, id_: str) -> Standing:
+        """Return how far a batch is."""
+
+    def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:
+        """Yield the answers of a batch that has ended, in any order."""
+
+    async def close(self) -> None:
+        """End connections."""
+
+
+def request_line(submission: Submission, line: Line) -> bytes:
+    """Return a call as a line of OpenAI's batch files, which vLLM reads, too."""
+    head = {"custom_id": submission.line_id(line.key), "method": "POST", "url": "/v1/chat/completions"}
+    return json.dumps(head)[:-1].encode() + b', "body": ' + line.body + b"}\n"
+
+
+def answer_in(text: str | bytes) -> Answer | None:
+    """Return the answer in a line of OpenAI's output or error files; None where it has none."""
+    try:
+        row = json.loads(text)
+        response: Any = row["response"]
+        return Answer(str(row["custom_id"]), int(response["status_code"]), compact(response["body"]))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def compact(body: Any) -> str:
+    """Return JSON values as a ledger keeps them."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def parts(lines: Sequence[Line], provider: Provider, overhead: int = 256) -> Iterator[list[Line]]:
+    """Split lines so that no part is larger than the provider takes."""
+    part: list[Line] = []
+    size = 0
+    for line in lines:
+        more = len(line.body) + overhead
+        if part and (len(part) == provider.most_lines or size + more > provider.most_bytes):
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += more
+    if part:
+        yield part

@@ -1,0 +1,65 @@
+"""Which provider takes a model's batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pollex.errors import WrongUse
+from pollex.gateway.batches.anthropic import AnthropicBatches
+from pollex.gateway.batches.desk import Desk
+from pollex.gateway.batches.files import FileBatches
+from pollex.gateway.batches.openai import OpenAIBatches
+from pollex.gateway.batches.provider import Provider
+from pollex.gateway.batches.round import Round
+from pollex.gateway.endpoint import Endpoint
+from pollex.store.batches import StoreBook
+
+if TYPE_CHECKING:
+    from pollex.gateway.langchain import ChatModel
+    from pollex.gateway.ledger import Ledger
+    from pollex.services.options import ModelOptions
+    from pollex.store.store import Store
+
+ANTHROPIC = "api.anthropic.com"
+
+
+def desk_for(
+    options: ModelOptions,
+    endpoint: Endpoint | ChatModel,
+    store: Store,
+    ledger: Ledger,
+    together: Round | None,
+) -> Desk | None:
+    """Return where an endpoint's calls wait for batches; None where no batch is asked for, and none is open.
+
+    Without `by_batch` what is open is still fetched, and only what it didn't bring is asked at once.
+
+    Raises:
+        WrongUse: Calls of a LangChain chat model are to go by batch.
+    """
+    by_batch = options.by_batch or options.batch_files is not None
+    if not isinstance(endpoint, Endpoint):
+        if by_batch:
+            raise WrongUse("a LangChain chat model has no batches", remedy="name the model and its address")
+        return None
+    book = StoreBook(store)
+    if not by_batch and not book.open(endpoint.place, endpoint.model):
+        return None
+    providers: dict[str, Callable[[], Provider]] = {
+        OpenAIBatches.name: lambda: OpenAIBatches(endpoint, options.limits),
+        AnthropicBatches.name: lambda: AnthropicBatches(endpoint, options.limits),
+        FileBatches.name: lambda: FileBatches(options.batch_files or Path()),
+    }
+    to = provider_name(options, endpoint) if by_batch else ""
+    return Desk(endpoint, providers, ledger, book, options.limits, to, together or Round())
+
+
+def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
+    """Return the provider that new calls go to."""
+    if options.batch_files is not None:
+        return FileBatches.name
+    told = AnthropicBatches.name if urlsplit(endpoint.place).hostname == ANTHROPIC else OpenAIBatches.name
+    return options.batch_api or told

@@ -1,0 +1,310 @@
+"""Calls by batch: what is handed in, fetched, asked again, and never paid twice, whatever goes wrong in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gateway_asking import KEY, ask_all, question
+from protocol_server import ProtocolServer
+from protocol_server.batches import Batch, message
+from protocol_server.replies import completion
+
+from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.batches import desk as desks
+from pollex.gateway.batches import round as rounds
+from pollex.gateway.batches.anthropic import AnthropicBatches
+from pollex.gateway.batches.desk import Desk
+from pollex.gateway.batches.files import FileBatches
+from pollex.gateway.batches.openai import OpenAIBatches
+from pollex.gateway.batches.provider import Provider
+from pollex.gateway.batches.round import Round
+from pollex.gateway.budget import Limits, Price
+from pollex.gateway.calls import Call
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.outcomes import Completed, Failed, Outcome
+from pollex.store.batches import StoreBook
+from pollex.store.ledger import StoreLedger
+from pollex.store.store import Store
+
+CALLS = [question(number) for number in range(8)]
+APIS = ["openai", "anthropic"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for a provider that lists new batches late."""
+    monkeypatch.setattr(desks, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(rounds, "QUIET", 0.05)
+
+
+@pytest.fixture
+def server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
+
+
+@pytest.fixture(params=APIS)
+def api(request: pytest.FixtureRequest, server: ProtocolServer) -> str:
+    """The name of a provider's protocol, which the server speaks."""
+    name: str = request.param
+    if name == "anthropic":
+        server.batches.answer = message
+    return name
+
+
+class Command:
+    """One command on a store: fetches, asks, and ends."""
+
+    def __init__(self, url: str, store: Path, to: str, **limits: Any) -> None:
+        self.endpoint, self.store, self.to = Endpoint("any-model", url, KEY), store, to
+        self.limits = Limits(**{"backoff": 0.01, **limits})
+        self.used = 0
+
+    async def __call__(self, calls: Sequence[Call]) -> list[Outcome | BaseException]:
+        """What came of each call."""
+        makers: dict[str, Callable[[], Provider]] = {
+            "openai": lambda: OpenAIBatches(self.endpoint, self.limits),
+            "anthropic": lambda: AnthropicBatches(self.endpoint, self.limits),
+            "files": lambda: FileBatches(self.store / "files"),
+        }
+        with Store.open(self.store) as store:
+            ledger = StoreLedger(store)
+            desk = Desk(self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, Round())
+            async with Gateway(self.endpoint, ledger, self.limits, desk=desk) as door:
+                self.table = door.used
+                await desk.fetch()
+                return await ask_all(door, calls)
+
+
+def pending(outcomes: Sequence[object]) -> bool:
+    return all(isinstance(outcome, AnswersPending) for outcome in outcomes)
+
+
+def completed(outcomes: Sequence[object]) -> bool:
+    return all(isinstance(outcome, Completed) for outcome in outcomes)
+
+
+def paid_twice(server: ProtocolServer) -> int:
+    return sum(number - 1 for number in server.batches.paid.values())
+
+
+async def rounds_of(command: Command, most: int = 6) -> tuple[int, list[Outcome | BaseException]]:
+    """Repeats a command until nothing is pending: how often it handed in, and what came of each call."""
+    for number in range(most):
+        outcomes = await command(CALLS)
+        if not any(isinstance(outcome, AnswersPending) for outcome in outcomes):
+            return number, outcomes
+    raise AssertionError(f"pending after {most} commands")
+
+
+async def test_the_command_ends_and_the_next_has_all_answers(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    command = Command(server.url, tmp_path, api)
+    assert pending(await command(CALLS))
+    outcomes = await command(CALLS)
+    assert completed(outcomes)
+    assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
+
+
+async def test_answers_are_those_that_the_same_calls_get_at_once(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
+    command = Command(server.url, tmp_path / "batch", api)
+    await command(CALLS)
+    by_batch = await command(CALLS)
+    at_once = await Command(server.url, tmp_path / "once", "")(CALLS)
+    for one, other in zip(by_batch, at_once, strict=True):
+        assert isinstance(one, Completed)
+        assert isinstance(other, Completed)
+        assert json.loads(one.text) == json.loads(other.text)
+        assert one.key == other.key
+
+
+async def test_a_batch_that_is_open_is_waited_for_and_not_paid_again(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
+    server.batches.ready = False
+    command = Command(server.url, tmp_path, api)
+    for to in (api, api, ""):  # asked at once, too, it would be paid twice
+        command.to = to
+        assert pending(await command(CALLS))
+    server.batches.ready = True
+    assert completed(await command(CALLS))
+    assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
+
+
+async def test_only_what_expired_is_asked_again(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    server.batches.expire = 3
+    number, outcomes = await rounds_of(Command(server.url, tmp_path, api))
+    assert (number, completed(outcomes), paid_twice(server)) == (2, True, 0)
+    assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 3]
+
+
+async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outcomes(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
+    server.batches.fail = [500, 400]
+    command = Command(server.url, tmp_path, api)
+    assert pending(await command(CALLS))
+    second = await command(CALLS)
+    assert [type(one) for one in second] == [AnswersPending, Failed, *[Completed] * 6]
+    assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 1]
+
+
+async def test_without_batches_the_rest_is_asked_at_once(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    server.batches.expire = 3
+    command = Command(server.url, tmp_path, api)
+    await command(CALLS)
+    command.to = ""
+    assert completed(await command(CALLS))
+    assert server.counts()["received"] == 3
+
+
+async def test_a_creation_without_a_reply_that_did_create_is_found_and_not_repeated(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
+    for number in range(3):  # others' batches, on several pages
+        server.batches.made[f"other_{number}"] = Batch(f"other_{number}", {"x": {}}, 4e9)
+    server.batches.creation = ["no reply"]
+    number, outcomes = await rounds_of(Command(server.url, tmp_path, api))
+    assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
+    assert len(server.batches.made) == 4
+
+
+async def test_while_a_batch_may_be_ours_no_other_is_made(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    server.batches.creation, server.batches.ready = ["no reply"], False
+    command = Command(server.url, tmp_path, api)
+    for _ in range(2):
+        assert pending(await command(CALLS))
+    server.batches.ready = True
+    assert completed(await command(CALLS))
+    assert (len(server.batches.made), paid_twice(server)) == (1, 0)
+
+
+async def test_a_creation_without_a_reply_that_did_not_create_is_repeated_by_the_next_command(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
+    server.batches.creation = ["dropped"]
+    command = Command(server.url, tmp_path, api)
+    assert all(isinstance(outcome, ModelUnavailable) for outcome in await command(CALLS))
+    assert server.batches.made == {}
+    assert pending(await command(CALLS))
+    assert completed(await command(CALLS))
+    assert paid_twice(server) == 0
+
+
+async def test_a_kill_between_the_creation_and_its_record_costs_nothing(
+    server: ProtocolServer, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed(*_: object) -> None:
+        raise PollexError("as if killed")
+
+    command = Command(server.url, tmp_path, api)
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreBook, "created", killed)
+        assert all(isinstance(outcome, PollexError) for outcome in await command(CALLS))
+    assert completed(await command(CALLS))
+    assert (len(server.batches.made), paid_twice(server)) == (1, 0)
+
+
+async def test_a_kill_before_the_creation_costs_nothing(
+    server: ProtocolServer, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed(*_: object) -> str:
+        raise asyncio.CancelledError
+
+    command = Command(server.url, tmp_path, api)
+    with monkeypatch.context() as patch:
+        patch.setattr({"openai": OpenAIBatches, "anthropic": AnthropicBatches}[api], "create", killed)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(command(CALLS), 1)
+    number, outcomes = await rounds_of(command)
+    assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
+
+
+async def test_a_refused_creation_is_told_and_frees_its_calls(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    server.batches.creation = ["refused"]
+    command = Command(server.url, tmp_path, api)
+    outcomes = await command(CALLS)
+    assert all(isinstance(outcome, ModelRefused) for outcome in outcomes)
+    assert "no batches for this model" in str(outcomes[0])
+    assert pending(await command(CALLS))
+
+
+async def test_a_file_that_is_found_faulty_is_told_with_its_line(server: ProtocolServer, tmp_path: Path) -> None:
+    server.batches.invalid = True
+    command = Command(server.url, tmp_path, "openai")
+    await command(CALLS)
+    with pytest.raises(ModelRefused, match="line 1: no such model"):
+        await command(CALLS)
+
+
+async def test_a_limit_of_calls_holds_and_the_rest_waits_for_the_next_command(
+    server: ProtocolServer, tmp_path: Path
+) -> None:
+    command = Command(server.url, tmp_path, "openai", max_calls=5)
+    first = await command(CALLS)
+    assert "max_calls 5 reached" in str(first[0])
+    assert pending(first)
+    assert [type(outcome) for outcome in await command(CALLS)] == [*[Completed] * 5, *[AnswersPending] * 3]
+    assert completed(await command(CALLS))
+    none = await Command(server.url, tmp_path / "none", "openai", max_calls=0)(CALLS)
+    assert all(isinstance(outcome, LimitReached) for outcome in none)
+    assert [len(batch.requests) for batch in server.batches.made.values()] == [5, 3]
+
+
+async def test_a_large_batch_is_split_as_the_provider_wants(
+    server: ProtocolServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenAIBatches, "most_lines", 3)
+    number, outcomes = await rounds_of(Command(server.url, tmp_path, "openai"))
+    assert (number, completed(outcomes)) == (1, True)
+    assert [len(batch.requests) for batch in server.batches.made.values()] == [3, 3, 2]
+
+
+async def test_what_waits_for_others_is_asked_at_once(server: ProtocolServer, tmp_path: Path) -> None:
+    command = Command(server.url, tmp_path, "openai")
+    outcomes = await command([question(0, stage="summarize"), question(1)])
+    assert [type(outcome) for outcome in outcomes] == [Completed, AnswersPending]
+
+
+async def test_tokens_of_a_batch_cost_half(server: ProtocolServer, tmp_path: Path) -> None:
+    costs = []
+    price = Price(1.0, 2.0)
+    for to in ("openai", ""):
+        command = Command(server.url, tmp_path / (to or "once"), to, price=price)
+        outcomes = await command(CALLS)
+        if pending(outcomes):
+            await command(CALLS)
+        costs.append(command.table.total.cost(price) or 0.0)
+    assert 0 < costs[0] == pytest.approx(costs[1] / 2)
+
+
+async def test_files_for_vllm_are_answered_by_files(server: ProtocolServer, tmp_path: Path) -> None:
+    command = Command(server.url, tmp_path, "files")
+    first = await command(CALLS)
+    assert "vllm run-batch -i " in str(first[0])
+    assert pending(await command(CALLS))
+    (asked,) = (tmp_path / "files").glob("*.jsonl")
+    rows = [json.loads(line) for line in asked.read_text().splitlines()]
+    assert {row["url"] for row in rows} == {"/v1/chat/completions"}
+    answers = [
+        {"custom_id": row["custom_id"], "response": {"status_code": 200, "body": completion(row["body"])}}
+        for row in rows
+    ]
+    asked.with_suffix(".answers.jsonl").write_text("\n".join(map(json.dumps, answers[:-1])))
+    outcomes = await command(CALLS)
+    assert [type(one) for one in outcomes].count(Completed) == 7
+    assert server.counts()["received"] == 0
+    assert len(list((tmp_path / "files").glob("pollex-????????.jsonl"))) == 2
+
+
+def test_the_key_reaches_no_file(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    server.batches.fail = [500]
+    asyncio.run(rounds_of(Command(server.url, tmp_path, api)))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
