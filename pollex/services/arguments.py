@@ -53,6 +53,10 @@ class ModelArguments(TypedDict, total=False):
     max_calls: int | None
     max_cost: float | None
     price: tuple[float, float] | None
+    by_batch: bool
+    batch_files: Path | None
+    batch_api: str
+    batch_discount: float
 
 
 class QuestionArguments(ModelArguments, total=False):

@@ -46,7 +46,8 @@ class Batches:
         ready: Whether batches have ended.
         expire: So many lines of the next batch get no answer.
         fail: Statuses of the next lines' answers; then all are 200.
-        creation: What becomes of the next creation: it is carried out, with a reply or without; dropped; or refused.
+        creation: What becomes of the next creation: it is carried out with a reply, without one (`no reply`), or with a
+            connection that stays open (`no word`); `dropped`; or `refused`.
         invalid: Whether files are found to be faulty after they were taken.
         paid: How often each body was answered, over all batches.
     """
@@ -74,7 +75,7 @@ class Batches:
         if path.endswith("/v1/batches"):
             return self._create_of_file(json.loads(body)) if method == "POST" else self._list(after.get("after"))
         if found := re.search(r"/v1/batches/([\w-]+)$", path):
-            return whole(200, self._openai(self.made[found[1]]))
+            return whole(200, self._openai(self.made[found[1]])) if found[1] in self.made else _gone()
         if path.endswith("/v1/messages/batches"):
             return (
                 self._create_of_messages(json.loads(body))
@@ -82,7 +83,8 @@ class Batches:
                 else self._list(after.get("after_id"), True)
             )
         if found := re.search(r"/v1/messages/batches/([\w-]+)(/results)?$", path):
-            batch = self.made[found[1]]
+            if (batch := self.made.get(found[1])) is None:
+                return _gone()
             return whole(200, "\n".join(self._results(batch)) if found[2] else self._anthropic(batch))
         return None
 
@@ -118,6 +120,8 @@ class Batches:
             self._work(batch)
             if how == "carried out":
                 return whole(200, show(batch))
+            if how == "no word":
+                return Sending(0, [], end="hang", whole=False)
         return Sending(0, [(0.0, b"")], end="abort", whole=False)
 
     def _work(self, batch: Batch) -> None:
@@ -176,6 +180,10 @@ class Batches:
             }
             yield json.dumps({"custom_id": name, "result": failed if status != 200 else _succeeded(body)})
         yield from (json.dumps({"custom_id": name, "result": {"type": "expired"}}) for name in batch.expired)
+
+
+def _gone() -> Sending:
+    return whole(404, {"error": {"message": "no such batch", "type": "not_found_error"}})
 
 
 def _shuffled(batch: Batch) -> list[tuple[str, tuple[int, Any]]]:

@@ -16,13 +16,24 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pollex.errors import LimitReached, ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.provider import Answer, Doubtful, Line, Provider, Submission, Undecided, parts
-from pollex.gateway.batches.round import Round, Where
+from pollex.gateway.batches.provider import (
+    Answer,
+    Doubtful,
+    Gone,
+    Line,
+    Provider,
+    Standing,
+    Submission,
+    Undecided,
+    parts,
+)
+from pollex.gateway.batches.round import Round, Where, clock
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.ledger import Ledger
 from pollex.gateway.outcomes import Usage
+from pollex.gateway.redaction import without
 from pollex.gateway.responses import read_usage
 from pollex.gateway.tokens import prompt_estimate
 
@@ -33,6 +44,9 @@ LOOK_AGAIN = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""
 
 HOURS_24 = 24 * 3600.0
+
+KEPT = 30 * HOURS_24
+"""Seconds for which providers keep answers."""
 
 AT_ONCE = 256
 """Answers that are recorded together."""
@@ -239,7 +253,7 @@ class Desk:
                 return
             if id_ := found:
                 await self.book.created(submission.digest, id_)
-        standing = await provider.standing(id_) if id_ else None
+        standing = await self._standing(submission, provider, id_) if id_ else None
         if standing is None or not standing.ended:
             self._is_open(submission, provider, id_, (line.key for line in lines))
             return
@@ -249,6 +263,18 @@ class Desk:
             remedy = "correct what it names, then resume: the calls are asked again"
             raise ModelRefused(f"batch {id_} was refused: {standing.fault}", where=self.endpoint.shown, remedy=remedy)
 
+    async def _standing(self, submission: Submission, provider: Provider, id_: str) -> Standing:
+        """Return how far a batch is; one that is gone has ended once providers forget them."""
+        try:
+            return await provider.standing(id_)
+        except Gone as gone:
+            if time.time() - submission.intended > KEPT:
+                return Standing(ended=True)
+            remedy = (
+                f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on it is given up"
+            )
+            raise ModelRefused(f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy) from gone
+
     async def _record(self, submission: Submission, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
         """Record the answers to lines that are ours, each once."""
         asked = {submission.line_id(line.key): line for line in lines}
@@ -257,8 +283,9 @@ class Desk:
             await asyncio.gather(*(self._take(line, answer) for line, answer in found[start : start + AT_ONCE]))
 
     async def _take(self, line: Line, answer: Answer) -> None:
-        reply = Reply(status=answer.status, body=answer.body)
-        await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), answer.body)
+        body = without(self.endpoint.secrets, answer.body)
+        reply = Reply(status=answer.status, body=body)
+        await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), body)
         self.fresh.add(line.key)
         if answer.status == 200:
             self.used.bill(line.stage, _usage(answer.body), by_batch=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,7 +12,7 @@ import httpx2
 from openai import DefaultAioHttpClient
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.provider import Doubtful
+from pollex.gateway.batches.provider import Doubtful, Gone
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint
@@ -114,15 +113,12 @@ class Http:
         fault = fault_of(Reply(status=response.status_code, body=body, headers=response.headers))
         if fault is None or fault.action in ("retry", "wait"):
             return self._unavailable(fault.detail if fault else f"HTTP {response.status_code}")
-        return ModelRefused(fault.detail, where=self._endpoint.shown, remedy=fault.remedy)
+        kind = Gone if response.status_code == HTTPStatus.NOT_FOUND else ModelRefused
+        return kind(fault.detail, where=self._endpoint.shown, remedy=fault.remedy)
 
     async def close(self) -> None:
         """End all connections."""
         await self._http.aclose()
-
-    def clean(self, body: Any) -> str:
-        """Return JSON values as they are kept: keys are blanked out."""
-        return without(self._endpoint.secrets, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
     def _unavailable(self, words: str) -> ModelUnavailable:
         return ModelUnavailable(words, where=self._endpoint.shown, remedy="resume later")

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pollex.errors import ModelRefused
+
 ID_DIGITS = 40
 """Of a call's key in the id of its line; Anthropic allows 64 characters in all."""
 
@@ -92,6 +94,10 @@ class Doubtful(Exception):
 
 class Undecided(Exception):
     """A batch is open that may be the one that is looked for, and can't be told yet."""
+
+
+class Gone(ModelRefused):
+    """The provider knows no such batch, or no such address."""
 
 
 class Provider(Protocol):

@@ -176,6 +176,26 @@ async def test_a_creation_without_a_reply_that_did_create_is_found_and_not_repea
     assert len(server.batches.made) == 4
 
 
+@pytest.mark.parametrize("how", ["no word", "no reply"])
+async def test_a_creation_that_times_out_but_did_create_is_not_repeated(
+    server: ProtocolServer, tmp_path: Path, how: str
+) -> None:
+    server.batches.creation = [how]
+    command = Command(server.url, tmp_path, "openai", deadline=1.0)
+    number, outcomes = await rounds_of(command)
+    assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (1, True, 1, 0)
+
+
+async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+    command = Command(server.url, tmp_path, api)
+    await command(CALLS)
+    there, server.batches.made = server.batches.made, {}
+    with pytest.raises(ModelRefused, match="there is no batch batch_0"):
+        await command(CALLS)
+    server.batches.made = there
+    assert completed(await command(CALLS))
+
+
 async def test_while_a_batch_may_be_ours_no_other_is_made(server: ProtocolServer, tmp_path: Path, api: str) -> None:
     server.batches.creation, server.batches.ready = ["no reply"], False
     command = Command(server.url, tmp_path, api)
