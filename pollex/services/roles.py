@@ -185,7 +185,7 @@ async def hire(
 
     endpoint = options.chat or options.endpoint()
     if options.batch_files:  # there need not be a server
-        capabilities = Capabilities.assumed(endpoint.model)
+        capabilities = options.settings.capabilities or Capabilities.assumed(endpoint.model)
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger, store.prompts = StoreLedger(store), not options.no_prompts

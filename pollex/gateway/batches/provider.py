@@ -146,8 +146,9 @@ def answer_in(text: str | bytes) -> Answer | None:
     try:
         row = json.loads(text)
         response: Any = row["response"]
-        return Answer(str(row["custom_id"]), int(response["status_code"]), compact(response["body"]))
-    except (ValueError, TypeError, LookupError, RecursionError):
+        body = response.get("body") or {"error": row.get("error")}  # vLLM's words about a failure
+        return Answer(str(row["custom_id"]), int(response["status_code"]), compact(body))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 
