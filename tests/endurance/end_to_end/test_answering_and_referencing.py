@@ -289,7 +289,7 @@ def test_a_type_that_the_model_is_unsure_of_is_flagged_and_graded_on_the_default
 def test_a_killed_grading_run_goes_on_and_comes_to_the_same(exam: Exam) -> None:
     exam.questions(30, category="数学计算", evidences=None)
     exam.bench.server.script([{"do": "honest", "latency": 0.05}])
-    process = exam.bench.start(exam.judging("--concurrency", 4))
+    process = exam.bench.start(exam.judging("--set", "concurrency=4"))
     exam.bench.wait_for_calls(15)
     lost = exam.bench.kill(process)
     assert exam.judge("--resume").code == 0

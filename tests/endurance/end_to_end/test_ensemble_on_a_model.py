@@ -83,15 +83,15 @@ def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_ag
 
 def test_n_runs_are_n_calls_none_is_bought_twice_and_another_run_of_the_command_buys_none(bench: Bench) -> None:
     bench.log(COUNT)
-    first = bench.run(judging(bench, "--variant", "v2"))
+    first = bench.run(judging(bench, "--set", "variant=v2"))
     assert first.code == 0, first.err
     assert bench.judged == COUNT * RUNS
     assert bench.server.counts()["repeated"] == 0
-    again = bench.run(judging(bench, "--variant", "v2"))
+    again = bench.run(judging(bench, "--set", "variant=v2"))
     assert bench.judged == COUNT * RUNS
     assert again.json["usage"]["judge"]["known"] == COUNT * RUNS
     assert again.json["outcomes"] == first.json["outcomes"]
-    more = bench.run(judging(bench, "--variant", "v2", "--ensemble", 9))
+    more = bench.run(judging(bench, "--set", "variant=v2", "--ensemble", 9))
     assert bench.judged == COUNT * 9
     assert more.json["usage"]["judge"]["sent"] == COUNT * 2
 
@@ -100,7 +100,7 @@ def test_a_plan_tells_the_calls_of_every_variant_and_asks_nobody(bench: Bench) -
     bench.log(COUNT)
     planned = {}
     for variant in ("v0", "v3", "v4"):
-        plan = bench.run(judging(bench, "--variant", variant, "--dry-run")).json["plan"]
+        plan = bench.run(judging(bench, "--set", f"variant={variant}", "--dry-run")).json["plan"]
         planned[variant] = {stage: row["calls"] for stage, row in plan.items()}
     calls = COUNT * RUNS
     assert bench.server.counts()["received"] == 0
@@ -173,12 +173,12 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
     bench.started = 0
     bench.server.script([])
     bench.server.reset()
-    planned = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--stop-early", "--dry-run")).json["plan"][
-        "all"
-    ]
+    planned = bench.run(judging(bench, "--set", "variant=v4", "--ensemble", 3, "--stop-early", "--dry-run")).json[
+        "plan"
+    ]["all"]
     whole = planned["calls"]
     assert planned["outcomes"] == {"at most": whole}
-    early = bench.run(judging(bench, "--variant", "v4", "--ensemble", 3, "--stop-early"))
+    early = bench.run(judging(bench, "--set", "variant=v4", "--ensemble", 3, "--stop-early"))
     saved = early.json["calls_saved"]
     bench.started = 1
     assert (bench.judged + saved, saved % 3) == (whole, 0)
@@ -187,7 +187,7 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
 
 def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(bench: Bench) -> None:
     bench.log(40)
-    options = ("--variant", "v3", "--set", "concurrency=8")
+    options = ("--set", "variant=v3", "--set", "concurrency=8")
     bench.server.script([{"do": "honest", "latency": 0.01}])
     running = bench.start(judging(bench, *options))
     bench.wait_for_calls(150)
@@ -205,7 +205,7 @@ def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Benc
     assert ended.code == 1
     assert "Go on with: pollex judge log.jsonl" in ended.err
     assert ended.err.strip().endswith("--resume")
-    other = bench.run(judging(bench, "--variant", "v1", "--ensemble", 5, "--resume"))
+    other = bench.run(judging(bench, "--set", "variant=v1", "--ensemble", 5, "--resume"))
     assert other.code == 1
     assert "by: fake-model, prompt v0 → fake-model, prompt v1" in other.err
     assert "6 of 7 runs agree; 4 of 7 runs must have answered → DE ≤ 0.5004" in other.err
