@@ -6,7 +6,10 @@ import csv
 import io
 import json
 import math
+import tempfile
 from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 from typing import Literal
 
 from starlette.requests import Request
@@ -14,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
+from pollex.formats.write import write_rows
 from pollex.web import drawings, frame, links
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
@@ -59,6 +63,7 @@ def conversations(request: Request) -> Response:
         columns=COLUMNS,
         read_only=site.read_only,
         drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
+        reach=(float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     )
 
 
@@ -73,17 +78,29 @@ def as_json(request: Request) -> Response:
 class DownloadForm(ListForm):
     """A list, and as what to send it."""
 
-    kind: Literal["csv", "jsonl"] = "csv"
+    kind: Literal["csv", "jsonl", "parquet"] = "csv"
 
 
 def download(request: Request) -> Response:
     """Send all that a list has, row by row, in its order."""
     site, form = site_of(request), query(request, DownloadForm)
     listing = listing_of(site, form)
+    if form.kind == "parquet":
+        return _parquet(listing)
     lines = _csv(listing) if form.kind == "csv" else _jsonl(listing)
     media = "text/csv" if form.kind == "csv" else "application/x-ndjson"
     headers = {"Content-Disposition": f'attachment; filename="conversations.{form.kind}"'}
     return StreamingResponse(lines, media_type=media, headers=headers)
+
+
+def _parquet(listing: Listing) -> Response:
+    """Send a Parquet file, which is made whole before it is sent; it is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "conversations.parquet"
+        types = {each.name: TYPES[str(each.type)] for each in fields(Row)}
+        write_rows(path, map(row_json, listing.every()), types)
+        headers = {"Content-Disposition": 'attachment; filename="conversations.parquet"'}
+        return Response(path.read_bytes(), media_type="application/vnd.apache.parquet", headers=headers)
 
 
 def _jsonl(listing: Listing) -> Iterator[str]:
@@ -115,6 +132,9 @@ def _require_version(listing: Listing) -> None:
     if listing.form.version not in ("", listing.lens.version):
         raise Clash("more conversations have come since", remedy="load the list again")
 
+
+TYPES = {"int": "BIGINT", "str": "VARCHAR", "float": "DOUBLE"}
+"""DuckDB's types of a row's fields."""
 
 ROUTES = [
     Route(links.CONVERSATIONS, conversations),

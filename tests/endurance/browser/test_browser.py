@@ -79,6 +79,22 @@ def test_place_filters_and_sort_survive_reload_and_back(visitor: Visitor) -> Non
     assert parse_qs(urlsplit(page.url).query)["sort"] == ["netsat"]
 
 
+def test_a_range_that_is_dragged_on_the_histogram_narrows_the_list(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/conversations?run=learn-1")
+    box = page.locator("[data-range] svg").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"], box["y"] + 20, steps=3)
+    page.mouse.up()
+    page.wait_for_url("**netsat_from=*")
+    least = float(parse_qs(urlsplit(page.url).query)["netsat_from"][0])
+    shown = page.request.get(f"{visitor.served.base}/api/conversations?{urlsplit(page.url).query}").json()
+    assert 0 < shown["total"] < 250
+    assert all(row["netsat"] >= least for row in shown["rows"])
+
+
 def test_keys_alone_lead_from_home_into_a_conversation_and_back(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go("/")

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import duckdb
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -255,3 +256,12 @@ async def test_all_that_a_list_has_comes_as_a_file(client: httpx2.AsyncClient, k
     lines = answer.text.splitlines()
     assert len(lines) == listed["total"] + (kind == "csv")
     assert listed["rows"][0]["id"] in lines[kind == "csv"]
+
+
+async def test_a_parquet_file_has_the_rows_and_their_types(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    query = {"run": "learn-1", "thumb": "down", "sort": "netsat"}
+    listed = (await client.get("/api/conversations", params=query)).json()
+    answer = await client.get("/api/conversations/file", params=query | {"kind": "parquet"})
+    (tmp_path / "c.parquet").write_bytes(answer.content)
+    rows = duckdb.read_parquet(str(tmp_path / "c.parquet")).select("id, netsat, thumb").fetchall()
+    assert rows == [(row["id"], row["netsat"], row["thumb"]) for row in listed["rows"]]
