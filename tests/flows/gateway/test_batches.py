@@ -156,9 +156,9 @@ async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outco
     assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 1]
 
 
-async def test_without_batches_the_rest_is_asked_at_once(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+async def test_without_batches_the_rest_is_asked_at_once(server: ProtocolServer, tmp_path: Path) -> None:
     server.batches.expire = 3
-    command = Command(server.url, tmp_path, api)
+    command = Command(server.url, tmp_path, "openai")
     await command(CALLS)
     command.to = ""
     assert completed(await command(CALLS))
@@ -186,8 +186,8 @@ async def test_a_creation_that_times_out_but_did_create_is_not_repeated(
     assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (1, True, 1, 0)
 
 
-async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, tmp_path: Path, api: str) -> None:
-    command = Command(server.url, tmp_path, api)
+async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, tmp_path: Path) -> None:
+    command = Command(server.url, tmp_path, "openai")
     await command(CALLS)
     there, server.batches.made = server.batches.made, {}
     with pytest.raises(ModelRefused, match="there is no batch batch_0"):
@@ -207,10 +207,10 @@ async def test_while_a_batch_may_be_ours_no_other_is_made(server: ProtocolServer
 
 
 async def test_a_creation_without_a_reply_that_did_not_create_is_repeated_by_the_next_command(
-    server: ProtocolServer, tmp_path: Path, api: str
+    server: ProtocolServer, tmp_path: Path
 ) -> None:
     server.batches.creation = ["dropped"]
-    command = Command(server.url, tmp_path, api)
+    command = Command(server.url, tmp_path, "openai")
     assert all(isinstance(outcome, ModelUnavailable) for outcome in await command(CALLS))
     assert server.batches.made == {}
     assert pending(await command(CALLS))
@@ -233,23 +233,23 @@ async def test_a_kill_between_the_creation_and_its_record_costs_nothing(
 
 
 async def test_a_kill_before_the_creation_costs_nothing(
-    server: ProtocolServer, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+    server: ProtocolServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def killed(*_: object) -> str:
         raise asyncio.CancelledError
 
-    command = Command(server.url, tmp_path, api)
+    command = Command(server.url, tmp_path, "openai")
     with monkeypatch.context() as patch:
-        patch.setattr({"openai": OpenAIBatches, "anthropic": AnthropicBatches}[api], "create", killed)
+        patch.setattr(OpenAIBatches, "create", killed)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(command(CALLS), 1)
     number, outcomes = await rounds_of(command)
     assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
 
 
-async def test_a_refused_creation_is_told_and_frees_its_calls(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+async def test_a_refused_creation_is_told_and_frees_its_calls(server: ProtocolServer, tmp_path: Path) -> None:
     server.batches.creation = ["refused"]
-    command = Command(server.url, tmp_path, api)
+    command = Command(server.url, tmp_path, "openai")
     outcomes = await command(CALLS)
     assert all(isinstance(outcome, ModelRefused) for outcome in outcomes)
     assert "no batches for this model" in str(outcomes[0])
