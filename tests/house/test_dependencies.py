@@ -15,6 +15,7 @@ from rooms import FOLDERS, PROJECT, ROOT, imports, sources
 ASKED = PROJECT["project"]["dependencies"]
 ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
 FOR_BROWSERS = PROJECT["project"]["optional-dependencies"]["browser"]
+FOR_AGENTS = [name for extra in ("langchain", "otel") for name in PROJECT["project"]["optional-dependencies"][extra]]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]
 LOCK_LINES = [
     line for line in (ROOT / "requirements.lock").read_text("utf-8").splitlines() if line[:1] not in ("", "#")
@@ -42,7 +43,7 @@ def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
 
 
 def test_the_rooms_import_only_what_pyproject_asks_for() -> None:
-    assert undeclared((path for package in FOLDERS for path in sources(package)), names(ASKED)) == []
+    assert undeclared((path for package in FOLDERS for path in sources(package)), names([*ASKED, *FOR_AGENTS])) == []
 
 
 def test_tests_and_benchmarks_import_only_what_developers_have() -> None:

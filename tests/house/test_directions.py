@@ -7,7 +7,7 @@ from rooms import ERRORS, FOLDERS, FRONT_DOOR, TEXT, imports, imports_of, room_o
 
 BASE = {"conversations", "gateway", "measures", "prompts"}
 MAY_KNOW: dict[str, set[str]] = {
-    "examples": set(),
+    "examples": {FRONT_DOOR},  # they use pollex as its users do
     "conversations": set(),
     "gateway": set(),
     "measures": set(),

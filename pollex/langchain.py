@@ -1,0 +1,55 @@
+"""A middleware for agents on LangChain that scores the conversation after a turn; needs the extra `langchain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import OmitFromInput
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from pollex.langgraph import DEADLINE, LiveScore, thread_of
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.scorer import Scorer
+
+
+class ScoredState(AgentState[Any]):
+    """The agent's state with the latest score."""
+
+    pollex: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+
+
+class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
+    """Writes netsat, probability and decision into the state's `pollex` after each invocation of an agent.
+
+    It runs once an invocation, not on interrupts and errors, and `invoke` takes longer by it; with
+    `stream_mode="messages"` the answer has been delivered by then. `stream_mode="custom"` also delivers the score.
+
+    Args:
+        rubrics: A rubric set, its file, or a scorer.
+        events: Whether each score is also an OpenTelemetry event; needs the extra `otel`.
+        deadline: Seconds that an asynchronous agent waits for a score.
+    """
+
+    state_schema = ScoredState
+
+    def __init__(
+        self, rubrics: str | Path | RubricSet | Scorer, *, events: bool = False, deadline: float = DEADLINE
+    ) -> None:
+        super().__init__()
+        self._live = LiveScore(rubrics, events=events, deadline=deadline)
+
+    def after_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Score the conversation."""
+        return _told(runtime, self._live.of(state["messages"], thread_of(get_config())))
+
+    async def aafter_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Score the conversation in a thread."""
+        return _told(runtime, await self._live.aof(state["messages"], thread_of(get_config())))
+
+
+def _told(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:
+    runtime.stream_writer({"pollex": score})
+    return {"pollex": score}

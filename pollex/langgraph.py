@@ -1,0 +1,88 @@
+"""A node for graphs on LangGraph that scores the conversation so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.errors import GraphBubbleUp
+
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.scorer import Scorer, conversation_from
+from pollex.services.telemetry import emit
+
+DEADLINE = 30.0
+
+
+class LiveScore:
+    """Scores the messages of a state; a failure is a result, too, and never ends the graph.
+
+    Args:
+        rubrics: A rubric set, its file, or a scorer.
+        events: Whether each score is also an OpenTelemetry event.
+        deadline: Seconds that an asynchronous graph waits for a score.
+    """
+
+    def __init__(
+        self, rubrics: str | Path | RubricSet | Scorer, *, events: bool = False, deadline: float = DEADLINE
+    ) -> None:
+        loaded = rubrics if isinstance(rubrics, RubricSet | Scorer) else RubricSet.load(rubrics)
+        self.scorer = loaded if isinstance(loaded, Scorer) else Scorer(loaded)
+        self.events, self.deadline = events, deadline
+
+    def of(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
+        """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
+        try:
+            known = conversation_from(messages).model_copy(update={"id": conversation})
+            score = self.scorer.score(known)
+            if self.events:
+                emit(score, self.scorer.rubrics.rubrics_digest)
+        except GraphBubbleUp:  # an interrupt of the graph is no failure
+            raise
+        except Exception as error:  # an agent goes on, whatever becomes of its score
+            return {"error": f"{type(error).__name__}: {error}"}
+        figures = {"netsat": score.netsat, "probability": score.probability, "decision": score.decision}
+        return figures | {"confident": score.confident, "outcome": score.outcome}
+
+    async def aof(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
+        """Do the same in a thread; one that takes longer than the deadline ends as an `error`."""
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(self.of, messages, conversation), self.deadline)
+        except TimeoutError:
+            return {"error": f"no score within {self.deadline:g} s"}
+
+
+def score_node(
+    rubrics: str | Path | RubricSet | Scorer,
+    *,
+    key: str = "pollex",
+    messages: str = "messages",
+    events: bool = False,
+    deadline: float = DEADLINE,
+) -> RunnableLambda[Any, dict[str, Any]]:
+    """Make a node that writes netsat, probability and decision of the conversation into the state.
+
+    Args:
+        rubrics: A rubric set, its file, or a scorer.
+        key: Field of the state that the score is written into.
+        messages: Field of the state that has the conversation.
+        events: Whether each score is also an OpenTelemetry event; needs the extra `otel`.
+        deadline: Seconds that an asynchronous graph waits for a score.
+    """
+    live = LiveScore(rubrics, events=events, deadline=deadline)
+
+    def score(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        return {key: live.of(state[messages], thread_of(config))}
+
+    async def ascore(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        return {key: await live.aof(state[messages], thread_of(config))}
+
+    return RunnableLambda(score, ascore, name="pollex")
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the id of the thread; graphs without a checkpointer have none."""
+    return str(config.get("configurable", {}).get("thread_id", "conversation"))
