@@ -1,1 +1,1 @@
-"""The bundled sample logs."""
+"""Sample logs, and a graph that knows its own score."""
