@@ -4,9 +4,9 @@
 
 A set is learned from all labels of one log and is the starter on the other, both ways round. For each draw, some labels
 of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and stacked with the
-starter; all other labeled conversations measure the AUC. Starters whose labels were shuffled, four in turn, show what a
-meaningless one costs: each by itself is right or wrong by chance. Draws share conversations: intervals of the gain are
-of draws, by Student's t, and are narrower than those of other logs would be.
+starter; all other labeled conversations measure the AUC. Eight starters whose labels were shuffled show what a
+meaningless one costs: each by itself is right or wrong by chance, so all are stacked with every draw, and the interval
+is of draws and shuffles. Draws share conversations: intervals are by Student's t, and narrower than of other logs.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.starter import as_set, honest_netsats, record_of, with_starter
 from pollex.store.store import Store
 
-SHUFFLES = 4
-KINDS = ("alone", "starter", "stack", "shuffled")
+SHUFFLES = 8
+MEANINGLESS = tuple(f"shuffled {n}" for n in range(1, SHUFFLES + 1))
+KINDS = ("alone", "starter", "stack", *MEANINGLESS)
 
 
 def main() -> None:
@@ -81,11 +82,9 @@ class Bench:
         known = [self.netsats(here, as_set(*pair)) for pair in zip(records, starters, strict=True)]
         found: dict[int, dict[str, list[float]]] = {}
         for size in sizes:
-            rows = []
-            for n in range(draws):
-                which = {"stack": 0, "shuffled": 1 + n % SHUFFLES}
-                picked = ({kind: of[place] for kind, place in which.items()} for of in (records, known))
-                rows.append(self.draw(here, size, *picked, np.random.default_rng([size, n])))
+            which = ("stack", *MEANINGLESS)
+            picked = [dict(zip(which, of, strict=True)) for of in (records, known)]
+            rows = [self.draw(here, size, *picked, np.random.default_rng([size, n])) for n in range(draws)]
             found[size] = {kind: [row[kind] for row in rows] for kind in KINDS}
         return found
 
@@ -169,21 +168,27 @@ def shuffled(conversations: Sequence[Conversation], rng: np.random.Generator) ->
     return [c.model_copy(update={"label": Label(label)}) for c, label in zip(conversations, labels, strict=True)]
 
 
-def gain(values: Sequence[float], alone: Sequence[float]) -> tuple[float, float]:
-    """Mean difference and half its 95 % interval."""
-    difference = np.array(values) - np.array(alone)
-    half = student.ppf(0.975, len(difference) - 1) * difference.std(ddof=1) / np.sqrt(len(difference))
-    return float(difference.mean()), float(half)
+def gain(values: Sequence[Sequence[float]], alone: Sequence[float]) -> tuple[float, float]:
+    """Mean difference and half its 95 % interval, of starters and draws.
+
+    Args:
+        values: AUC `[starter][draw]`.
+    """
+    differences = np.array(values) - np.array(alone)
+    means = [differences.mean(axis=axis) for axis in (0, 1)]
+    halves = [student.ppf(0.975, len(one) - 1) * one.std(ddof=1) / np.sqrt(len(one)) for one in means if len(one) > 1]
+    return float(differences.mean()), float(np.sqrt(np.square(halves).sum()))
 
 
-def in_words(direction: str, found: Mapping[int, Mapping[str, Sequence[float]]]) -> str:
+def in_words(direction: str, by_size: Mapping[int, Mapping[str, Sequence[float]]]) -> str:
     """One direction's table."""
     lines = [f"{direction}'s set as starter; AUC, and gain over in-domain alone"]
-    for size, row in found.items():
+    for size, row in by_size.items():
         parts = [f"{size:>4} labels ({len(row['alone'])} draws): alone {np.mean(row['alone']):.3f}"]
-        for kind in KINDS[1:]:
-            mean, half = gain(row[kind], row["alone"])
-            parts.append(f"{kind} {np.mean(row[kind]):.3f} ({mean:+.3f} ± {half:.3f})")
+        for name, kinds in (("starter", ("starter",)), ("stack", ("stack",)), ("shuffled", MEANINGLESS)):
+            found = [row[kind] for kind in kinds]
+            mean, half = gain(found, row["alone"])
+            parts.append(f"{name} {np.mean(found):.3f} ({mean:+.3f} ± {half:.3f})")
         lines.append("; ".join(parts))
     return "\n".join(lines)
 

@@ -209,9 +209,10 @@ def _netsats(scores: Sequence[Score], logs: Logs) -> dict[str, float]:
 
 
 def _weights(judged: Labels, *, fit: bool) -> tuple[tuple[float, float], float]:
-    """Fit the weights; return the prior's without out-of-fold NetSAT."""
-    weights, intercept = weigh(judged.own, judged.starter, judged.positive)
-    return (weights if fit else (PRIOR_WEIGHT, PRIOR_WEIGHT)), intercept
+    """Fit the weights; without out-of-fold NetSAT the set's own is the prior's."""
+    # The set has seen these labels: beside its own NetSAT the starter's would seem to say nothing.
+    own = judged.own if fit else np.zeros_like(judged.own)
+    return weigh(own, judged.starter, judged.positive)
 
 
 def _areas(judged: Labels, tested: Labels, stack: Stack) -> tuple[dict[str, Figure], str]:

@@ -6,14 +6,36 @@ import pytest
 from pollex.rubrics.starter import Stack, scale_of, weigh, z_of
 
 
-def test_few_labels_leave_the_weights_where_they_began_and_many_move_them() -> None:
+def samples(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, and z of a set of one's own, of a good starter, and of one that says nothing."""
     rng = np.random.default_rng(0)
-    good = rng.random(2000) < 0.5
-    own, noise = good + rng.normal(size=2000), rng.normal(size=2000)
-    (few, _), (many, _) = (weigh(z_of(own, scale_of(own))[:n], noise[:n], good[:n]) for n in (10, 2000))
-    assert few == pytest.approx((0.7, 0.7), abs=0.25)
-    assert many[0] > 0.85
-    assert many[1] < 0.15
+    good = np.arange(2000) % 2 == 0
+    columns = [good + rng.normal(size=2000), 2 * good + rng.normal(size=2000), rng.normal(size=2000)]
+    own, starter, noise = (z_of(column, scale_of(column))[:n] for column in columns)
+    return good[:n], own, starter, noise
+
+
+def test_ten_labels_leave_a_good_starter_its_weight_and_take_it_from_one_that_says_nothing() -> None:
+    good, own, starter, noise = samples(2000)
+    tens = [slice(first, first + 10) for first in range(0, 2000, 10)]
+    helped, misled = (
+        np.mean([weigh(own[n], other[n], good[n])[0] for n in tens], axis=0) for other in (starter, noise)
+    )
+    assert helped[1] > 0.5
+    assert 0 <= misled[1] < 0.35
+    assert min(helped[0], misled[0]) > 0.5
+
+
+def test_many_labels_move_the_weights() -> None:
+    good, own, starter, noise = samples(2000)
+    assert weigh(own, noise, good)[0][1] < 0.15
+    assert weigh(own, starter, good)[0][1] > 1.5
+
+
+def test_a_starter_that_points_the_wrong_way_is_left_out_and_not_turned_round() -> None:
+    for n in (10, 40, 2000):
+        good, own, starter, _ = samples(n)
+        assert 0 <= weigh(own, -starter, good)[0][1] < 0.1
 
 
 def test_the_intercept_is_free_and_gives_the_share() -> None:
