@@ -21,6 +21,7 @@ from pollex.graphs.learn.select import candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess, auc_difference
+from pollex.measures.drift import counts_of, edges_of
 from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.figures import probability_figures
@@ -36,6 +37,7 @@ from pollex.rubrics.records import (
     Choice,
     ChosenRubric,
     DataRecord,
+    SpreadRecord,
     WindowRecord,
     Worth,
 )
@@ -120,11 +122,18 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         rubrics_digest=digest_of(work.chosen),
         calibrator=calibrator,
         segments=segments_of(training, held_out),
+        spread=spread_of(np.append(scores, tested)),
         never={id_: value for id_, value in work.never_counts.items() if id_ in {r.id for r in work.chosen}},
     )
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)
     return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+
+
+def spread_of(netsat: Floats) -> SpreadRecord:
+    """Record how NetSAT is spread `[conversation]`."""
+    edges = edges_of(netsat)
+    return SpreadRecord(edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist()))
 
 
 def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools) -> dict[str, Worth]:

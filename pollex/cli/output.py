@@ -221,7 +221,7 @@ def show_scores(screen: Screen, result: ScoreResult) -> None:
     show_used(screen, result.usage)
     if result.asked is not None:
         screen.say(f"The model was asked about {result.asked} of {result.n}, whose label was in doubt")
-    screen.say(f"Probabilities: {result.rubrics.support}")
+    screen.say(f"Probabilities: {result.support_text}")
     page = f" and {result.page}" if result.page else ""
     screen.say(f"Wrote {result.out}{page} ({result.rubrics.judge.name}; run {result.run})")
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
@@ -18,6 +17,8 @@ from pollex.measures.intervals import Figure
 BINS = 10
 Z = 1.96
 RESAMPLES = 500
+DRIFTED = 0.25
+"""Index from which on samples are unlike each other, by custom."""
 PRIOR = 0.5
 """Added to the count of each bin, so that an empty one gives a number."""
 
@@ -53,10 +54,19 @@ def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples
         before: Values then `[n]`.
         after: Values now `[m]`.
     """
-    edges = np.unique(np.quantile(before, np.linspace(0, 1, BINS + 1)[1:-1]))
-    then, now = (np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(float)
-                 for values in (before, after))  # fmt: skip
+    edges = edges_of(before)
+    then, now = (counts_of(values, edges) for values in (before, after))
     return stability_of_counts(then, now, rng, resamples)
+
+
+def edges_of(values: Floats) -> Floats:
+    """Return the edges of at most ten bins with equal shares of values `[n]`."""
+    return np.asarray(np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1])))
+
+
+def counts_of(values: Floats, edges: Floats) -> Floats:
+    """Count values `[n]` in the bins between edges."""
+    return np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(float)
 
 
 def stability_of_counts(then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
@@ -97,4 +107,5 @@ def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
 
 def expected_log_loss(probability: Floats) -> float:
     """Return the mean entropy of probabilities `[n]`: their expected log-loss if calibrated."""
-    return float(-(xlogy(probability, probability) + xlogy(1 - probability, 1 - probability)).mean())
+    sides = np.stack([probability, 1 - probability])
+    return float(-(sides * np.log(np.maximum(sides, 1e-300))).sum(axis=0).mean())  # 0 log 0 is 0

@@ -223,6 +223,18 @@ class DataRecord(Record):
     fitted_hashes: tuple[str, ...] = ()
 
 
+class SpreadRecord(Record):
+    """How NetSAT is spread over the conversations that a set was learned on.
+
+    Attributes:
+        edges: Between bins, ascending.
+        counts: Conversations in each bin: one more than edges.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
 class WindowRecord(Record):
     """The uncertainty window; see `selection.threshold.Window`."""
 

@@ -31,6 +31,7 @@ from pollex.rubrics.records import (
     JudgeRecord,
     Record,
     Segment,
+    SpreadRecord,
     WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
@@ -55,6 +56,7 @@ class RubricSet(Record):
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
+        spread: Of NetSAT, held-out conversations included; None in sets of before.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
         off: Rubrics that a person switched off: nobody is asked about them.
         by_hand: Whether a person had changed the rubrics before θ was fitted.
@@ -86,6 +88,7 @@ class RubricSet(Record):
     rubrics_digest: str
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
+    spread: SpreadRecord | None = None
     never: dict[str, float] = Field(default_factory=dict)
     starter: StarterRecord | None = None
     off: tuple[ChosenRubric, ...] = ()

@@ -15,7 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.drift import Stability
+from pollex.measures.drift import DRIFTED, Stability
 from pollex.measures.intervals import Figure
 from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, labels_for_difference
 from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
@@ -38,8 +38,6 @@ UNDERSTATED = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
     "Labels at random on both sides measure the difference itself."
 )
-DRIFTED = 0.25
-"""Stability index from which on samples are unlike each other, by custom."""
 
 
 @dataclass(frozen=True)

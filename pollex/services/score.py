@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
@@ -17,9 +20,11 @@ from pollex.formats.write import draft_of, require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
+from pollex.measures.drift import DRIFTED, Stability, stability_of_counts
 from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.netsat import Score
+from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.exchange import aims_of, require_form, write_requests
@@ -37,6 +42,9 @@ from pollex.services.results import (
 )
 from pollex.services.workspace import Workspace, workspace
 
+FEWEST = 20
+"""Conversations below which drift is not looked for."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScoreResult(Shown):
@@ -45,6 +53,7 @@ class ScoreResult(Shown):
     Attributes:
         scores: In the conversations' order; None if they were written to `out`.
         outcomes: Number of conversations by outcome.
+        drift: How unlike NetSAT is spread, beside the conversations that the set was learned on; None if unknown.
         asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
     """
 
@@ -60,6 +69,7 @@ class ScoreResult(Shown):
     usage: Usage | None = None
     asked: int | None = None
     page: Path | None = None
+    drift: Stability | None = None
 
     @property
     def complete(self) -> bool:
@@ -85,7 +95,22 @@ class ScoreResult(Shown):
         about = {"run": self.run, "out": self.out and str(self.out), "judge": self.rubrics.judge.name}
         read = {"outcomes": self.outcomes, "n": self.n, "bad_rows": bad_rows_json(self.bad_rows)}
         read |= {} if self.asked is None else {"asked": self.asked}
-        return about | read | support_json(self.rubrics) | usage_json(self.usage)
+        unlike = {} if self.drift is None else {"drift": asdict(self.drift), "unlike": self.unlike}
+        calibrated = {"calibrated": False} if self.unlike else {}
+        return about | read | support_json(self.rubrics) | calibrated | unlike | usage_json(self.usage)
+
+    @property
+    def unlike(self) -> bool:
+        """Whether these conversations are unlike those of the set: its probabilities may not be calibrated here."""
+        return self.drift is not None and self.drift.marked and self.drift.value >= DRIFTED
+
+    @property
+    def support_text(self) -> str:
+        """How far the probabilities are to be trusted, in words."""
+        if self.drift is None or not self.unlike:
+            return str(self.rubrics.support)
+        value = f"stability index {self.drift.value:.2f}"
+        return f"not known to be calibrated here: conversations are unlike those that the set was learned on ({value})"
 
 
 def score(
@@ -131,9 +156,11 @@ def score(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         scored, usage = opened.run(scored_by(opened, read, rubric_set, model, arguments, "score"))
         scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
-        doubtful = 0
+        doubtful, spread = 0, Spread(rubric_set.spread)
         if full is not None:
             scores, doubtful, usage = with_doubtful_asked(opened, read, scores, full, model, arguments, costs)
+        scores = spread.watch(scores)
+        kept = tuple(scores) if out is None else None
         if form is not None and out is not None:
             write_form(out, form, scores, rubric_set, read, progress)
         elif out is not None:
@@ -145,13 +172,36 @@ def score(
             rubrics=rubric_set,
             out=out,
             page=page,
-            scores=tuple(scores) if out is None else None,
+            scores=kept,
+            drift=spread.drift(),
             outcomes=dict(scored.counts),
             n=len(read),
             bad_rows=read.bad_rows,
             usage=usage,
             asked=None if full is None else doubtful,
         )
+
+
+class Spread:
+    """Counts of NetSAT in the bins of a set, as scores pass."""
+
+    def __init__(self, learned: SpreadRecord | None) -> None:
+        self._learned = learned
+        self._counts = [0] * len(learned.counts) if learned else []
+
+    def watch(self, scores: Iterable[Score]) -> Iterator[Score]:
+        """Yield the scores, each counted."""
+        for one in scores:
+            if self._learned is not None and one.netsat is not None:
+                self._counts[bisect_right(self._learned.edges, one.netsat)] += 1
+            yield one
+
+    def drift(self) -> Stability | None:
+        """Compare the counts with those of the set; None for fewer than twenty conversations."""
+        if self._learned is None or min(sum(self._counts), sum(self._learned.counts)) < FEWEST:
+            return None
+        then, now = (np.array(counts, dtype=np.float64) for counts in (self._learned.counts, self._counts))
+        return stability_of_counts(then, now, np.random.default_rng(0))
 
 
 def with_doubtful_asked(
