@@ -35,8 +35,9 @@ def _missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser for one module: while Playwright's loop runs, commands in this process can't run theirs."""
     found = CHROMIUM or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         _missing("no Chromium: sudo apt install chromium, or name one with POLLEX_CHROMIUM")
