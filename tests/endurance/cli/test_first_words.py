@@ -36,6 +36,7 @@ def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> No
     assert "pollex label next logs.jsonl --rubrics rubrics.json" in ended.stdout
 
 
+@pytest.mark.nightly
 def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> None:
     code = (
         "import os, sys; from click.testing import CliRunner; from pollex.cli.commands.calibrate import command\n"

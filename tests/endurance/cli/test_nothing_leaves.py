@@ -110,6 +110,7 @@ def test_no_command_asks_for_a_host_or_writes_into_the_home_folder(tmp_path: Pat
         assert not quarantine.strays, arguments
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_where_packets_are_dropped_commands_take_their_usual_time(tmp_path: Path) -> None:
     """In a network of its own, whose only way out swallows all packets and counts them: C++ is watched, too."""

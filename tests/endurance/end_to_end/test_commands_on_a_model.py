@@ -109,6 +109,7 @@ def test_a_plan_of_scoring_is_exact_and_knows_what_is_paid(learnt: Learnt) -> No
     assert learnt.score("scores.jsonl", "--dry-run").json["plan"]["judge"]["sent"] == 0
 
 
+@pytest.mark.nightly
 def test_all_three_formats_hold_the_same_scores(learnt: Learnt) -> None:
     for name in ("scores.jsonl", "scores.csv", "scores.parquet"):
         assert learnt.score(name).code == 0

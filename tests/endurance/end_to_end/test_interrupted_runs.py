@@ -178,7 +178,11 @@ def test_a_closed_terminal_window_costs_no_call(bench: Bench) -> None:
     assert bench.judged == 80
 
 
-@pytest.mark.parametrize("interrupted", [True, False], ids=["Ctrl-C ends both", "the reader went alone"])
+@pytest.mark.parametrize(
+    "interrupted",
+    [pytest.param(True, marks=pytest.mark.nightly), False],
+    ids=["Ctrl-C ends both", "the reader went alone"],
+)
 def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool) -> None:
     """As `pollex … 2>&1 | tee`: what was to be read goes nowhere, and the run goes on or ends in good order."""
     bench.log(40)
@@ -203,7 +207,9 @@ def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool)
     assert bench.judged == 80
 
 
-@pytest.mark.parametrize("interrupted", [True, False], ids=["and Ctrl-C", "alone"])
+@pytest.mark.parametrize(
+    "interrupted", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["and Ctrl-C", "alone"]
+)
 def test_a_stderr_that_vanished_costs_no_call(bench: Bench, interrupted: bool) -> None:
     bench.log(40)
     bench.server.script(SLOW)

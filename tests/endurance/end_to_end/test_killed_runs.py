@@ -26,7 +26,7 @@ def unbroken(bench: Bench, folder: Path) -> str:
     return (folder / "scores.jsonl").read_text()
 
 
-@pytest.mark.parametrize("concurrency", [16, 64])
+@pytest.mark.parametrize("concurrency", [16, pytest.param(64, marks=pytest.mark.nightly)])
 def test_kills_repeat_no_more_calls_than_were_out_and_change_no_score(
     bench: Bench, tmp_path_factory: pytest.TempPathFactory, concurrency: int
 ) -> None:
@@ -61,6 +61,7 @@ def test_what_a_failed_test_leaves_running_sends_nothing_to_the_next_ones_server
     assert bench.server.counts()["received"] == 0
 
 
+@pytest.mark.nightly
 def test_killed_before_the_first_answer_all_is_asked_and_nothing_else(bench: Bench) -> None:
     bench.log(20)
     bench.server.script([ATTENTIVE | {"match": "Problem", "latency": 5.0}, ATTENTIVE])

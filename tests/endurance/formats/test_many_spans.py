@@ -53,6 +53,7 @@ def thumb(session: int) -> dict[str, object]:
     return {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_spans_are_read_in_less_than_a_minute_and_a_gigabyte(tmp_path: Path) -> None:
     path, traces = tmp_path / "spans.jsonl", SPANS // PER_TRACE

@@ -10,6 +10,7 @@ from pollex.gateway.limiter import FIRST_CALLS
 from pollex.gateway.outcomes import Completed
 
 
+@pytest.mark.nightly
 async def test_a_storm_of_429_loses_nothing_and_costs_half_as_many_calls_again() -> None:
     script = [{"do": "rate", "per_second": 60, "headers": {"Retry-After": "0.5"}}]
     with ProtocolServer(script=script) as server:
