@@ -1,0 +1,23 @@
+"""The unit of work of scoring: what comes out doesn't depend on how the work is cut."""
+
+from __future__ import annotations
+
+import pickle
+
+from small_runs import Learnt
+
+from pollex.formats.read_logs import read_logs
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.units import UnitScorer
+
+
+def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:
+    conversations = list(read_logs(learnt.log))[:24]
+    scorer = UnitScorer(RubricSet.load(learnt.rubrics))
+    whole = scorer.rows(conversations)
+    assert len({row["id"] for row in whole}) == 24
+    assert any(row["netsat"] is not None for row in whole)
+    travelled = pickle.loads(pickle.dumps(scorer))
+    for size in (1, 7):
+        parts = [travelled.rows(conversations[start : start + size]) for start in range(0, 24, size)]
+        assert [row for part in parts for row in part] == whole
