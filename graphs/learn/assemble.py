@@ -26,6 +26,7 @@ from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.headlines import twins
 from pollex.rubrics.records import (
     LLM,
     Alone,
@@ -84,6 +85,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     calibration = fit_calibration(honest, positive)
     rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
     worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
+    twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth), *all_but_constant(work, alone)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
     rubric_set = RubricSet(
@@ -101,6 +103,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
                 worth=worths.get(r.id),
                 unexpected=unexpected(r),
                 alone=alone[r.id],
+                twin_of=twin_of.get(r.id, ""),
             )
             for r in work.chosen
         ),

@@ -15,9 +15,11 @@ from pollex.formats.label_requests import Row
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.guarantee import guarantee_text, in_words
+from pollex.rubrics.headlines import Headline, headlines, in_order
 from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
+from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import ends, percent, speaks_against
+from pollex.rubrics.worth import doubt, ends, percent
 from pollex.services.results import FIGURES, Usage
 from pollex.text import count, printable
 
@@ -108,44 +110,49 @@ def probabilities_told(found: ProbabilityFigures) -> str:
 
 def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
     """Show rubrics to act on, problems first; style rubrics only if verbose."""
-    leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
-    for side, name in SIDES.items():
-        if own := [rubric for rubric in leading if rubric.polarity == side]:
-            screen.say(f"{name}:")
+    leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
+    for side, own in leading.items():
+        if own:
+            screen.say(f"{SIDES[side]}:")
             screen.console.print(rubric_table(screen, own))
-    rest = [rubric for rubric in rubrics.rubrics if not rubric.headlined]
-    if not leading:
+    rest = [Headline(rubric) for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
+    if not any(leading.values()):
         screen.say("No rubric describes an event; these describe how users sound:")
     elif rest and screen.verbose:
         screen.say("How users sound (for scores, nothing to act on):")
     elif rest:
         screen.say(f"{count(len(rest), 'more rubric')} of how users sound: in the report, or here with -v")
-    if rest and (screen.verbose or not leading):
+    if rest and (screen.verbose or not any(leading.values())):
         screen.console.print(rubric_table(screen, rest))
 
 
-SIDES = {"dsat": "What goes wrong", "sat": "What goes well"}
+SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 
 
-def rubric_table(screen: Screen, rubrics: Sequence[ChosenRubric]) -> Table:
-    """Show a row for each rubric, with its worth on held-out conversations."""
+def rubric_table(screen: Screen, entries: Sequence[Headline]) -> Table:
+    """Show a row for each rubric with its worth on held-out conversations; near twins follow it."""
     more = ["reasons", "chosen in resamples"] if screen.verbose else []
     made = table("id", "kind", "rubric", "holds, held out", *more)
-    for rubric in rubrics:
-        stability = rubric.choice.stability if rubric.choice else None
-        share = "not measured" if stability is None else f"{100 * stability:.0f} %"
-        details = [str(len(rubric.reason_ids)), share] if screen.verbose else []
-        worth = worth_told(rubric.worth) if rubric.worth else "not measured"
-        if rubric.worth and speaks_against(rubric.worth, rubric.polarity):
-            worth = f"not confirmed: {worth}"
-        made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(rubric.text), worth, *details)
+    for entry in entries:
+        for rubric in (entry.rubric, *entry.also):
+            text = rubric.text if rubric is entry.rubric else f"also: {rubric.text}"
+            worth = worth_told(rubric.worth, rubric.polarity) if rubric.worth else "not measured"
+            made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(text), worth, *_details(screen, rubric))
     return made
 
 
-def worth_told(worth: Worth) -> str:
-    """Return a rubric's worth in a few words, with intervals and n."""
+def _details(screen: Screen, rubric: ChosenRubric) -> list[str]:
+    stability = rubric.choice.stability if rubric.choice else None
+    share = "not measured" if stability is None else f"{100 * stability:.0f} %"
+    return [str(len(rubric.reason_ids)), share] if screen.verbose else []
+
+
+def worth_told(worth: Worth, side: Polarity) -> str:
+    """Return a rubric's worth in a few words, with intervals and n, and why it can't be relied on."""
     there, elsewhere = (share_told(share) for share in (worth.down_with, worth.down_without))
-    return f"{percent(worth.holds)} of {worth.holds.n}; thumbs down there {there}, elsewhere {elsewhere}"
+    told = f"{percent(worth.holds)} of {worth.holds.n}; thumbs down there {there}, elsewhere {elsewhere}"
+    why = doubt(worth, side)
+    return f"{told}; {why}" if why else told
 
 
 def share_told(share: Figure) -> str:

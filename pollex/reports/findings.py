@@ -9,10 +9,11 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.learn.results import LabelledScore
 from pollex.reports.numbers import SPACE, known
 from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
+from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words, in_words, speaks_against
+from pollex.rubrics.worth import bounds_in_words, doubt, in_words
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -41,18 +42,20 @@ class Finding:
     Attributes:
         worth: In words; empty where it wasn't measured.
         bounds: What stands behind it, likewise.
-        reversed: Whether thumbs went against its side on held-out conversations.
+        doubt: Why its worth can't be relied on; empty where it can.
         quote: The best one, with the words that decided marked.
         source: Where it stands.
+        also: Near twins, which stand under it.
     """
 
     rubric: ChosenRubric
     worth: str
     bounds: str
-    reversed: bool
+    doubt: str
     quote: tuple[Piece, ...]
     source: Quote | None
     examples: tuple[Example, ...]
+    also: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Findings:
     """All that leads the page.
 
     Attributes:
-        leading: By side, the rubrics that one can act on, the strongest first.
+        leading: By side, the rubrics that one can act on, the strongest first, those not confirmed last.
         sounds: Those that tell how users sound, and the rest of the second list.
         topics: Segments, those least like the rest first.
         wrong: The held-out conversations that the set gets most wrong.
@@ -125,7 +128,8 @@ def findings_of(
     """
     places = Places(conversations)
     leading: dict[Polarity, list[Finding]] = {
-        side: [finding(rubric, places) for rubric in leaders(rubrics, side)] for side in ("dsat", "sat")
+        side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
+        for side in ("dsat", "sat")
     }
     sounds = [finding(rubric, places, examples=0) for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
     topics = [Topic(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
@@ -133,17 +137,9 @@ def findings_of(
     return Findings(leading, sounds, topics, wrong, list(shown(rubrics, places)))
 
 
-def leaders(rubrics: RubricSet, side: Polarity) -> list[ChosenRubric]:
-    """Return the headline rubrics of a side in the order of choice."""
-    return [rubric for rubric in in_order(rubrics.rubrics) if rubric.polarity == side and rubric.headlined]
-
-
-def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """Sort by the order of choice; rubrics that a person added come last."""
-    return sorted(rubrics, key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1)
-
-
-def finding(rubric: ChosenRubric, places: Places, examples: int = EXAMPLES) -> Finding:
+def finding(
+    rubric: ChosenRubric, places: Places, examples: int = EXAMPLES, also: Sequence[ChosenRubric] = ()
+) -> Finding:
     """Put a rubric into words."""
     worth = rubric.worth
     quote = rubric.quotes[0] if rubric.quotes else None
@@ -151,10 +147,11 @@ def finding(rubric: ChosenRubric, places: Places, examples: int = EXAMPLES) -> F
         rubric=rubric,
         worth=spaced(in_words(worth)) if worth else "",
         bounds=spaced(bounds_in_words(worth)) if worth else "",
-        reversed=worth is not None and speaks_against(worth, rubric.polarity),
+        doubt=spaced(doubt(worth, rubric.polarity)) if worth else "",
         quote=pieces_of(*shortened(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
+        also=tuple(finding(twin, places, examples) for twin in also),
     )
 
 

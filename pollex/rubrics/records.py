@@ -97,6 +97,7 @@ class ChosenRubric(Rubric):
         note: What a person wrote beside it.
         alone: How it does by itself; None before it was fitted.
         unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
+        twin_of: Id of the rubric that it stands under in the headline list; empty for most.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -108,6 +109,7 @@ class ChosenRubric(Rubric):
     note: str = ""
     alone: Alone | None = None
     unexpected: bool = False
+    twin_of: str = ""
 
     @property
     def headlined(self) -> bool:

@@ -1,15 +1,21 @@
 """Plain figures of rubrics on held-out conversations, for product managers.
 
-Intervals: Wilson 1927, doi:10.1080/01621459.1927.10502953.
+Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differences Newcombe 1998, method 10,
+doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 """
 
 from __future__ import annotations
+
+from math import hypot
 
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import wilson
 from pollex.rubrics.records import Worth
 from pollex.rubrics.rubric import Polarity
+
+FEW = 20
+"""Conversations of one kind below which a difference that may be chance is put down to their number."""
 
 
 def share_of(hits: int, n: int) -> Figure:
@@ -52,6 +58,40 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
     if there is None or elsewhere is None:
         return False
     return there > elsewhere if side == "sat" else there < elsewhere
+
+
+def unconfirmed(worth: Worth, side: Polarity) -> bool:
+    """Tell whether held-out thumbs go against a rubric, or say nothing because it held nowhere."""
+    return worth.down_with.value is None or speaks_against(worth, side)
+
+
+def doubt(worth: Worth, side: Polarity) -> str:
+    """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
+    low, high = difference(worth)
+    if low is None or high is None:
+        return ""
+    held = worth.down_with.n
+    few = min(held, worth.down_without.n) < FEW
+    chance = low <= 0 <= high
+    if speaks_against(worth, side):
+        why = f"not confirmed: it went the other way in the {held} where it holds"
+        return f"{why}, which are too few to tell" if chance and few else why
+    if not chance:
+        return ""
+    if few:
+        return f"too few to tell: it holds in {held} of {worth.holds.n}"
+    return "no clear difference: it may be chance"
+
+
+def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
+    """Compute the 95 % interval of the share of thumbs down with it minus that without it."""
+    there, elsewhere = worth.down_with, worth.down_without
+    if there.value is None or elsewhere.value is None:
+        return None, None
+    gap = there.value - elsewhere.value
+    low = hypot(there.value - (there.low or 0), (elsewhere.high or 0) - elsewhere.value)
+    high = hypot((there.high or 0) - there.value, elsewhere.value - (elsewhere.low or 0))
+    return gap - low, gap + high
 
 
 def percent(share: Figure) -> str:

@@ -6,6 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.rubrics.headlines import headlines
+from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.web import frame, links
 from pollex.web.forms import Nothing, query, site_of
@@ -14,7 +16,7 @@ from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
 
 LAST = 5
-SIDES = (("sat", "What goes well"), ("dsat", "What goes wrong"))
+SIDES: tuple[tuple[Polarity, str], ...] = (("sat", "What goes well"), ("dsat", "What goes wrong"))
 
 
 def home(request: Request) -> Response:
@@ -38,11 +40,11 @@ def home(request: Request) -> Response:
     )
 
 
-def strongest(found: RubricSet, kind: str) -> list[Support]:
-    """Return the five headline rubrics of a kind, in the order of choice."""
-    every = supported(found, kind)
-    leading = [one for one in every if one.rubric.leads]
-    return (leading or every)[:LAST]
+def strongest(found: RubricSet, kind: Polarity) -> list[Support]:
+    """Return the first five headline rubrics of a kind."""
+    every = {one.rubric.id: one for one in supported(found, kind)}
+    leading = [every[one.rubric.id] for one in headlines(found.rubrics, kind)]
+    return (leading or list(every.values()))[:LAST]
 
 
 ROUTES = [Route(links.HOME, home)]

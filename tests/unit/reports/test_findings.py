@@ -90,6 +90,15 @@ def test_a_difference_the_other_way_on_held_out_conversations_is_told() -> None:
     assert "not confirmed" in whole_page(rubric_set(rubrics=(event(1, polarity="sat"),)))
 
 
+def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> None:
+    narrower = event(2, "The user wants a museum, and gives up on it.", twin_of="event1")
+    found = findings_of(rubric_set(rubrics=(event(1), narrower)), [], {}).leading["dsat"]
+    assert [(one.rubric.id, [twin.rubric.id for twin in one.also]) for one in found] == [("event1", ["event2"])]
+    page = whole_page(rubric_set(rubrics=(event(1), narrower)))
+    assert "also: The user wants a museum" in " ".join(before_unfolding(page).split())
+    assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
+
+
 def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> None:
     long = " ".join(["word"] * 30)
     rubrics = tuple(event(n, long, side) for n, side in enumerate(["sat", "dsat"] * 10))

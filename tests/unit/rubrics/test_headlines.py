@@ -1,0 +1,68 @@
+"""Headline lists: twins under one entry, what is not confirmed last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rubric_set_by_hand import rubric
+
+from pollex.rubrics.headlines import headlines, twins
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.worth import worth_of
+
+UP = np.arange(40) >= 20
+BAD = worth_of(np.arange(40) < 15, UP)
+GOOD = worth_of(np.arange(40) >= 25, UP)
+NOWHERE = worth_of(np.zeros(40, bool), UP)
+
+
+def event(number: int, pattern: str = "fail_left", **changes: Any) -> ChosenRubric:
+    whole = {"id": f"event{number}", "source": f"event:{pattern}", "worth": BAD}
+    return rubric(number, "dsat").model_copy(update=whole | changes)
+
+
+def listed(*rubrics: ChosenRubric) -> list[list[str]]:
+    return [[one.id for one in (entry.rubric, *entry.also)] for entry in headlines(rubrics, "dsat")]
+
+
+def test_rubrics_that_held_out_thumbs_do_not_confirm_come_last() -> None:
+    assert listed(event(1, worth=GOOD), event(2, worth=NOWHERE), event(3), event(4, worth=None)) == [
+        ["event3"],
+        ["event4"],
+        ["event1"],
+        ["event2"],
+    ]
+
+
+def test_twins_stand_under_one_entry_that_is_confirmed_where_one_of_them_is() -> None:
+    assert listed(event(1), event(2), event(3, twin_of="event1")) == [["event1", "event3"], ["event2"]]
+    assert listed(event(1, worth=GOOD), event(2, twin_of="event1")) == [["event2", "event1"]]
+
+
+def test_a_rubric_whose_twin_was_removed_stands_by_itself() -> None:
+    assert listed(event(2), event(3, twin_of="event1")) == [["event2"], ["event3"]]
+
+
+def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_objects_are_not() -> None:
+    values = np.random.default_rng(0).normal(size=(50, 4))
+    pool = [
+        event(1, 'answer_no {"topic":"hotel"}'),
+        event(2, 'answer_no {"topic":"train"}'),
+        event(3, "answer_no"),
+        event(4, "fail_left"),
+    ]
+    assert twins(pool, values) == {"event3": "event1"}
+
+
+def test_rubrics_of_one_side_that_are_answered_alike_are_twins() -> None:
+    rng = np.random.default_rng(0)
+    first, other = rng.normal(size=50), rng.normal(size=50)
+    values = np.stack([first, first + 0.1 * other, first, other], axis=1)
+    pool = [event(1), event(2, "pushed"), event(3, "pushed").model_copy(update={"polarity": "sat"}), event(4, "asked")]
+    assert twins(pool, values) == {"event2": "event1"}
+
+
+def test_how_users_sound_has_no_twins() -> None:
+    values = np.ones((9, 2)) * np.arange(9)[:, None]
+    assert twins([event(1, source="signal:thanks"), event(2, source="signal:praise")], values) == {}
