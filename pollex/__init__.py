@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from pollex.api.comparisons import check, compare
     from pollex.api.exchange import export_rubrics, export_scores
     from pollex.api.questions import grade, judge
-    from pollex.api.rubrics import RubricSet, diff_sets, evaluate, inspect, learn, read_logs, refit, score, share
+    from pollex.api.rubrics import (
+        RubricSet,
+        diff_sets,
+        distill,
+        evaluate,
+        inspect,
+        learn,
+        read_logs,
+        refit,
+        score,
+        share,
+    )
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -36,6 +47,7 @@ __all__ = [
     "check",
     "compare",
     "diff_sets",
+    "distill",
     "evaluate",
     "export_rubrics",
     "export_scores",
@@ -53,7 +65,18 @@ _NAMES = {
     "api.comparisons": ("check", "compare"),
     "api.exchange": ("export_rubrics", "export_scores"),
     "api.questions": ("grade", "judge"),
-    "api.rubrics": ("RubricSet", "diff_sets", "evaluate", "inspect", "learn", "read_logs", "refit", "score", "share"),
+    "api.rubrics": (
+        "RubricSet",
+        "diff_sets",
+        "distill",
+        "evaluate",
+        "inspect",
+        "learn",
+        "read_logs",
+        "refit",
+        "score",
+        "share",
+    ),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),

@@ -1,4 +1,4 @@
-"""Rubrics from Python: read logs, learn, refit, score, evaluate, and estimate a share."""
+"""Rubrics from Python: read logs, learn, refit, score, evaluate, distill, and estimate a share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
+from pollex.services import distill as distilling
 from pollex.services import evaluate as evaluating
 from pollex.services import learn as learning
 from pollex.services import score as scoring
 from pollex.services import set_differences
 from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
+from pollex.services.distill_figures import Hard
 from pollex.services.exchange import export_texts
 from pollex.services.inspect import Inspection, inspect_logs
 from pollex.services.learn_result import LearnResult
@@ -216,6 +218,41 @@ def evaluate(
         return evaluating.evaluate(
             logs_of(logs),
             set_of(rubrics),
+            model=model_of(model, options),
+            **run,
+        )
+
+
+def distill(
+    logs: Data,
+    rubrics: str | Path | rubric_set.RubricSet,
+    *,
+    out: str | Path | None = None,
+    hard: Hard = "drop",
+    least: float = distilling.LEAST,
+    model: BaseChatModel | None = None,
+    store: str | Path = STORE,
+    progress: Progress | None = None,
+    **options: Unpack[ModelArguments],
+) -> distilling.DistillResult:
+    """Teach a built-in judge to answer a set's rubrics from the model's answers in the store.
+
+    Args:
+        logs: The conversations that were judged, with their thumbs.
+        out: Where the new set is written; None writes nothing: the result's `rubrics` scores as well.
+        hard: What becomes of rubrics that can't be answered without the model: they go, or the model goes on.
+        least: Correlation with the model's answers from which on a rubric can be.
+
+    Raises:
+        WrongUse: The set has no model, or too few of the conversations were judged by it.
+    """
+    with running(store, progress) as run:
+        return distilling.distill(
+            logs_of(logs),
+            set_of(rubrics),
+            out=path_of(out),
+            hard=hard,
+            least=least,
             model=model_of(model, options),
             **run,
         )

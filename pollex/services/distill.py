@@ -36,13 +36,14 @@ from pollex.services.judging import embeds_with, judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
-from pollex.services.results import Usage, usage_json
+from pollex.services.results import Shown, Usage, usage_json
 from pollex.services.roles import Workers, embedded_workers, embedder_for
 from pollex.services.score import unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import question_hash, read_answer
 from pollex.store.store import Store
+from pollex.text import count
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
 FEWEST = 40
@@ -53,8 +54,8 @@ Given = Mapping[str, Mapping[str, Answer]]
 """A model's answers by text hash and rubric."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DistillResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DistillResult(Shown):
     """What distilling came to.
 
     Attributes:
@@ -78,6 +79,20 @@ class DistillResult:
     cascade: tuple[CascadeRow, ...]
     calls: tuple[int, int]
     usage: Usage | None = None
+
+    @property
+    def headline(self) -> str:
+        """Return correlation, AUC lost and calls in a line."""
+        mean, lost = ("undefined" if x is None else f"{x:.3f}" for x in (self.mean_correlation, self.lost.value))
+        calls = f"{self.calls[0]} → {count(self.calls[1], 'call')} a conversation"
+        return f"{count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a rubric of the model's."""
+        return [
+            {"id": one.id, "text": one.text, "correlation": one.correlation.value, "by": one.by}
+            for one in self.fidelity
+        ]
 
     @property
     def complete(self) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from protocol_server import ProtocolServer
 from small_runs import Learnt, Pollex
 
+import pollex as pollex_api
+from pollex.errors import WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -23,6 +26,7 @@ def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(pollex: 
         assert left.code == 0, left.err
         assert {rubric.answered_by for rubric in RubricSet.load("left.json").rubrics} == {""}
         ended = pollex(*distilling, "--least", -1)
+        same = pollex_api.distill(learnt.log, "llm.json", least=-1, store="s", base_url=server.url)
         cascade = ("score", learnt.log, "--rubrics", "distilled.json", "--set", "cascade=llm.json", "--store", "s")
         asked = pollex(*cascade, "--out", "c.jsonl", "--json", *url)
         rows = [json.loads(line) for line in Path("c.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -36,6 +40,10 @@ def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(pollex: 
     assert told["auc"]["model"]["n"] == told["auc"]["distilled"]["n"] == 24
     assert [row["asked"] for row in told["cascade"]] == [0.0, 0.1, 0.2, 0.3, 0.5, 1.0]
     assert told["calls_a_conversation"]["now"] == 0
+    assert repr(same).startswith("<Distill: 48 conversations, mean correlation ")
+    assert repr(same).endswith("→ 0 calls a conversation>")
+    assert [row["correlation"] for row in same.records()] == [row["correlation"]["value"] for row in told["fidelity"]]
+    assert same.rubrics.rubrics_digest == RubricSet.load("distilled.json").rubrics_digest
     found = RubricSet.load("distilled.json")
     assert {rubric.answered_by for rubric in found.rubrics} == {"distilled"}
     assert {rubric.alone.by for rubric in found.rubrics if rubric.alone} == {"distilled"}
@@ -47,3 +55,5 @@ def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(pollex: 
 def test_what_no_model_answered_is_not_distilled(pollex: Pollex, learnt: Learnt) -> None:
     refused = pollex("distill", learnt.log, "--rubrics", learnt.rubrics, "--store", "s")
     assert (refused.code, "only answers of a model" in refused.err) == (2, True)
+    with pytest.raises(WrongUse, match="only answers of a model"):
+        pollex_api.distill(learnt.log, learnt.rubrics, store="s")

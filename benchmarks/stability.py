@@ -1,0 +1,155 @@
+"""How many rubrics are learned again with five labels more, and with another seed.
+
+    python benchmarks/stability.py --data LOG [LOG …] [--draws 10] [--labels 5] [--json]
+
+Learns with the whole `learn` graph and the built-in roles, as `pollex learn` does by default: extraction, scale and
+choice are made anew each time. First with all labels and with `--labels` fewer, drawn at random, by one seed; then with
+seeds 0 and 1, 2 and 3 and so on, whose halves of the log differ. A rubric counts as learned again where the other set
+has the same event on the same topic, the same signal or the same phrase on the same side, or, of clusters of turns, a
+sentence that the deduplicator would merge.
+
+Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share conversations, so that
+these intervals are of draws of labels and seeds, not of other logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rubicon import learned
+from scipy.stats import t as student
+
+from pollex.agents.embedded.deduplicator import NEAR
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_source
+from pollex.conversations.logs import Logs
+from pollex.formats.read_logs import read_logs
+from pollex.graphs.learn.state import LearnSettings
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import RubricSet
+
+OF = 20
+"""Rubrics that shares are told of."""
+
+
+def main() -> None:
+    """Print what remains of the rubrics of every log."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
+    parser.add_argument("--draws", type=int, default=10, help="pairs of sets of each kind")
+    parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
+    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
+    parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the table")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in given.data:
+            report = measured(path, given.draws, given.labels, Path(given.embeddings or scratch))
+            print(json.dumps(report, ensure_ascii=False) if given.json else "\n".join(in_words(report)))
+
+
+def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, Any]:
+    """Learn all pairs of sets from one log, and compare them."""
+    logs, embedder = read_logs(path), Embedder(cache=embeddings)
+
+    def by(kept: Logs, seed: int) -> RubricSet:
+        settings = LearnSettings(seed=seed, resamples=0)
+        return learned(kept, DomainProfile.neutral(), settings, embeddings)[0].rubric_set
+
+    seeds = [by(logs, seed) for seed in range(2 * draws)]
+    fewer = [by(without(logs, labels, np.random.default_rng(draw)), 0) for draw in range(draws)]
+    pairs = {
+        f"{labels} labels fewer": [(seeds[0], other) for other in fewer],
+        "another seed": list(zip(seeds[::2], seeds[1::2], strict=True)),
+    }
+    return {
+        "log": Path(path).name,
+        "labels": len(logs.learnable),
+        "rubrics": [len(one.rubrics) for one in seeds],
+        "pairs": {name: [compared(*pair, embedder) for pair in found] for name, found in pairs.items()},
+    }
+
+
+def without(logs: Logs, labels: int, rng: np.random.Generator) -> Logs:
+    """Return the logs without so many conversations with a label, drawn at random."""
+    ids = sorted(conversation.id for conversation in logs.learnable)
+    gone = {ids[place] for place in rng.choice(len(ids), labels, replace=False)}
+    kept = [conversation for conversation in logs if conversation.id not in gone]
+    return replace(logs, conversations=kept, counts=Counter(conversation.label for conversation in kept))
+
+
+def compared(first: RubricSet, second: RubricSet, embedder: Embedder) -> dict[str, list[int]]:
+    """Count rubrics of the first set that the second has, and all of the first, by list."""
+    there = same(first.rubrics, second.rubrics, embedder)
+    lists = {
+        "all": [True] * len(there),
+        "headline": [rubric.headlined for rubric in first.rubrics],
+        "how users sound": [not rubric.headlined for rubric in first.rubrics],
+    }
+    return {
+        name: [sum(found and one for found, one in zip(there, mine, strict=True)), sum(mine)]
+        for name, mine in lists.items()
+    }
+
+
+def same(first: Sequence[Rubric], second: Sequence[Rubric], embedder: Embedder) -> list[bool]:
+    """Tell of each rubric of the first set whether the second has it."""
+    known = {(rubric.polarity, what(rubric)) for rubric in second}
+    near = embedder.embed([one.text for one in first]) @ embedder.embed([one.text for one in second]).T >= NEAR
+    return [
+        (one.polarity, what(one)) in known
+        or any(
+            near[i, j] and is_cluster(one) and is_cluster(other) and one.polarity == other.polarity
+            for j, other in enumerate(second)
+        )
+        for i, one in enumerate(first)
+    ]
+
+
+def what(rubric: Rubric) -> str:
+    """Return what a rubric is about: its event with topic and detail, or else its source."""
+    found = event_source(rubric.source)
+    if found is None:
+        return rubric.text if is_cluster(rubric) else rubric.source
+    topic = found.topics.topics[found.event.topic].name if found.event.topic >= 0 else ""
+    return " ".join((found.event.pattern, topic, found.event.detail))
+
+
+def is_cluster(rubric: Rubric) -> bool:
+    """Tell whether a rubric is of turns that are alike."""
+    return rubric.source.startswith("turns:")
+
+
+def summarized(counts: Sequence[Sequence[int]]) -> tuple[float, float, float, float]:
+    """Return the first share, the mean share and its 95 % interval, of so many as `OF`."""
+    shares = OF * np.array([hits / n for hits, n in counts if n])
+    half = student.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+    return float(shares[0]), float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half)
+
+
+def in_words(report: Mapping[str, Any]) -> list[str]:
+    """Format the table of one log."""
+    sizes = report["rubrics"]
+    lines = [f"\n{report['log']}: {report['labels']} labels, sets of {min(sizes)} to {max(sizes)} rubrics"]
+    for name, pairs in report["pairs"].items():
+        lines.append(f"{name}, of {OF} rubrics remain ({len(pairs)} pairs):")
+        for kind in pairs[0]:
+            counts = [pair[kind] for pair in pairs]
+            first, mean, low, high = summarized(counts)
+            hits, n = (sum(column) for column in zip(*counts, strict=True))
+            lines.append(
+                f"  {kind:<16} first pair {first:4.1f}; mean {mean:4.1f} [{low:.1f}, {high:.1f}]; {hits} of {n}"
+            )
+    return lines
+
+
+if __name__ == "__main__":
+    main()
