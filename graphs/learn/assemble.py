@@ -12,16 +12,18 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.evidence import judged_by, unexpected
+from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.calibrate import compared, stored, uncompared
 from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals
 from pollex.graphs.learn.select import candidates, fully_answered
-from pollex.graphs.learn.state import LearnContext
+from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess, auc_difference
 from pollex.measures.drift import counts_of, edges_of
+from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.figures import probability_figures
@@ -42,9 +44,10 @@ from pollex.rubrics.records import (
     WindowRecord,
     Worth,
 )
+from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
-from pollex.rubrics.worth import worth_of
+from pollex.rubrics.worth import share_of, worth_of
 from pollex.selection.guarantee import guaranteed_window
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.platt import fit_calibration
@@ -85,6 +88,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     calibration = fit_calibration(honest, positive)
     rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
     worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
+    asked_when = context.judge_record.scale == "occasion"
     twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth), *all_but_constant(work, alone)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
@@ -104,6 +108,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
                 unexpected=unexpected(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
+                never_came_up=never_came_up(work, training, r) if asked_when and not r.answered_by else None,
             )
             for r in work.chosen
         ),
@@ -126,6 +131,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         calibrator=calibrator,
         segments=segments_of(training, held_out),
         spread=spread_of(np.append(scores, tested)),
+        found_nothing=found_nothing(work) if context.judge_record.kind == LLM and work.extractions else None,
         never={id_: value for id_, value in work.never_counts.items() if id_ in {r.id for r in work.chosen}},
     )
     support = rubric_set.support
@@ -147,6 +153,19 @@ def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools
     middle = EVAL_RANGE / 2
     held = np.abs(values) > middle
     return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(context.work.chosen)}
+
+
+def never_came_up(work: RunState, training: Sequence[Conversation], rubric: Rubric) -> Figure:
+    """Return the share of answered training conversations in which a rubric's occasion never came up."""
+    answered = [c.id for c in training if rubric.id in work.distributions.get(c.id, {})]
+    return share_of(sum((id_, rubric.id) in work.never for id_ in answered), len(answered))
+
+
+def found_nothing(work: RunState) -> Figure:
+    """Return the share of training conversations in which a model that read them found no reason."""
+    read = [found for found in work.extractions.values() if isinstance(found, Extraction)]
+    silent = sum(not found.dropped and all(is_built_in(reason.source) for reason in found.reasons) for found in read)
+    return share_of(silent, len(read))
 
 
 def alone_by_id(context: LearnContext, training: Sequence[Conversation]) -> dict[str, Alone]:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.learn.results import LabelledScore
+from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
 from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
 from pollex.rubrics.headlines import headlines, in_order
+from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words, doubt, in_words
+from pollex.rubrics.worth import bounds_in_words, doubt, ends, in_words, percent
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -45,6 +47,8 @@ class Finding:
         doubt: Why its worth can't be relied on; empty where it can.
         quote: The best one, with the words that decided marked.
         source: Where it stands.
+        never: How often its occasion never came up, in words; empty where nobody says so.
+        marks: What makes it hard to judge.
         also: Near twins, which stand under it.
     """
 
@@ -55,6 +59,8 @@ class Finding:
     quote: tuple[Piece, ...]
     source: Quote | None
     examples: tuple[Example, ...]
+    never: str = ""
+    marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
 
 
@@ -106,9 +112,10 @@ class Findings:
 
 @dataclass
 class Places:
-    """Anchors of conversations, in the order in which they are first named."""
+    """Anchors of conversations, in the order in which they are first named, and marks of rubrics by id."""
 
     texts: Mapping[str, Conversation]
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
 
     def example(self, id_: str) -> Example:
@@ -119,14 +126,19 @@ class Places:
 
 
 def findings_of(
-    rubrics: RubricSet, scores: Sequence[LabelledScore], conversations: Mapping[str, Conversation]
+    rubrics: RubricSet,
+    scores: Sequence[LabelledScore],
+    conversations: Mapping[str, Conversation],
+    marks: Sequence[Mark] = (),
 ) -> Findings:
     """Prepare what leads the page.
 
     Args:
         conversations: Those of `named_in`, by id.
+        marks: Of rubrics that are hard to judge.
     """
-    places = Places(conversations)
+    ids = dict.fromkeys(mark.id for mark in marks)
+    places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
     leading: dict[Polarity, list[Finding]] = {
         side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
@@ -151,7 +163,18 @@ def finding(
         quote=pieces_of(*shortened(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
+        never=never_in_words(rubric.never_came_up),
+        marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
+    )
+
+
+def never_in_words(share: Figure | None) -> str:
+    """Say how often a rubric's occasion never came up; empty where nobody says so."""
+    if share is None or share.value is None:
+        return ""
+    return spaced(
+        f"Its occasion never came up in {percent(share)} of {share.n} training conversations ({ends(share)})."
     )
 
 

@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.learn.notes import NO_EVENTS
 from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import FEWEST
+from pollex.measures.intervals import FEWEST, Figure
 from pollex.measures.reliability import bin_predictions
 from pollex.reports.findings import FIRST, findings_of
 from pollex.reports.learning_charts import bars_over
@@ -39,6 +39,7 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
+from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.folder import STORE, store_option
@@ -55,6 +56,7 @@ def learning_page(
     *,
     means: Mapping[str, MeanAnswer] | None = None,
     conversations: Mapping[str, Conversation] | None = None,
+    marks: Sequence[Mark] = (),
     path: str = "rubrics.json",
     store: str = STORE,
 ) -> str:
@@ -62,6 +64,7 @@ def learning_page(
 
     Args:
         conversations: By id, those that the page names (`findings.named_in`) and whose text is at hand.
+        marks: Of rubrics that are hard to judge.
         scores: Of the labeled conversations of both sides.
         skipped: What was left out, and why.
         means: By rubric id, the mean agreement in each class.
@@ -78,13 +81,13 @@ def learning_page(
         "learning.html",
         file=Path(path).name,
         rubrics=rubrics,
-        found=findings_of(rubrics, scores, conversations or {}),
+        found=findings_of(rubrics, scores, conversations or {}, marks),
         first=FIRST,
         trust=trust(rubrics),
         first_notes=[note for note in rubrics.notes if note.startswith(NO_EVENTS)],
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
-        roles=who_worked(rubrics),
+        roles=" ".join(filter(None, (who_worked(rubrics), nothing_found(rubrics.found_nothing)))),
         cautions=[*cautions(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
         chance=CHANCE,
@@ -184,6 +187,14 @@ def who_worked(rubrics: RubricSet) -> str:
     by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
     work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]
     return f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
+
+
+def nothing_found(share: Figure | None) -> str:
+    """Say how often the model found no reason; empty where none was asked."""
+    if share is None or not known(share.value):
+        return ""
+    of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
+    return f"The model found nothing to give as a reason in {of}."
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:

@@ -98,6 +98,7 @@ class ChosenRubric(Rubric):
         alone: How it does by itself; None before it was fitted.
         unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
         twin_of: Id of the rubric that it stands under in the headline list; empty for most.
+        never_came_up: Share of training conversations in which its occasion never came up; None where nobody says so.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -110,6 +111,7 @@ class ChosenRubric(Rubric):
     alone: Alone | None = None
     unexpected: bool = False
     twin_of: str = ""
+    never_came_up: Figure | None = None
 
     @property
     def headlined(self) -> bool:

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pollex.calibration.files import write_whole
 from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Support, support
+from pollex.measures.intervals import Figure, Support, support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, require_arrays
@@ -57,6 +57,7 @@ class RubricSet(Record):
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
+        found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
         off: Rubrics that a person switched off: nobody is asked about them.
         by_hand: Whether a person had changed the rubrics before θ was fitted.
@@ -89,6 +90,7 @@ class RubricSet(Record):
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
     spread: SpreadRecord | None = None
+    found_nothing: Figure | None = None
     never: dict[str, float] = Field(default_factory=dict)
     starter: StarterRecord | None = None
     off: tuple[ChosenRubric, ...] = ()

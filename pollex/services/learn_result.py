@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from pollex.graphs.learn.results import LabelledScore, Learned
 from pollex.reports.findings import named_in
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.lint import Mark
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.lint import lint_rubrics
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
 from pollex.services.places import report_of
@@ -32,6 +34,7 @@ class LearnResult(Shown):
         means: By rubric, its mean answer in each class.
         skipped: Rows read but not learned from, and why.
         conversations: Conversations that the report shows, by id.
+        marks: Of rubrics that are hard to judge.
     """
 
     run: str
@@ -44,6 +47,7 @@ class LearnResult(Shown):
     complete: bool
     usage: Usage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
         """Render the report as HTML; `path` and `store` are for the commands in it."""
@@ -53,6 +57,7 @@ class LearnResult(Shown):
             self.skipped,
             means=self.means,
             conversations=self.conversations,
+            marks=self.marks,
             path=path,
             store=store,
         )
@@ -84,6 +89,9 @@ class LearnResult(Shown):
             "training": figures_json(rubrics.training),
             "held_out": figures_json(rubrics.held_out) or None,
             "probabilities": calibrator_json(rubrics),
+            "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
+            "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
+            "marks": [asdict(mark) for mark in self.marks],
             "notes": list(rubrics.notes),
             "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
         } | usage_json(self.usage)
@@ -104,6 +112,7 @@ def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path 
         complete=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
+        marks=lint_rubrics(learned.rubric_set).marks,
     )
     if out is not None:
         result.rubrics.save(out)

@@ -48,6 +48,12 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
     assert {row["question"] for row in rows if row["judge"].startswith("built-in")} == own
     others = {rubric.id for rubric in found.rubrics} - own
     assert {row["question"] for row in rows if not row["judge"].startswith("built-in")} == others
+    assert set(both.last["never_came_up"]) == others
+    assert {share["n"] for share in both.last["never_came_up"].values()} == {found.data.training}
+    assert (both.last["found_nothing"]["value"], both.last["found_nothing"]["n"]) == (0, found.data.training)
+    page = Path(both.last["report"]).read_text(encoding="utf-8")
+    assert "Its occasion never came up in" in page
+    assert "The model found nothing to give as a reason in" in page
     planned = pollex("score", learnt.log, "--rubrics", "both.json", "--dry-run", *confirmed)
     assert planned.last["plan"]["all"]["sent"] == 0  # all was paid for, and nothing else would be asked
 

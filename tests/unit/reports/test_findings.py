@@ -16,6 +16,7 @@ from pollex.measures.intervals import Figure
 from pollex.reports.findings import LONGEST_QUOTE, findings_of, named_in, shortened
 from pollex.reports.learning import learning_page
 from pollex.reports.transcript import Piece, pieces_of
+from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, Segment
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
@@ -97,6 +98,19 @@ def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> N
     page = whole_page(rubric_set(rubrics=(event(1), narrower)))
     assert "also: The user wants a museum" in " ".join(before_unfolding(page).split())
     assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
+
+
+def test_marks_and_how_often_the_occasion_never_came_up_stand_beside_the_rubric() -> None:
+    never = event(1, never_came_up=share_of(6, 20))
+    marks = (
+        Mark("event1", "“each”: one exception decides it", better=("The table is full.",)),
+        Mark("rubric2", "rare"),
+    )
+    page = whole_page(rubric_set(rubrics=(never, rubric(2, "sat"))), marks=marks)
+    words = " ".join(Reader(page).words.replace("\N{NO-BREAK SPACE}", " ").split())
+    assert "Its occasion never came up in 30 % of 20 training conversations (15–52 %)." in words
+    assert "“each”: one exception decides it; better: “The table is full.”" in words
+    assert "The user says thanks 2." in words.partition(" rare")[0]
 
 
 def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> None:

@@ -62,6 +62,12 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     assert whys == ["all but constant: “Neutral” in 95% of 20 training conversations", "rests on one conversation"]
 
 
+def test_an_event_that_happens_seldom_is_said_to_be_seldom() -> None:
+    alone = Alone(by="event", spread=0.2, commonest="Neutral", share=figure(0.95), auc=figure(0.5))
+    rare = rubric(1, "sat").model_copy(update={"alone": alone, "source": "event:fail_left"})
+    assert [mark.why for mark in marks_on_answers(rare, {})] == ["seldom: not seen in 95% of 20 training conversations"]
+
+
 def test_a_pair_is_a_twin_on_one_side_and_a_mirror_across_sides() -> None:
     marks = marks_on_pairs([rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)])
     assert [mark.why.split(" of ")[0] for mark in marks] == ["near twin", "mirror"]
