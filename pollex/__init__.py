@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pollex.api.comparisons import check, compare
+    from pollex.api.datasets import score_dataset
     from pollex.api.exchange import export_rubrics, export_scores
     from pollex.api.questions import grade, judge
     from pollex.api.rubrics import (
@@ -58,11 +59,13 @@ __all__ = [
     "read_logs",
     "refit",
     "score",
+    "score_dataset",
     "share",
 ]
 
 _NAMES = {
     "api.comparisons": ("check", "compare"),
+    "api.datasets": ("score_dataset",),
     "api.exchange": ("export_rubrics", "export_scores"),
     "api.questions": ("grade", "judge"),
     "api.rubrics": (

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pollex.services.learn_result import LearnResult
     from pollex.services.plan import CallPlan
     from pollex.services.score import ScoreResult
+    from pollex.services.score_parts import PartsResult
 
 
 def show_rows(console: Console, rows: Sequence[Row], columns: Sequence[str]) -> None:
@@ -231,6 +232,16 @@ def show_scores(screen: Screen, result: ScoreResult) -> None:
     screen.say(f"Probabilities: {result.support_text}")
     page = f" and {result.page}" if result.page else ""
     screen.say(f"Wrote {result.out}{page} ({result.rubrics.judge.name}; run {result.run})")
+
+
+def show_parts(screen: Screen, result: PartsResult) -> None:
+    """Show what scoring into parts came to."""
+    show_outcomes(screen, result.outcomes)
+    screen.say(f"Probabilities: {result.rubrics.support}")
+    if result.lost:
+        screen.say(f"{count(len(result.lost), 'unit')} failed; the same command tries them again", "yellow")
+    parts = f"{count(len(result.parts), 'part')}, {result.there} of them from before"
+    screen.say(f"Wrote {result.out} ({parts}; {result.rubrics.judge.name})")
 
 
 def show_evaluation(screen: Screen, found: Evaluation) -> None:

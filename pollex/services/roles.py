@@ -203,7 +203,7 @@ async def hire(
     )
     if desk is not None:
         await desk.fetch()
-    made = llm_workers(options, profile, store, embedder, gateway, capabilities, seed)
+    made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed)
     made.by_batch = desk is not None and bool(desk.to)
     made.retry_outcomes, made.traced = RETRYABLE | refused, ledger.trace
     return made
@@ -227,7 +227,7 @@ def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) 
 def llm_workers(
     options: ModelOptions,
     profile: DomainProfile,
-    store: Store,
+    salt: bytes,
     embedder: Embedder,
     gateway: Gateway,
     capabilities: Capabilities,
@@ -238,7 +238,7 @@ def llm_workers(
     from pollex.agents.llm.roles import build_llm_roles
 
     settings = options.settings.but(seed=seed, place=gateway.endpoint.shown, capabilities=capabilities)
-    roles = Roles(*build_llm_roles(Asker(gateway, capabilities, profile, settings, store.secret), embedder))
+    roles = Roles(*build_llm_roles(Asker(gateway, capabilities, profile, settings, salt), embedder))
     return Workers(
         roles=roles,
         record=JudgeRecord(kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings),

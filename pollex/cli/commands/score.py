@@ -12,7 +12,6 @@ from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import (
     logs_argument,
-    out_option,
     rubrics_option,
     scoring_settings,
     with_logs,
@@ -27,10 +26,24 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
+class Target(click.Path):
+    """A path, or an address such as `s3://bucket/scores/`, which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path or address."""
+        return value if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+
+
 @click.command("score", cls=Verb)
 @logs_argument
 @rubrics_option
-@out_option("scores.parquet", "Output file: .parquet, .jsonl or .csv.")
+@click.option(
+    "--out",
+    type=Target(path_type=Path),
+    default=Path("scores.parquet"),
+    show_default=True,
+    help="Output file: .parquet, .jsonl or .csv. With --engine: a folder, also s3://….",
+)
 @click.option(
     "--judge",
     "judges",
@@ -44,6 +57,9 @@ if TYPE_CHECKING:
     metavar="TOOL",
     help="Write requests for another tool: langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
 )
+@click.option("--engine", metavar="NAME", help="Score into a folder of parts, by `ray` or `one`: logs of any size.")
+@click.option("--workers", type=click.IntRange(1), help="With --engine: processes; default: one a core.")
+@click.option("--address", metavar="A", help="With --engine ray: of a running cluster; default: one is started here.")
 @with_logs("max_bad")
 @with_set_judge
 @with_run
@@ -77,9 +93,12 @@ if TYPE_CHECKING:
 def command(
     logs: tuple[str, ...],
     rubrics: Path,
-    out: Path,
+    out: Path | str,
     judges: tuple[str, ...],
     form: str | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -101,6 +120,7 @@ def command(
       pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
       pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
       pollex score traces.jsonl --rubrics rubrics.json --as langfuse --out scores.json
+      pollex score 's3://bucket/logs/*.parquet' --rubrics rubrics.json --out s3://bucket/scores/ --engine ray
     """
     from pollex.cli.output import show_plan, show_scores
     from pollex.services.score import plan_score, score
@@ -108,6 +128,40 @@ def command(
     if run.dry_run:
         plan = partial(plan_score, logs, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
+    if engine is not None or isinstance(out, str):
+        return _into_parts(*(logs, rubrics, out, engine or "ray", workers, address), judges, reading, run, model)
     bound: dict[str, Any] = {"reading": reading, "run": run, "model": model} | scoring_settings()
     use_case = partial(score, logs, rubrics, out=out, form=form, judges=judges, **bound)
     return cli.run(use_case, show_scores, as_json=run.as_json, data=str(out) == "-")
+
+
+def _into_parts(
+    logs: tuple[str, ...],
+    rubrics: Path,
+    out: Path | str,
+    engine: str,
+    workers: int | None,
+    address: str | None,
+    judges: tuple[str, ...],
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+) -> int:
+    """Score into a folder of parts."""
+    from pollex.cli.output import show_parts
+    from pollex.services.engines import Cluster
+    from pollex.services.score_parts import score_parts
+
+    folder = "scores" if str(out) == "scores.parquet" else str(out)
+    use_case = partial(
+        score_parts,
+        *(logs, rubrics),
+        out=folder,
+        engine=engine,
+        cluster=Cluster(workers, address),
+        judges=judges,
+        costs=scoring_settings().get("costs", (1.0, 1.0)),
+        reading=reading,
+        model=model,
+    )
+    return cli.run(use_case, show_parts, as_json=run.as_json)

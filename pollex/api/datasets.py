@@ -1,0 +1,73 @@
+"""Scores for those who have a pipeline on `ray.data`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_rows
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.parts import parquet_of
+from pollex.services.score import unedited
+from pollex.services.units import UnitScorer
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+    from ray.data import Dataset
+
+
+def score_dataset(
+    dataset: Dataset,
+    rubrics: str | Path | RubricSet,
+    *,
+    judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
+    batch_size: int = 512,
+    **options: Any,
+) -> Dataset:
+    """Score a dataset of `ray.data`, one conversation a row.
+
+    It promises less than `pollex score --engine ray`: Ray may do a batch again, or for ever, and keeps no order;
+    nothing is resumed. A batch in which no row is a conversation, or two have one id, fails.
+
+    Args:
+        dataset: Rows as in a log: `messages`, or another shape with one conversation a row.
+        rubrics: A set whose judge needs no model.
+        judges: Annotators whose own probabilities are wanted; `["all"]` for all.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad.
+        options: For `map_batches`, such as `concurrency`.
+
+    Returns:
+        A dataset with the columns that `pollex score` writes.
+
+    Raises:
+        WrongUse: The set's judge is a model.
+    """
+    found = unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
+    if not found.judge.built_in:
+        raise WrongUse(
+            f"the set's judge is a model, {found.judge.name}, and Ray would pay for a batch again and again",
+            remedy="use `pollex score --engine ray`",
+        )
+    made = (UnitScorer(found, judges, costs),)
+    given = {"concurrency": 1, **options}
+    return dataset.map_batches(
+        _Batches, fn_constructor_args=made, batch_format="pyarrow", batch_size=batch_size, **given
+    )
+
+
+class _Batches:
+    """Scores batches in an actor of Ray's."""
+
+    def __init__(self, scorer: UnitScorer) -> None:
+        self._scorer = scorer
+
+    def __call__(self, batch: Table) -> Table:
+        from pyarrow import BufferReader, parquet  # takes half a second to import, and is an extra
+
+        logs = read_rows(batch.to_pylist(), options=ReadOptions())
+        rows = self._scorer.rows(logs.conversations)
+        return parquet.read_table(BufferReader(parquet_of(rows, self._scorer.judges)))

@@ -1,0 +1,156 @@
+"""Folders and files on any file system: local, object stores, whatever fsspec or Arrow reaches."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsspec.core import url_to_fs
+
+from pollex.errors import BadInput, WrongUse
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path on a file system.
+
+    Attributes:
+        files: An fsspec file system.
+        local: Whether it is a disk of this machine: files there are written beside and renamed, elsewhere put whole.
+    """
+
+    files: Any
+    path: str
+
+    @classmethod
+    def at(cls, url: str) -> Place:
+        """Find the file system of an address; a plain path is a local one.
+
+        Where fsspec lacks a package for it, Arrow's own file system serves (S3, Google's, Azure's, HDFS).
+
+        Raises:
+            WrongUse: Neither knows the protocol.
+        """
+        try:
+            return cls(*url_to_fs(url))
+        except (ImportError, ValueError) as error:
+            return cls._by_arrow(url, error)
+
+    @classmethod
+    def _by_arrow(cls, url: str, missing: Exception) -> Place:
+        try:
+            from fsspec.implementations.arrow import ArrowFSWrapper
+            from pyarrow.fs import FileSystem  # takes half a second to import, and is an extra
+
+            found, path = FileSystem.from_uri(url)
+            return cls(ArrowFSWrapper(found), path)
+        except (ImportError, ValueError) as error:
+            raise WrongUse(
+                f"no file system is known for it: {missing}", where=url, remedy=f"install what it needs ({error})"
+            ) from None
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a disk of this machine."""
+        protocol = self.files.protocol
+        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(self.files, f"{self.path.rstrip('/')}/{name}")
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rstrip("/").rpartition("/")[2]
+
+    def exists(self) -> bool:
+        """Tell whether a file is there."""
+        return bool(self.files.exists(self.path))
+
+    def read(self) -> bytes:
+        """Return the file's content."""
+        content: bytes = self.files.cat_file(self.path)
+        return content
+
+    def read_range(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to before `end`."""
+        content: bytes = self.files.cat_file(self.path, start=start, end=end)
+        return content
+
+    def write(self, content: bytes) -> None:
+        """Put a file there, whole or not at all."""
+        if not self.local:
+            self.files.pipe_file(self.path, content)
+            return
+        draft = Path(self.path).with_name(f".{self.name}.{os.uname().nodename}.{os.getpid()}{DRAFT}")
+        draft.write_bytes(content)
+        draft.replace(self.path)
+
+    def make_folder(self) -> None:
+        """Make the folder; object stores need none."""
+        self.files.makedirs(self.path, exist_ok=True)
+
+    def names(self) -> list[str]:
+        """Return the names of the files in the folder; none where there is no folder."""
+        try:
+            found = self.files.ls(self.path, detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(str(one).rstrip("/").rpartition("/")[2] for one in found)
+
+    def state(self) -> str:
+        """Return what changes when the file does: its size, with etag, or time of change."""
+        about = self.files.info(self.path)
+        changed = next(
+            (about[key] for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified") if about.get(key)), ""
+        )
+        return f"{about['size']} {changed}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return int(self.files.info(self.path)["size"])
+
+    def remove_drafts(self) -> None:
+        """Remove what writers of this machine left behind when they were killed."""
+        if self.local:
+            for draft in Path(self.path).glob(f".*.{glob.escape(os.uname().nodename)}.*{DRAFT}"):
+                draft.unlink(missing_ok=True)
+
+    @contextmanager
+    def copied(self, folder: Path) -> Iterator[Path]:
+        """Give a local copy of the file, or the file itself where it is local."""
+        if self.local:
+            yield Path(self.path)
+            return
+        copy = folder / self.name
+        with self.files.open(self.path, "rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        yield copy
+
+
+DRAFT = ".draft"
+
+
+def places_of(url: str) -> list[Place]:
+    """Return the files that an address or a pattern names, sorted.
+
+    Raises:
+        BadInput: There are none.
+        WrongUse: Nobody knows the protocol.
+    """
+    place = Place.at(url)
+    if place.files.isdir(place.path):
+        found = [one for one in place.files.find(place.path) if not one.rpartition("/")[2].startswith(".")]
+    else:
+        found = place.files.glob(place.path) if glob.has_magic(place.path) else [place.path]
+    files = [Place(place.files, str(one)) for one in sorted(found) if place.files.isfile(one)]
+    if not files:
+        raise BadInput("no such file", where=url, remedy="check the address; a pattern must match at least one file")
+    return files

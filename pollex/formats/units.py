@@ -1,0 +1,168 @@
+"""Units of work: parts of logs that are read, scored and written by themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from pollex.conversations.logs import BadRow, Logs
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.files import FORMATS, rows_of
+from pollex.formats.json_rows import Row
+from pollex.formats.log_shapes import reader_of
+from pollex.formats.log_shapes.known_exports import export_of
+from pollex.formats.places import Place, places_of
+from pollex.formats.read_logs import read_logs
+
+PIECE = 8 << 20
+"""Bytes of a file of JSON lines in one unit: seconds of work."""
+
+LOOKED_AT = 20
+"""First rows that tell whether a file may be cut."""
+
+Kind = Literal["file", "lines", "group"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A whole file, a piece of JSON lines, or a row group of Parquet.
+
+    Attributes:
+        number: In the order of the input.
+        url: The file's address.
+        state: Changes when the file does.
+        start: Byte of a piece, or number of a row group.
+        end: Byte after a piece.
+    """
+
+    number: int
+    url: str
+    state: str
+    kind: Kind = "file"
+    start: int = 0
+    end: int = 0
+
+    def key(self, *circumstances: str) -> str:
+        """Hash the unit with all that its result depends on."""
+        facts = (self.url, self.state, self.kind, str(self.start), str(self.end), *circumstances)
+        return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
+
+    def read(self, options: ReadOptions) -> Logs:
+        """Read the unit's conversations, with its bad rows; lines are counted from the unit's first.
+
+        Raises:
+            BadInput: The file can't be read.
+        """
+        with self._file() as path:
+            try:
+                logs = read_logs(str(path), options=options)
+            except BadInput as error:
+                if error.where == str(path):
+                    raise BadInput(error.what, where=self.shown, remedy=error.advice) from None
+                raise
+        return replace(logs, bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows))
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        part = {"file": "", "lines": f" from byte {self.start}", "group": f" row group {self.start}"}[self.kind]
+        return f"{self.url}{part}"
+
+    @contextmanager
+    def _file(self) -> Iterator[Path]:
+        place = Place.at(self.url)
+        with tempfile.TemporaryDirectory() as folder:
+            if self.kind == "lines":
+                (piece := Path(folder) / "piece.jsonl").write_bytes(lines_between(place, self.start, self.end))
+                yield piece
+            elif self.kind == "group":
+                from pyarrow import parquet  # takes half a second to import, and is an extra
+
+                with place.files.open(place.path, "rb") as file:
+                    parquet.write_table(
+                        parquet.ParquetFile(file).read_row_group(self.start), group := Path(folder) / "group.parquet"
+                    )
+                yield group
+            else:
+                with place.copied(Path(folder)) as copy:
+                    yield copy
+
+
+def lines_between(place: Place, start: int, end: int) -> bytes:
+    """Return the lines that begin in a range of bytes, the last one to its end."""
+    content = place.read_range(max(start - 1, 0), end)
+    if start:  # a line that began before belongs to the piece before
+        content = content.partition(b"\n")[2] if b"\n" in content else b""
+    elif not content:
+        return b""
+    size = place.size
+    while content and not content.endswith(b"\n") and end < size:
+        more = place.read_range(end, min(end + (1 << 16), size))
+        line, newline, _ = more.partition(b"\n")
+        content, end = content + line + newline, end + len(more)
+    return content
+
+
+def units_of(urls: list[str], options: ReadOptions, piece: int = PIECE) -> list[Unit]:
+    """Cut logs into units, in order; files whose conversations span rows stay whole.
+
+    Raises:
+        BadInput: An address names nothing.
+    """
+    units: list[Unit] = []
+    for place in (place for url in urls for place in places_of(url)):
+        units += [replace(unit, number=len(units) + at) for at, unit in enumerate(_cut(place, options, piece))]
+    return units
+
+
+def _cut(place: Place, options: ReadOptions, piece: int) -> list[Unit]:
+    url = place.path if place.local else str(place.files.unstrip_protocol(place.path))
+    whole = Unit(0, url, place.state())
+    form = FORMATS.get(Path(place.name).suffix)
+    if form == "lines" and place.size > piece and _stands_alone(place, options):
+        return [
+            replace(whole, kind="lines", start=at, end=min(at + piece, place.size))
+            for at in range(0, place.size, piece)
+        ]
+    if form == "parquet" and _stands_alone(place, options):
+        from pyarrow import parquet  # as above
+
+        with place.files.open(place.path, "rb") as file:
+            groups = parquet.ParquetFile(file).num_row_groups
+        return [replace(whole, kind="group", start=at) for at in range(groups)]
+    return [whole]
+
+
+def _stands_alone(place: Place, options: ReadOptions) -> bool:
+    """Tell by the first rows whether each row is a conversation of its own."""
+    if options.messages_field is not None:
+        return True
+    with tempfile.TemporaryDirectory() as folder:
+        head = Path(folder) / place.name
+        if place.name.endswith(".parquet"):
+            from pyarrow import Table, parquet  # as above
+
+            with place.files.open(place.path, "rb") as file:
+                parquet.write_table(parquet.ParquetFile(file).schema_arrow.empty_table(), head)
+                for batch in islice(parquet.ParquetFile(file).iter_batches(LOOKED_AT), 1):
+                    parquet.write_table(Table.from_batches([batch]), head)
+        else:
+            head.write_bytes(lines_between(place, 0, 1 << 16))
+        rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
+    return all(_alone(row) for row in rows)
+
+
+def _alone(row: Row | BadRow) -> bool:
+    if isinstance(row, BadRow):
+        return True
+    try:
+        return export_of(row.fields) is None and not reader_of(row.fields).row_is_turn
+    except BadInput:
+        return False

@@ -1,0 +1,179 @@
+"""Scores as a folder of parts, one a unit of work.
+
+A part is there whole or not at all, and resuming makes what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.places import Place
+from pollex.formats.scores import COLUMNS, column_of
+from pollex.formats.units import Unit
+from pollex.formats.write import write_rows
+from pollex.graphs.run import digest
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions
+from pollex.services.units import UnitScorer
+
+if TYPE_CHECKING:
+    from pollex.gateway.budget import Budget
+    from pollex.gateway.capabilities import Capabilities
+
+MANIFEST, LEDGER = "manifest.json", "ledger"
+BATCH = 512
+"""Conversations scored at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """All that the work on any unit depends on; picklable.
+
+    Attributes:
+        out: Address of the folder of parts.
+        model: The set's model and its limits; its key is read from the environment where the work is done.
+        capabilities: Of the model's endpoint, which is probed once; None for sets without a model.
+        salt: For the boundary around data in a model's prompts, the same for all workers.
+    """
+
+    rubrics: RubricSet
+    out: str
+    reading: ReadOptions
+    judges: tuple[str, ...] = ()
+    costs: tuple[float, float] = (1.0, 1.0)
+    model: ModelOptions = field(default_factory=ModelOptions)
+    capabilities: Capabilities | None = None
+    salt: bytes = field(default=b"", repr=False)
+
+    @cached_property
+    def rubrics_digest(self) -> str:
+        """Hash of the rubric set with all that it was fitted to."""
+        return digest(self.rubrics.model_dump(mode="json"))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of what parts depend on beside their unit."""
+        options = {"judges": self.judges, "costs": self.costs, "reading": asdict(self.reading)}
+        return digest([version("pollex"), self.rubrics_digest, options])
+
+    def key_of(self, unit: Unit) -> str:
+        """Return what a unit's part and segment are named by."""
+        return unit.key(self.digest)
+
+    def part_of(self, unit: Unit) -> str:
+        """Return the name of a unit's part."""
+        return f"part-{unit.number:06}-{self.key_of(unit)}.parquet"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that was written, or is there already.
+
+    Attributes:
+        rows: How many scores it has.
+        calls: Calls that were sent for it; 0 without a model.
+    """
+
+    file: str
+    source: str
+    rows: int
+    outcomes: dict[str, int]
+    bad_rows: list[dict[str, Any]]
+    calls: int = 0
+
+
+class PartWriter:
+    """Does units of a job, one after the other, in whichever process.
+
+    Args:
+        budget: Shared with other workers; None: the options' limits are for this one alone.
+    """
+
+    def __init__(self, job: Job, budget: Budget | None = None) -> None:
+        self._job, self._budget = job, budget
+        self._out = Place.at(job.out)
+
+    @cached_property
+    def _scorer(self) -> UnitScorer:
+        return UnitScorer(self._job.rubrics, self._job.judges, self._job.costs)
+
+    def write(self, unit: Unit) -> Part:
+        """Read, score and write a unit; bad rows are listed beside its part.
+
+        Raises:
+            PollexError: The file can't be read or written, or the model can't be asked.
+        """
+        job, name = self._job, self._job.part_of(unit)
+        conversations, bad = conversations_of(unit, job.reading)
+        rows, calls = self._rows(unit, conversations)
+        outcomes = Counter(str(row["outcome"]) for row in rows)
+        part = Part(name, unit.shown, len(rows), dict(outcomes), [asdict(row) for row in bad], calls)
+        (self._out / beside(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
+        (self._out / name).write(parquet_of(rows, job.judges))
+        return part
+
+    def _rows(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[dict[str, Any]], int]:
+        if self._job.capabilities is not None:
+            from pollex.services.units_by_model import rows_by_model  # the client behind it takes a second to import
+
+            return rows_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
+        portions = (conversations[at : at + BATCH] for at in range(0, len(conversations), BATCH))
+        return [row for portion in portions for row in self._scorer.rows(portion)], 0
+
+
+def conversations_of(unit: Unit, options: ReadOptions) -> tuple[Sequence[Conversation], Sequence[BadRow]]:
+    """Read a unit; bad rows are listed, however many; one without any conversation is empty, not wrong."""
+    try:
+        logs = unit.read(replace(options, max_bad=sys.maxsize))
+    except BadInput as error:
+        if not error.what.startswith("no conversations"):
+            raise
+        return [], [BadRow(unit.shown, 0, error.what, error.advice)]
+    return logs.conversations, logs.bad_rows
+
+
+def parquet_of(rows: Iterable[dict[str, Any]], judges: Sequence[str]) -> bytes:
+    """Return rows as a Parquet file, with the columns of `pollex score`."""
+    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges}
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(file := Path(folder) / "part.parquet", rows, columns)
+        return file.read_bytes()
+
+
+def beside(name: str) -> str:
+    """Name the file of facts beside a part."""
+    return f".{name.removesuffix('.parquet')}.json"
+
+
+def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, Part]:
+    """Return the parts that are there already, by the number of their unit."""
+    out = Place.at(job.out)
+    names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
+    found = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
+    return {n: Part(**json.loads((out / beside(name)).read())) for n, name in found.items() if name}
+
+
+def write_manifest(job: Job, parts: Sequence[Part], lost: Sequence[tuple[Unit, str]]) -> None:
+    """Write which parts belong to the result, in the order of the input, and which units failed."""
+    about = {
+        "pollex": version("pollex"),
+        "rubrics": job.rubrics_digest,
+        "rows": sum(part.rows for part in parts),
+        "outcomes": dict(sum((Counter(part.outcomes) for part in parts), Counter())),
+        "parts": [asdict(part) for part in parts],
+        "lost": [{"source": unit.shown, "why": why} for unit, why in lost],
+    }
+    (Place.at(job.out) / MANIFEST).write(json.dumps(about, ensure_ascii=False, indent=1).encode())

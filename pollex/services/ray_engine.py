@@ -1,0 +1,180 @@
+"""Units done by actors of Ray: a lost worker's unit is done again elsewhere, and nothing is done twice on purpose.
+
+Ray restarts and retries nothing here, since its own retries have no end and would pay again: one unit is in flight an
+actor; when an actor dies, a new one takes its place, and the unit is given to another, twice at most.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when it is imported; nothing is sent anywhere
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+
+from pollex.errors import BadInput, LimitReached, PollexError
+from pollex.formats.units import Unit
+from pollex.gateway.budget import Budget, Limits
+from pollex.services.parts import Job, Part, PartWriter
+
+if TYPE_CHECKING:
+    from pollex.services.engines import Cluster, Done
+
+TRIES = 3
+"""Workers that a unit is given to before it counts as lost."""
+
+SHARES = 50
+"""Leases that a limit is cut into at least."""
+
+
+class Purse:
+    """What is left of a run's limits; the actor that all workers lease from."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._calls, self._cost = limits.max_calls, limits.max_cost
+
+    def calls(self, wanted: int) -> int:
+        """Hand out calls; 0 when none are left."""
+        if self._calls is None:
+            return wanted
+        given = min(wanted, self._calls)
+        self._calls -= given
+        return given
+
+    def money(self, wanted: float) -> float:
+        """Hand out money; 0 when none is left."""
+        if self._cost is None:
+            return wanted
+        given = min(wanted, self._cost)
+        self._cost -= given
+        return given
+
+    def give_back(self, calls: int, money: float) -> None:
+        """Take back what a worker didn't use."""
+        if self._calls is not None:
+            self._calls += calls
+        if self._cost is not None:
+            self._cost += max(money, 0.0)
+
+
+class LeasedBudget(Budget):
+    """A worker's part of limits that hold for all workers together."""
+
+    def __init__(self, limits: Limits, purse: Any) -> None:
+        super().__init__(limits)
+        self._purse = purse
+        self._left, self._money = 0, 0.0
+
+    def take(self) -> None:
+        """Count one call about to be sent; see `Budget`."""
+        limits = self._limits
+        if limits.max_calls is not None and self._left == 0:
+            self._left = ray.get(self._purse.calls.remote(max(1, limits.max_calls // SHARES)))
+            if self._left == 0:
+                raise LimitReached(
+                    f"max_calls {limits.max_calls} reached", remedy="resume with a higher limit", option="max_calls"
+                )
+        if limits.max_cost is not None and self.cost >= self._money:
+            self._money += (given := ray.get(self._purse.money.remote(limits.max_cost / SHARES)))
+            if given == 0:
+                raise LimitReached(
+                    f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
+                )
+        self._left -= limits.max_calls is not None
+        self.calls += 1
+
+    def end(self) -> None:
+        """Give back what is left of the leases."""
+        self._purse.give_back.remote(self._left, self._money - self.cost)
+        self._left, self._money = 0, self.cost
+
+
+class Worker:
+    """Does units in a process of its own."""
+
+    def __init__(self, job: Job, purse: Any) -> None:
+        self._budget = LeasedBudget(job.model.limits, purse)
+        self._writer = PartWriter(job, self._budget)
+
+    def write(self, unit: Unit) -> Part | PollexError:
+        """Do a unit; return the error that a person has to see."""
+        try:
+            return self._writer.write(unit)
+        except PollexError as error:
+            return error
+        finally:
+            self._budget.end()
+
+
+def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
+    """Do units on a cluster; yield each when it is done, in whichever order.
+
+    Raises:
+        LimitReached: A limit that holds for all workers is used up; what is done stays.
+        ModelRefused: The model will never serve calls as they are configured.
+    """
+    own = not ray.is_initialized()
+    if own:
+        started = {"num_cpus": cluster.workers} if cluster.address is None and cluster.workers else {}
+        ray.init(cluster.address, include_dashboard=False, log_to_driver=False, logging_level="error", **started)
+    try:
+        yield from _Crew(job, cluster).do(units)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+class _Crew:
+    """Workers with one unit each in flight."""
+
+    def __init__(self, job: Job, cluster: Cluster) -> None:
+        by_model = job.capabilities is not None
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        self._size = cluster.workers or (1 if by_model else cores)
+        if by_model:  # the limit holds for all of them
+            each = max(1, job.model.limits.concurrency // self._size)
+            job = replace(job, model=replace(job.model, limits=replace(job.model.limits, concurrency=each)))
+        self._job = ray.put(job)
+        self._purse = ray.remote(Purse).options(num_cpus=0).remote(job.model.limits)
+        self._made = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
+        self._flights: dict[Any, tuple[Unit, Any, int]] = {}
+
+    def do(self, units: Sequence[Unit]) -> Iterator[Done]:
+        waiting = deque((unit, 1) for unit in units)
+        idle = [self._hired() for _ in range(min(self._size, len(units)))]
+        while waiting or self._flights:
+            while waiting and idle:
+                (unit, tries), worker = waiting.popleft(), idle.pop()
+                self._flights[worker.write.remote(unit)] = unit, worker, tries
+            for ref in ray.wait(list(self._flights), num_returns=1)[0]:
+                unit, worker, tries = self._flights.pop(ref)
+                try:
+                    found = ray.get(ref)
+                    idle.append(worker)
+                except RayActorError as error:  # killed, or out of memory
+                    idle.append(self._hired())
+                    found = f"its worker died {tries} times: {error.__class__.__name__}"
+                    if tries < TRIES:
+                        waiting.append((unit, tries + 1))
+                        continue
+                except RayTaskError as error:
+                    idle.append(worker)
+                    found = f"{error.cause.__class__.__name__}: {error.cause}"
+                yield self._judged(unit, found)
+
+    def _hired(self) -> Any:
+        return self._made.remote(self._job, self._purse)
+
+    def _judged(self, unit: Unit, found: Part | PollexError | str) -> Done:
+        """Return a unit's part or fault; raise what ends the whole run."""
+        if isinstance(found, BadInput):
+            return unit, str(found)
+        if isinstance(found, PollexError):
+            raise found
+        return unit, found

@@ -1,0 +1,176 @@
+"""Score logs of any size into a folder of parts, by an engine."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.places import Place
+from pollex.formats.units import PIECE, Unit, units_of
+from pollex.graphs.context import Progress
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.engines import ENGINES, Cluster
+from pollex.services.options import ModelOptions
+from pollex.services.parts import LEDGER, Job, Part, parts_there, write_manifest
+from pollex.services.results import Shown, bad_rows_json, counted, support_json
+from pollex.services.score import unedited
+from pollex.store.folder import SECRET, SIZE
+from pollex.text import count
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PartsResult(Shown):
+    """The result of scoring into parts.
+
+    Attributes:
+        out: Address of the folder.
+        parts: In the order of the input.
+        lost: Units that failed for good, and why.
+        there: How many parts were there before.
+    """
+
+    columns = ("file", "source", "rows")
+
+    rubrics: RubricSet
+    out: str
+    parts: tuple[Part, ...]
+    lost: tuple[tuple[Unit, str], ...]
+    there: int
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Number of conversations by outcome."""
+        return dict(sum((Counter(part.outcomes) for part in self.parts), Counter[str]()))
+
+    @property
+    def bad_rows(self) -> list[BadRow]:
+        """Rows that could not be read."""
+        return [BadRow(**row) for part in self.parts for row in part.bad_rows]
+
+    @property
+    def n(self) -> int:
+        """Number of conversations."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit, row and conversation was scored."""
+        return not self.lost and not self.bad_rows and not self.outcomes.keys() - {"scored"}
+
+    @property
+    def headline(self) -> str:
+        """Return the outcomes in a line."""
+        return f"{counted(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row a part."""
+        return ({"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        return {
+            "out": self.out,
+            "judge": self.rubrics.judge.name,
+            "n": self.n,
+            "outcomes": self.outcomes,
+            "parts": len(self.parts),
+            "there_before": self.there,
+            "calls": sum(part.calls for part in self.parts),
+            "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
+            "bad_rows": bad_rows_json(self.bad_rows),
+        } | support_json(self.rubrics)
+
+
+def score_parts(
+    logs: Sequence[str | Path] | str | Path,
+    rubrics: Path | RubricSet,
+    *,
+    out: str,
+    engine: str = "ray",
+    cluster: Cluster | None = None,
+    judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
+    piece: int = PIECE,
+    reading: ReadOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> PartsResult:
+    """Score logs unit by unit; parts that are there from a run before are not made again.
+
+    Args:
+        logs: Addresses and patterns on any file system that fsspec or Arrow knows.
+        out: Address of the folder of parts, its manifest and, with a model, its ledger.
+        engine: See `engines.ENGINES`.
+        cluster: Where the engine works.
+        judges: Annotators whose own probabilities are wanted beside that of an unknown one.
+        piece: Bytes of JSON lines in one unit.
+
+    Raises:
+        BadInput: An address names nothing.
+        LimitReached: A limit is used up; what is done stays, and the same command goes on.
+        WrongUse: Nobody knows the engine or a file system, or the set's judge has to be confirmed.
+    """
+    if engine not in ENGINES:
+        raise WrongUse(f"no engine is called {engine!r}", remedy=f"choose of {', '.join(ENGINES)}", option="engine")
+    job = _job(unedited(rubrics), out, reading, tuple(judges), costs, model)
+    urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
+    units = units_of(urls, reading, piece)
+    found = parts_there(job, units)
+    progress.note(f"{count(len(units), 'unit')} of work, {len(found)} done before")
+    progress.start("score", len(units), len(found))
+    there, lost = len(found), []
+    missing = [unit for unit in units if unit.number not in found]
+    for unit, part in ENGINES[engine](job, missing, cluster or Cluster()) if missing else ():
+        if isinstance(part, Part):
+            found[unit.number] = part
+        else:
+            lost.append((unit, part))
+            progress.note(f"Note: {unit.shown} could not be scored: {part}")
+        progress.advance("score")
+    parts = tuple(found[number] for number in sorted(found))
+    write_manifest(job, parts, lost)
+    return PartsResult(rubrics=job.rubrics, out=out, parts=parts, lost=tuple(lost), there=there)
+
+
+def _job(
+    rubrics: RubricSet,
+    out: str,
+    reading: ReadOptions,
+    judges: tuple[str, ...],
+    costs: tuple[float, float],
+    model: ModelOptions,
+) -> Job:
+    """Make the folder, confirm the judge, and give all workers one secret."""
+    folder = Place.at(out)
+    folder.make_folder()
+    folder.remove_drafts()
+    if rubrics.judge.built_in:
+        return Job(rubrics=rubrics, out=out, reading=reading, judges=judges, costs=costs)
+    from pollex.services.units_by_model import model_of  # the client behind it takes a second to import
+
+    model, capabilities = model_of(model, rubrics)
+    return Job(
+        rubrics=rubrics,
+        out=out,
+        reading=reading,
+        judges=judges,
+        costs=costs,
+        model=model,
+        capabilities=capabilities,
+        salt=_salt(folder / LEDGER),
+    )
+
+
+def _salt(ledger: Place) -> bytes:
+    """Return the secret of the folder's ledger, written down where there is none yet."""
+    ledger.make_folder()
+    if not (secret := ledger / SECRET).exists():
+        secret.write(secrets.token_bytes(SIZE))
+    return secret.read()

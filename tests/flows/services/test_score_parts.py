@@ -1,0 +1,141 @@
+"""Scores as a folder of parts: rows are those of `pollex score`, and nothing is done or paid twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from protocol_server import ProtocolServer
+from small_log import row, small_log, write_log
+from small_runs import Learnt, Pollex
+
+from pollex.errors import LimitReached, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.places import Place
+from pollex.gateway.budget import Limits
+from pollex.graphs.context import NullProgress
+from pollex.services.options import ModelOptions
+from pollex.services.score_parts import PartsResult, score_parts
+
+PIECE = 3000
+
+
+def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) -> PartsResult:
+    defaults = {"engine": "one", "piece": PIECE, "reading": ReadOptions(), "model": ModelOptions()}
+    return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    """The rows of all parts that the manifest lists, in its order."""
+    parts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["parts"]
+    found: list[dict[str, Any]] = []
+    with duckdb.connect() as database:
+        for part in parts:
+            result = database.execute("SELECT * FROM read_parquet(?)", [str(folder / part["file"])])
+            names = [column[0] for column in result.description]
+            found += [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+    return found
+
+
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    with duckdb.connect() as database:
+        result = database.execute("SELECT * FROM read_parquet(?)", [str(file)])
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+
+
+def test_rows_are_those_of_one_machine_in_the_order_of_the_input(
+    pollex: Pollex, learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.parquet", "--store", store).code == 0
+    found = into_parts(learnt.log, learnt.rubrics, tmp_path / "parts")
+    assert len(found.parts) > 3
+    assert rows_in(tmp_path / "parts") == rows_of(tmp_path / "s.parquet")
+
+
+def test_row_groups_of_parquet_are_units_too(learnt: Learnt, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason='pip install "pollex[ray]"')
+    log = tmp_path / "log.parquet"
+    with duckdb.connect() as database:
+        database.execute(
+            f"COPY (SELECT * FROM read_json('{learnt.log}')) TO '{log}' (FORMAT parquet, ROW_GROUP_SIZE 2048)"
+        )
+        rows = database.execute("SELECT count(*) FROM read_parquet(?)", [str(log)]).fetchone()
+    found = into_parts(log, learnt.rubrics, tmp_path / "parts")
+    assert rows == (found.n,)
+    assert [part.source for part in found.parts] == [f"{log} row group 0"]
+
+
+def test_a_resume_makes_what_is_missing_and_nothing_else(learnt: Learnt, tmp_path: Path) -> None:
+    first = into_parts(learnt.log, learnt.rubrics, tmp_path)
+    gone = tmp_path / first.parts[1].file
+    before = gone.read_bytes()
+    gone.unlink()
+    again = into_parts(learnt.log, learnt.rubrics, tmp_path)
+    assert again.there == len(first.parts) - 1
+    assert gone.read_bytes() == before
+    assert again.parts == first.parts
+
+
+def test_parts_go_to_any_file_system(learnt: Learnt) -> None:
+    found = into_parts(learnt.log, learnt.rubrics, "memory://bucket/scores")
+    place = Place.at("memory://bucket/scores")
+    assert {part.file for part in found.parts} | {"manifest.json"} <= set(place.names())
+    assert into_parts(learnt.log, learnt.rubrics, "memory://bucket/scores").there == len(found.parts)
+
+
+def test_a_bad_row_is_named_and_stops_nothing(learnt: Learnt, tmp_path: Path) -> None:
+    log = tmp_path / "bad.jsonl"
+    log.write_text(learnt.log.read_text(encoding="utf-8") + '{"id": broken}\n', encoding="utf-8")
+    found = into_parts(log, learnt.rubrics, tmp_path / "parts")
+    assert not found.lost
+    assert not found.complete
+    assert [(bad.source.startswith(f"{log} from byte"), "not a JSON line" in bad.reason) for bad in found.bad_rows] == [
+        (True, True)
+    ]
+
+
+def test_a_table_of_turns_is_not_cut(learnt: Learnt, tmp_path: Path) -> None:
+    turns = [
+        {"conversation_id": f"c{n:03}", "role": role, "content": f"{role} says a few words on number {n}"}
+        for n in range(60)
+        for role in ("user", "assistant")
+    ]
+    found = into_parts(write_log(tmp_path / "turns.jsonl", turns), learnt.rubrics, tmp_path / "parts")
+    assert (len(found.parts), found.n) == (1, 60)
+
+
+def test_an_unknown_engine_or_protocol_is_refused(learnt: Learnt, tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="no engine is called"):
+        into_parts(learnt.log, learnt.rubrics, tmp_path, engine="spark")
+    with pytest.raises(WrongUse, match="no file system"):
+        into_parts(learnt.log, learnt.rubrics, "nowhere://bucket/scores")
+
+
+def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(pollex: Pollex, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", small_log()[:24])
+    with ProtocolServer(script=[{"do": "attentive"}]) as server:
+        learned = pollex(
+            *("learn", log, "--rubrics-from", "generic", "--out", "generic.json", "--store", "s"),
+            *("--model", "m", "--base-url", server.url, "--test-fraction", "0"),
+        )
+        assert learned.code in (0, 3), learned.err
+        given = {"log": log, "rubrics": tmp_path / "generic.json", "out": tmp_path / "parts"}
+        few = ModelOptions(base_url=server.url, limits=Limits(max_calls=7, concurrency=1))
+        with pytest.raises(LimitReached):
+            into_parts(**given, model=few)
+        paid = [line for file in (tmp_path / "parts" / "ledger").glob("*.jsonl") for line in file.open()]
+        assert len(paid) == 7
+        whole = into_parts(**given, model=ModelOptions(base_url=server.url))
+        assert whole.outcomes == {"scored": 24}
+        asked = 24 * 2  # both sides of each conversation
+        assert sum(part.calls for part in whole.parts) + 7 == asked
+        assert into_parts(**given, model=ModelOptions(base_url=server.url)).parts == whole.parts
+
+
+def test_rows_of_one_conversation_alone_are_a_part(learnt: Learnt, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "one.jsonl", [row("only", ["Please book it.", "It is booked.", "Thanks!"])])
+    assert into_parts(log, learnt.rubrics, tmp_path / "parts").n == 1
