@@ -15,7 +15,9 @@ from rooms import FOLDERS, PROJECT, ROOT, imports, sources
 ASKED = PROJECT["project"]["dependencies"]
 ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
 FOR_BROWSERS = PROJECT["project"]["optional-dependencies"]["browser"]
-FOR_AGENTS = [name for extra in ("langchain", "otel") for name in PROJECT["project"]["optional-dependencies"][extra]]
+FOR_AGENTS = [
+    name for extra in ("langchain", "otel", "ray") for name in PROJECT["project"]["optional-dependencies"][extra]
+]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]
 LOCK_LINES = [
     line for line in (ROOT / "requirements.lock").read_text("utf-8").splitlines() if line[:1] not in ("", "#")
