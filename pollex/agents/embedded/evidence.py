@@ -8,7 +8,7 @@ when it has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import all_signals
 from pollex.agents.embedded.signals.signal import Party, Signal, words
 from pollex.agents.embedded.view import CUT, Floats, Indices, View
-from pollex.agents.embedded.words import nearest as nearest_words
+from pollex.agents.embedded.words import Examples
 from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import DISTILLED, Quote, Rubric
 
@@ -75,13 +75,18 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
 
 def wording(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
-    party = party_of(rubric)
+    party, quoted = party_of(rubric), frozenset(quote.conversation_id for quote in rubric.quotes)
+
+    @lru_cache(maxsize=16)
+    def examples(without: str) -> Examples:
+        return Examples([q.text for q in rubric.quotes if q.conversation_id != without] or [rubric.text])
 
     def marks(view: View) -> Floats:
-        examples = [q.text for q in rubric.quotes if q.conversation_id != view.conversation.id] or [rubric.text]
+        own = view.conversation.id
+        others = examples(own if own in quoted else "")
         out = np.zeros(len(view.texts))
         for turn in view.of(party):
-            out[turn] = nearest_words(view.texts[turn], examples)
+            out[turn] = others.nearest(view.texts[turn])
         return out
 
     return marks
@@ -131,7 +136,7 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
     )
 
 
-def strongest(marks: Floats, turns: Indices, most: int) -> list[int]:
+def strongest(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = [int(turn) for turn in turns if marks[turn] != 0]
     return sorted(sorted(marked, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most])

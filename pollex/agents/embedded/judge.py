@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from math import comb
+from functools import cached_property
+from math import comb, exp
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.wording import plain_events
 from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
-from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
+from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
@@ -57,6 +58,7 @@ class EmbeddedJudge:
         self._fingerprint: str | None = None
         self._replicate: int | None = None
         self._views: dict[str, View] = {}
+        self._evidence: dict[str, tuple[Rubric, Signal]] = {}
 
     @property
     def name(self) -> str:
@@ -129,22 +131,28 @@ class EmbeddedJudge:
 
     def _answer(self, view: View, question: Question, scales: Mapping[str, Scale]) -> Answer:
         rubric = question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
-        evidence = evidence_of(rubric, self.embedder)
-        marks = evidence.marks(view)
+        evidence, scale = self._evidence_of(rubric), scales.get(rubric.id)
+        marks: list[float] = evidence.marks(view).tolist()  # a few numbers: plain Python is quicker than arrays
         turns = view.of(evidence.party)
         seen = turns if self._replicate is None else resample_turns(turns, chance(view.conversation, self._replicate))
-        measures = measured(marks, seen)
-        odds = float(scales.get(rubric.id, UNSTUDIED).odds(measures))
-        p = binomial(1 / (1 + np.exp(-odds)), len(question.options))
-        return Answer(
+        measures = summary([marks[turn] for turn in seen.tolist()])
+        p = binomial(logistic((scale or UNSTUDIED).odds_of(measures)), len(question.options))
+        return Answer.model_construct(
             question_id=question.id,
             probabilities=p,
-            chosen=int(np.argmax(p)),
+            chosen=p.index(max(p)),
             source="built-in",
-            justification=justified(evidence, measures, scales.get(rubric.id)),
-            turns=tuple(strongest(marks, turns, MOST_TURNS)),
+            justification=justified(evidence, measures, scale),
+            turns=tuple(strongest(marks, turns.tolist(), MOST_TURNS)),
             judge=self.name,
         )
+
+    def _evidence_of(self, rubric: Rubric) -> Signal:
+        """Return the evidence of a rubric, made once."""
+        known = self._evidence.get(rubric.id)
+        if known is None or known[0] is not rubric:
+            known = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
+        return known[1]
 
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
@@ -181,13 +189,12 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
 
 
-def justified(evidence: Signal, measures: Floats, scale: Scale | None) -> str:
+def justified(evidence: Signal, measures: Sequence[float], scale: Scale | None) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     if scale is None:
         return f"{evidence.name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
-    if not scale.weight.any():
+    if (heaviest := scale.heaviest) is None:
         return f"{evidence.name}: tells nothing here; in the training log it doesn't separate good from bad"
-    heaviest = int(np.argmax(scale.weight))
     return f"{evidence.name}: {MEASURES[heaviest]} {measures[heaviest]:.2f}, the middle is {scale.middle[heaviest]:.2f}"
 
 
@@ -248,6 +255,8 @@ def negated(text: str) -> bool:
 PRIOR_CONVERSATIONS = 40
 PRIOR_DIFFERENCE = 0.3
 GAIN = 0.5
+FARTHEST_ODDS = 700.0
+"""Log-odds beyond which exp overflows; a probability is 0 long before."""
 FARTHEST = 2.5  # standard deviations from the middle beyond which a measure says no more
 
 
@@ -263,6 +272,22 @@ class Scale:
         """Return the log-odds e of measures [..., measure]."""
         z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
         return np.asarray(GAIN * (z @ self.weight))
+
+    def odds_of(self, measures: Sequence[float]) -> float:
+        """Return the log-odds of one conversation's measures, the same whatever is worked out beside it."""
+        total = 0.0
+        for measure, middle, spread, weight in zip(measures, *self._plain, strict=True):
+            total += min(max((measure - middle) / spread, -FARTHEST), FARTHEST) * weight
+        return GAIN * total
+
+    @cached_property
+    def heaviest(self) -> int | None:
+        """Place of the measure with the greatest weight; None where none has any."""
+        return int(np.argmax(self.weight)) if self.weight.any() else None
+
+    @cached_property
+    def _plain(self) -> tuple[list[float], list[float], list[float]]:
+        return self.middle.tolist(), self.spread.tolist(), self.weight.tolist()
 
     def to_json(self) -> dict[str, list[float]]:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
@@ -321,6 +346,11 @@ def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats
         (high + low) / 2,
         spread,
     )
+
+
+def logistic(odds: float) -> float:
+    """Return the probability of log-odds."""
+    return 1 / (1 + exp(min(-odds, FARTHEST_ODDS)))
 
 
 def binomial(p: float, options: int) -> tuple[float, ...]:

@@ -77,8 +77,12 @@ class View:
     def of(self, party: str) -> Indices:
         """Return the indices of one party's turns, or of both parties'."""
         if party == "both":
-            return np.sort(np.concatenate([self.user, self.assistant]))
+            return self._both
         return self.user if party == "user" else self.assistant
+
+    @cached_property
+    def _both(self) -> Indices:
+        return np.sort(np.concatenate([self.user, self.assistant]))
 
     @cached_property
     def replies(self) -> list[tuple[int, int]]:

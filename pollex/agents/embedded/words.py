@@ -33,11 +33,16 @@ class Terms:
 @lru_cache(maxsize=8192)
 def terms_of(text: str) -> Terms:
     """Weigh the stems of a text by how rare their words are in English."""
-    weights = {stem(word): rarity(word) for word in _WORD.findall(text.casefold())}
+    weights = dict(map(weighed, _WORD.findall(text.casefold())))
     return Terms(weights, sqrt(sum(weight * weight for weight in weights.values())))
 
 
 @lru_cache(maxsize=65536)
+def weighed(word: str) -> tuple[str, float]:
+    """Return the stem of a word, and its weight."""
+    return stem(word), rarity(word)
+
+
 def rarity(word: str) -> float:
     """Return the weight of a word, from 0 to 1."""
     from wordfreq import zipf_frequency  # a fifth of a second, with its list; only what reads likeness needs it
@@ -53,7 +58,21 @@ def likeness(one: Terms, other: Terms) -> float:
     return sum(one.weights[word] * other.weights[word] for word in sorted(shared)) / (one.length * other.length)
 
 
-def nearest(text: str, examples: Sequence[str]) -> float:
-    """Highest likeness of a text to any of the examples."""
-    own = terms_of(text)
-    return max((likeness(own, terms_of(example)) for example in examples), default=0.0)
+class Examples:
+    """Texts that others are compared with, by the words that they hold."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._lengths = [terms_of(text).length for text in texts]
+        self._holding: dict[str, list[tuple[int, float]]] = {}
+        for place, text in enumerate(texts):
+            for word, weight in terms_of(text).weights.items():
+                self._holding.setdefault(word, []).append((place, weight))
+
+    def nearest(self, text: str) -> float:
+        """Return the highest likeness of a text to any of them."""
+        own, sums = terms_of(text), dict[int, float]()
+        for word in sorted(own.weights.keys() & self._holding.keys()):  # in the order in which `likeness` adds up
+            weight = own.weights[word]
+            for place, other in self._holding[word]:
+                sums[place] = sums.get(place, 0.0) + weight * other
+        return max((total / (own.length * self._lengths[place]) for place, total in sums.items()), default=0.0)

@@ -32,6 +32,7 @@ def word_set(text: str) -> frozenset[str]:
 
 _LOWERED = str.maketrans({"’": "'", "‘": "'", "`": "'"})
 _CONTENT_LEAST = 3
+_NOTHING = frozenset({""})
 _IE = word_set("""movies cookies calories selfies zombies brownies zombies veggies hoodies smoothies""")
 
 FUNCTION_WORDS = word_set(
@@ -99,9 +100,7 @@ class Sentence:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning."""
-        return frozenset(
-            stem(word) for word in self.words if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS
-        )
+        return frozenset(map(carried, self.words)) - _NOTHING
 
 
 @dataclass(eq=False)
@@ -157,7 +156,7 @@ class Move:
         return frozenset(_INLINE.findall(_BLOCK.sub("", self.text)))
 
     def has(self, *acts: str) -> bool:
-        return any(act in self.acts for act in acts)
+        return not self.acts.keys().isdisjoint(acts)
 
     def first(self, *acts: str) -> Sentence | None:
         """Return the sentence of the first of these acts that the move does."""
@@ -175,6 +174,12 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
+
+
+@lru_cache(maxsize=1 << 16)
+def carried(word: str) -> str:
+    """Return the stem of a word that carries meaning; empty for others."""
+    return stem(word) if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS else ""
 
 
 def moves_of(conversation: Conversation) -> list[Move]:

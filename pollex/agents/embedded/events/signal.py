@@ -93,8 +93,8 @@ def event_signal(source: str, statement: str) -> Signal | None:
 
     def marks(view: View) -> Floats:
         out = np.zeros(len(view.texts))
-        for quote in found.quotes(view):
-            out[quote.turn] = max(out[quote.turn], quote.sure)
+        for firing in view.reading(found.lexicon, found.topics).seen.get(found.event, ()):
+            out[firing.quote.turn] = max(out[firing.quote.turn], firing.sure)
         return out
 
     pattern = PATTERNS[found.event.pattern]

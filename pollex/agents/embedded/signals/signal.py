@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import copysign, log1p
 from typing import Literal
@@ -62,16 +62,18 @@ def measured(marks: Floats, turns: Indices) -> Floats:
     share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of the last two turns.
     trend: mean of the last third minus mean of the first. All are 0 for a party without turns.
     """
-    if not len(turns):
-        return np.zeros(len(MEASURES))
-    x = marks[turns].tolist()  # a few numbers: plain Python is quicker than arrays of them
+    return np.array(summary(marks[turns].tolist()))
+
+
+def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
+    """Summarize a party's marks, in order; see `measured`."""
+    if not x:
+        return 0.0, 0.0, 0.0, 0.0
     third = max(1, round(len(x) / 3))
     total = sum(x)
-    return np.array(
-        [
-            total / len(x),
-            copysign(log1p(abs(total)), total) if total else 0.0,
-            max(x[-2:]),
-            (sum(x[-third:]) - sum(x[:third])) / third,
-        ]
+    return (
+        total / len(x),
+        copysign(log1p(abs(total)), total) if total else 0.0,
+        max(x[-2:]),
+        (sum(x[-third:]) - sum(x[:third])) / third,
     )
