@@ -14,6 +14,7 @@ import numpy as np
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_source
 from pollex.agents.embedded.events.wording import plain_events
 from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured, summary
@@ -59,6 +60,8 @@ class EmbeddedJudge:
         self._replicate: int | None = None
         self._views: dict[str, View] = {}
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
+        self._patterns: frozenset[str] = frozenset()
+        self._look_for(rubrics)
 
     @property
     def name(self) -> str:
@@ -112,6 +115,9 @@ class EmbeddedJudge:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
             ]
+        for question in questions:  # before the view is made: it is read for their events
+            if question.rubric is not None:
+                self._evidence_of(question.rubric)
         view = self._view(conversation)
         scales = self._scales_for(conversation)
         return [self._answer(view, question, scales) for question in questions]
@@ -122,7 +128,7 @@ class EmbeddedJudge:
         if view is None or view.conversation.id != conversation.id:
             if len(self._views) >= REMEMBERED:
                 del self._views[next(iter(self._views))]
-            view = self._views[conversation.text_hash] = View(conversation, self.embedder)
+            view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
         return view
 
     def _scales_for(self, conversation: Conversation) -> Mapping[str, Scale]:
@@ -152,7 +158,15 @@ class EmbeddedJudge:
         known = self._evidence.get(rubric.id)
         if known is None or known[0] is not rubric:
             known = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
+            self._look_for([rubric])
         return known[1]
+
+    def _look_for(self, rubrics: Sequence[Rubric]) -> None:
+        """Have conversations read for the events of these rubrics, too."""
+        events = filter(None, (event_source(rubric.source) for rubric in rubrics))
+        wanted = self._patterns.union(found.event.pattern for found in events)
+        if wanted != self._patterns:
+            self._patterns, self._views = wanted, {}
 
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:

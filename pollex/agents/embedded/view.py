@@ -32,13 +32,19 @@ class View:
 
     Attributes:
         texts: One a turn, stripped, huge ones without their middle.
+
+    Args:
+        patterns: Those of the events that are looked for; None: all.
     """
 
-    def __init__(self, conversation: Conversation, embedder: Embedder) -> None:
+    def __init__(
+        self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None
+    ) -> None:
         self.conversation = conversation
         self.texts = [shortened(turn.content.strip()) for turn in conversation.turns]
-        self.roles = np.array([turn.role for turn in conversation.turns], dtype=object)
+        self.roles: list[str] = [turn.role for turn in conversation.turns]
         self._embedder = embedder
+        self._patterns = patterns
         self._readings: dict[str, Reading] = {}
 
     def reading(self, lexicon: str, topics: Topics) -> Reading:
@@ -53,7 +59,7 @@ class View:
 
     @cached_property
     def _fired(self) -> list[Firing]:
-        return fired(self._moves)
+        return fired(self._moves, self._patterns)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:
@@ -63,6 +69,11 @@ class View:
         out = np.zeros((len(self.texts), found.shape[1]), dtype=np.float32)
         out[spoken] = found
         return out
+
+    @cached_property
+    def lowered(self) -> list[str | None]:
+        """The texts in lower case; None where one has more letters than ASCII."""
+        return [text.lower() if text.isascii() else None for text in self.texts]
 
     @cached_property
     def user(self) -> Indices:
@@ -112,8 +123,8 @@ class View:
         return np.array(found, dtype=np.float64)
 
     def _turns_of(self, role: str) -> Indices:
-        with_text = np.array([bool(text) for text in self.texts], dtype=bool)
-        return np.flatnonzero((self.roles == role) & with_text)
+        places = [i for i, (own, text) in enumerate(zip(self.roles, self.texts, strict=True)) if own == role and text]
+        return np.array(places, dtype=np.intp)
 
 
 def views_of(conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True) -> list[View]:

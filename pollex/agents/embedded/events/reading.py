@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pollex.agents.embedded.events.acts import ACTS
-from pollex.agents.embedded.events.patterns import firings
+from pollex.agents.embedded.events.patterns import finders_of
 from pollex.agents.embedded.events.patterns.pattern import Firing, exchanges
 from pollex.agents.embedded.events.sentences import Move, moves_of
 from pollex.agents.embedded.events.topics import Topics
@@ -59,9 +59,16 @@ def marked(conversation: Conversation) -> list[Move]:
     return moves
 
 
-def fired(moves: list[Move]) -> list[Firing]:
-    """Return all sure firings of a conversation; they don't depend on topics."""
-    return [one for exchange in exchanges(moves) for one in firings(exchange) if one.sure >= LEAST_SURE]
+def fired(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
+    """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
+    finders = finders_of(patterns)
+    return [
+        one
+        for exchange in exchanges(moves)
+        for find in finders
+        for one in find(exchange)
+        if one.sure >= LEAST_SURE and (patterns is None or one.pattern in patterns)
+    ]
 
 
 def read(

@@ -13,6 +13,7 @@ import numpy as np
 from pollex.agents.embedded.view import Floats, Indices, View
 
 Party = Literal["user", "assistant", "both"]
+_CLASSES = re.compile(r"\\[A-Z]")
 MEASURES = ("share", "amount", "ending", "trend")
 
 
@@ -46,11 +47,16 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) 
     square of a turn's length.
     """
     compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    # Half as long on lower case, which for ASCII is the same.
+    quick = re.compile(pattern, re.MULTILINE) if _CLASSES.sub("", pattern).islower() else None
 
     def marks(view: View) -> Floats:
         out = np.zeros(len(view.texts))
-        for turn in view.of(party):
-            out[turn] = compiled.search(view.texts[turn]) is not None
+        for turn in view.of(party).tolist():
+            low = view.lowered[turn] if quick else None
+            found = compiled.search(view.texts[turn]) if low is None or quick is None else quick.search(low)
+            if found is not None:
+                out[turn] = 1.0
         return out
 
     return Signal(name, party, statement, marks, lean, compiled)

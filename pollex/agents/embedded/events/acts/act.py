@@ -97,8 +97,10 @@ class Acts:
 
     def _mark(self, sentence: Sentence, before: frozenset[str], party: str) -> None:
         by_cue = self._by_cue[party]
-        numbers = {number for cue in sentence.bag & self._cues[party] for number in by_cue[cue]}
-        for number in sorted(numbers):
+        cues = sentence.bag & self._cues[party]
+        if not cues:
+            return
+        for number in sorted(set().union(*map(by_cue.__getitem__, cues))):
             act, one = self._rules[number]
             if act.after and act.after.isdisjoint(before):
                 continue
