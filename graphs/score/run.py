@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import BatchState, ConversationIndex
+from pollex.graphs.context import ConversationIndex
 from pollex.graphs.learn.results import LabelledScore
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.netsat import NetSat, Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of
 from pollex.store.rows import conversation_rows, rubric_rows
@@ -22,6 +22,8 @@ from pollex.store.tables import ScoreRow
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
+
+    from pollex.graphs.score.graph import Whole
 
     LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
 
@@ -34,9 +36,16 @@ async def score(
     data_fingerprint: str,
     setting: RunSettings,
     command: Literal["score", "evaluate", "label"] = "score",
+    whole: Whole | None = None,
+    told: Callable[[Sequence[Score]], None] = lambda _scores: None,
 ) -> Scored:
-    """Score conversations with a rubric set; `scores_of` reads the scores."""
-    from pollex.graphs.score.graph import ScoreContext, graph
+    """Score conversations with a rubric set; `scores_of` reads the scores.
+
+    Args:
+        whole: What scores batches in one piece, for a judge that asks nobody.
+        told: Told each batch's scores, in the order of the conversations; only with `whole`.
+    """
+    from pollex.graphs.score.graph import ScoreContext, ScoreState, graph
 
     fingerprint = {
         "data": data_fingerprint[:12],
@@ -49,21 +58,25 @@ async def score(
         if not store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
         known = kept_ids(store, run.id)
-        for start in range(0, len(conversations), PORTION):
+        for start in range(0, 0 if whole else len(conversations), PORTION):
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
         shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
         context = ScoreContext(
             **setting.of_run(run.id),
             shelf=shelf,
-            pending=[id_ for id_ in shelf if id_ not in done],
+            pending=[id_ for id_ in shelf if whole or id_ not in done],
+            whole=whole,
+            told=told,
+            done=done,
+            known=known,
             judge=judge,
             questions=rubric_set.questions,
             netsat=netsat,
         )
         context.progress.start("score", len(shelf), len(done))
         with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(BatchState(), context=context, config=config(len(shelf), setting.batch))
+            await graph.ainvoke(ScoreState(), context=context, config=config(len(shelf), setting.batch))
         counts = outcome_counts(store, run.id)
         store.finish(
             run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
@@ -94,8 +107,13 @@ def scores_of(
     netsat = rubric_set.scorer_of(costs)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
-        answers = answers_of(store, run, ids=ids)
-        yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
+        yield from scores_kept(store, run, netsat, ids, judges)
+
+
+def scores_kept(store: Store, run: str, netsat: NetSat, ids: Sequence[str], judges: Sequence[str] = ()) -> list[Score]:
+    """Return the scores of some conversations of a run."""
+    answers = answers_of(store, run, ids=ids)
+    return netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
 def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RETRYABLE) -> set[str]:

@@ -40,6 +40,8 @@ LEARNING: dict[str, tuple[Kind, str]] = {
 SCORING: dict[str, tuple[Kind, str]] = {
     "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
     "wide": (bool, "Give each rubric's value a column of its own."),
+    "workers": (int, "Processes of a set that asks no model; one a core for a large log if not set."),
+    "trace": (("batch", "each"), "Spans of a run that asks no model: one a batch, or two for each conversation."),
     "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
 }
 QUESTION: dict[str, tuple[Kind, str]] = {

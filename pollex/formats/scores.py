@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.write import write_rows
+from pollex.formats.write import rows_out
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.netsat import Score, value_of
 from pollex.rubrics.rubric import Polarity
@@ -51,12 +52,30 @@ def write_scores(
         other: The set whose model was asked about some of them.
         wide: Whether each rubric's value has a column of its own, named by its id.
     """
+    with scores_out(path, rubrics, judges, other, wide=wide) as put:
+        put(scores)
+
+
+@contextmanager
+def scores_out(
+    path: Path,
+    rubrics: RubricSet,
+    judges: Sequence[str] = (),
+    other: RubricSet | None = None,
+    *,
+    wide: bool = False,
+) -> Iterator[Callable[[Iterable[Score]], None]]:
+    """Open a file for scores that come in batches; see `write_scores`."""
     columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges}
-    made = rows(scores, rubrics, judges, other)
     if wide:
         columns |= {wide_column_of(rubric.id): "DOUBLE" for rubric in rubrics.rubrics}
-        made = (row | widened(row) for row in made)
-    write_rows(path, made, columns)
+    with rows_out(path, columns) as put:
+
+        def write(scores: Iterable[Score]) -> None:
+            made = rows(scores, rubrics, judges, other)
+            put((row | widened(row) for row in made) if wide else made)
+
+        yield write
 
 
 def wide_column_of(rubric: str) -> str:

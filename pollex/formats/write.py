@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -127,11 +127,20 @@ def write_rows(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
     Args:
         columns: Every field with DuckDB's type for it: of Parquet nothing is inferred.
     """
-    write = {".csv": _write_csv, ".parquet": _write_parquet}.get(path.suffix)
-    if write is None:
-        write_lines(path, ({name: row[name] for name in columns} for row in rows))
-    else:
-        write(path, rows, columns)
+    with rows_out(path, columns) as put:
+        put(rows)
+
+
+Put = Callable[[Rows], None]
+
+
+@contextmanager
+def rows_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
+    """Open a file for rows that come in batches; it appears whole at the end, or not at all. See `write_rows`."""
+    form = {".csv": _csv_out, ".parquet": _parquet_out}.get(path.suffix, _json_out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with form(path, columns) as put:
+        yield put
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:
@@ -141,20 +150,29 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
         out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
-def _write_csv(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+@contextmanager
+def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
+        yield lambda rows: out.writelines(
+            f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n" for row in rows
+        )
+
+
+@contextmanager
+def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
-        writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+        yield lambda rows: writer.writerows([_cell(row[name]) for name in columns] for row in rows)
 
 
 def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else escape_formula(value)
 
 
-def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+@contextmanager
+def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     """Write Parquet by way of JSON lines, which DuckDB reads without holding all rows."""
     import duckdb  # other formats don't need it
 
@@ -163,7 +181,8 @@ def _write_parquet(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
     source = f"read_json(?, format = 'newline_delimited', hive_partitioning = false, columns = {{{types}}})"
     lines = path.with_name(f".{path.name}.{os.getpid()}.jsonl")
     try:
-        write_rows(lines, rows, columns)
+        with _json_out(lines, columns) as put:
+            yield put
         with draft_of(path) as draft, duckdb.connect() as database:
             target = _quoted(str(draft))
             query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet)"  # noqa: S608

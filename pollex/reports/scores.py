@@ -37,6 +37,7 @@ class Row:
         goodness: Its probability, negated for a heap that drops the best.
         lowered_by: Id of the rubric that lowered it most; empty where none did.
         turns: What that answer rests on.
+        place: Of the conversation, among those that were scored.
     """
 
     goodness: float
@@ -45,6 +46,7 @@ class Row:
     confident: bool
     lowered_by: str
     turns: tuple[int, ...]
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Tally:
             yield score
 
     def _take(self, score: Score, probability: float, decision: str) -> None:
+        place = self.scored.total() + self.unscored
         self.scored[decision] += 1
         lowest, by = 0.0, ""
         turns: tuple[int, ...] = ()
@@ -97,7 +100,7 @@ class Tally:
             self.held[decision, rubric.id] += value > MIDDLE
             if points < lowest:
                 lowest, by, turns = points, rubric.id, tuple(answer.turns)
-        row = Row(-probability, score.conversation_id, decision, bool(score.confident), by, turns)
+        row = Row(-probability, score.conversation_id, decision, bool(score.confident), by, turns, place)
         (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
@@ -140,7 +143,7 @@ def scores_page(tally: Tally, conversations: Sequence[Conversation], file: str, 
     """Render the page.
 
     Args:
-        conversations: Those that were scored.
+        conversations: Those that were scored, in the order of their scores.
         file: Name of the file with all rows.
         rubrics_file: Name of the rubric set's.
 
@@ -148,8 +151,7 @@ def scores_page(tally: Tally, conversations: Sequence[Conversation], file: str, 
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     rows = tally.worst
-    listed = {row.id for row in rows}
-    texts = {c.id: c for c in conversations if c.id in listed}
+    texts = {row.id: conversations[row.place] for row in rows if row.place < len(conversations)}
     lowering = tally.lowering()
     return render(
         "scores.html",

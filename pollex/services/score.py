@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ from pollex.services.exchange import aims_of, require_form, write_requests
 from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.pieces import Cut, Stream, nothing
 from pollex.services.plan import CallPlan, plan_scoring
 from pollex.services.results import (
     Shown,
@@ -123,6 +125,8 @@ def score(
     costs: tuple[float, float] = (1.0, 1.0),
     cascade: Path | RubricSet | None = None,
     wide: bool = False,
+    workers: int | None = None,
+    trace: Literal["batch", "each"] = "batch",
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -137,6 +141,8 @@ def score(
         costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
         cascade: The set whose model is asked about conversations inside the uncertainty window.
         wide: Whether each rubric has a column of its own.
+        workers: Processes for a set that asks no model; None: one a core where the log is large.
+        trace: Whether such a set's run keeps a span a batch, or two for `each` conversation, which takes longer.
 
     Raises:
         BadInput: A file or row can't be read.
@@ -154,9 +160,29 @@ def score(
     read = logs_from(logs, reading, progress)
     with workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        scored, usage = opened.run(scored_by(opened, read, rubric_set, model, arguments, "score"))
-        scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
         doubtful, spread = 0, Spread(rubric_set.spread)
+        cut = Cut(asked, costs, workers) if trace == "batch" and rubric_set.judge.built_in else None
+        if cut is not None and form is None and full is None:
+            tally, stream = Tally(rubric_set), Stream(spread.watch)
+            with stream.into(out, rubric_set, asked, wide=wide, tally=tally):
+                work = scored_by(opened, read, rubric_set, model, arguments, "score", replace(cut, told=stream.take))
+                scored, usage = opened.run(work)
+            if len(read) >= FEWEST:
+                progress.note(stream.cost(rubric_set, len(read)))
+            return ScoreResult(
+                run=scored.run,
+                rubrics=rubric_set,
+                out=out,
+                page=None if out is None else write_page(tally, read, out, names_of(rubrics)[0]),
+                scores=tuple(stream.kept) if out is None else None,
+                drift=spread.drift(),
+                outcomes=dict(scored.counts),
+                n=len(read),
+                bad_rows=read.bad_rows,
+                usage=usage,
+            )
+        scored, usage = opened.run(scored_by(opened, read, rubric_set, model, arguments, "score", cut))
+        scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
         if full is not None:
             scores, doubtful, usage = with_doubtful_asked(opened, read, scores, full, model, arguments, costs)
         scores = spread.watch(scores)
@@ -286,16 +312,25 @@ async def scored_by(
     model: ModelOptions,
     arguments: dict[str, Any],
     command: Literal["score", "evaluate", "label"],
+    cut: Cut | None = None,
 ) -> tuple[Scored, Usage | None]:
-    """Score conversations in a run of `command`, by the judge that the set has."""
+    """Score conversations in a run of `command`, by the judge that the set has.
+
+    Args:
+        cut: How a set that asks no model does its work in batches; None: one conversation after the other.
+    """
     async with judging(model, rubric_set, opened.store) as staff:
         opened.announce(staff)
-        scored = await run_graph(
-            logs.conversations,
-            rubric_set,
-            judge=staff.roles.judge,
-            data_fingerprint=logs.fingerprint,
-            setting=opened.setting(arguments, staff),
-            command=command,
-        )
+        pool = None if cut is None else cut.pool(rubric_set, staff, len(logs))
+        with pool or nullcontext():
+            scored = await run_graph(
+                logs.conversations,
+                rubric_set,
+                judge=staff.roles.judge,
+                data_fingerprint=logs.fingerprint,
+                setting=opened.setting(arguments, staff),
+                command=command,
+                whole=None if pool is None else pool.scores,
+                told=nothing if cut is None else cut.told,
+            )
         return scored, Usage.of(staff)

@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from pydantic import BaseModel
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import evidence_of
 from pollex.agents.roles import Judge
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.formats.scores import rows
 from pollex.graphs.ask import answered
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.netsat import NetSat, Score
+from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.event_loop import complete
@@ -54,6 +59,12 @@ class UnitScorer:
         """The set's judge, built when it is first asked."""
         return embedded_judge(self.rubrics, None, self.embedding_model)
 
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether a rubric is judged by the likeness of vectors."""
+        own = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
+        return any(evidence_of(rubric, Embedder()).vectors for rubric in own)
+
     @cached_property
     def netsat(self) -> NetSat:
         """What turns answers into scores, built when it is first needed."""
@@ -61,7 +72,11 @@ class UnitScorer:
 
     def scores(self, conversations: Sequence[Conversation]) -> list[Score]:
         """Score conversations, in their order; ids are unique among them. An error is the outcome of one alone."""
-        return self.netsat.score_all(complete(self._answers(conversations)), self.judges)
+        return complete(self.ascores(conversations))
+
+    async def ascores(self, conversations: Sequence[Conversation]) -> list[Score]:
+        """Score conversations; see `scores`."""
+        return self.netsat.score_all(await self._answers(conversations), self.judges)
 
     def rows(self, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
         """Score conversations; return rows as in the file that `pollex score` writes."""
@@ -71,3 +86,37 @@ class UnitScorer:
         await self.judge.prepare(conversations)
         questions = self.rubrics.questions
         return {one.id: await answered(self.judge, one, questions) for one in conversations}
+
+
+def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
+    """Return what a judge reads of conversations, in a form that travels quickly."""
+    return [(one.id, one.flags, [(turn.role, turn.content) for turn in one.turns]) for one in conversations]
+
+
+def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
+    """Return the conversations of `packed_turns`."""
+    return [
+        Conversation.model_construct(
+            id=id_,
+            flags=flags,
+            turns=tuple(Turn.model_construct(role=role, content=content) for role, content in turns),
+        )
+        for id_, flags, turns in given
+    ]
+
+
+def packed_scores(scores: Sequence[Score]) -> list[Any]:
+    """Return scores in a form that travels quickly."""
+    return [(_values(score), [(type(one), _values(one)) for one in score.answers]) for score in scores]
+
+
+def unpacked_scores(given: Sequence[Any]) -> list[Score]:
+    """Return the scores of `packed_scores`."""
+    return [
+        Score.model_construct(**fields | {"answers": tuple(kind.model_construct(**values) for kind, values in answers)})
+        for fields, answers in given
+    ]
+
+
+def _values(one: BaseModel) -> dict[str, Any]:
+    return {name: value for name, value in one.__dict__.items() if name != "answers"}

@@ -181,13 +181,15 @@ class Line(NamedTuple):
     text: str
 
 
-def queued(rows: Iterable[Row]) -> tuple[list[Change | Line], int]:
+def queued(rows: Iterable[Row | Line]) -> tuple[list[Change | Line], int]:
     """Return facts as they are queued, and about how many bytes they take."""
     queued = [_queueable(row) for row in rows]
     return queued, sum(len(item.text) if isinstance(item, Line) else 256 for item in queued)
 
 
-def _queueable(row: Row) -> Change | Line:
+def _queueable(row: Row | Line) -> Change | Line:
+    if isinstance(row, Line):
+        return row
     if isinstance(row, ColumnRow):
         return Line(type(row), row.run, row.json)
     for file, kind in ((LABELS, LabelRow), (FACTS, FactRow)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
+from pollex.store.line_files import Line
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, TextRow, packed, unpacked
 from pollex.text import writable
 
@@ -80,6 +82,38 @@ def answer_rows(
                 justification=answer.justification,
                 turns=answer.turns,
             )
+
+
+class AnswerLines:
+    """Answers as lines of JSON, as `answer_rows` gives them, at a third of the time: for judges that ask nobody."""
+
+    def __init__(self, run: str, questions: Sequence[Question], fingerprint: str) -> None:
+        self._run, self._begins = run, dict[str, str]()
+        for one in questions:
+            same = {"run": run, "question": one.id, "question_hash": question_hash(one), "fingerprint": fingerprint}
+            self._begins[one.id] = packed(same)[:-1]
+
+    def of(self, conversation: Conversation, answers: Sequence[Answer | Unanswered]) -> Iterator[Line]:
+        """Yield the lines of one conversation's answers."""
+        about = f',"conversation":{_text(conversation.id)},"text_hash":"{conversation.text_hash}","judge":'
+        for answer in answers:
+            begin = f"{self._begins[answer.question_id]}{about}{_text(answer.judge)},"
+            if isinstance(answer, Unanswered):
+                rest = (
+                    f'"outcome":"{answer.outcome}","detail":{_text(answer.detail)},"source":"","justification":"",'
+                    f'"turns":[]}}'
+                )
+            else:
+                rest = (
+                    f'"probabilities":[{",".join(map(repr, answer.probabilities))}],"chosen":{answer.chosen},'
+                    f'"source":"{answer.source}","justification":{_text(answer.justification)},'
+                    f'"turns":[{",".join(map(str, answer.turns))}],"outcome":"","detail":""}}'
+                )
+            yield Line(AnswerRow, self._run, begin + rest)
+
+
+def _text(text: str) -> str:
+    return encode_basestring_ascii(text if text.isascii() else writable(text))
 
 
 def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:

@@ -108,7 +108,7 @@ class Store:
         """Number of paid replies."""
         return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
-    def put(self, rows: Iterable[Row]) -> None:
+    def put(self, rows: Iterable[Row | Line]) -> None:
         """Queue facts and return.
 
         Raises:

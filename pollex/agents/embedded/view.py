@@ -37,9 +37,7 @@ class View:
         patterns: Those of the events that are looked for; None: all.
     """
 
-    def __init__(
-        self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None
-    ) -> None:
+    def __init__(self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None) -> None:
         self.conversation = conversation
         self.texts = [shortened(turn.content.strip()) for turn in conversation.turns]
         self.roles: list[str] = [turn.role for turn in conversation.turns]

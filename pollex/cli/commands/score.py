@@ -79,6 +79,8 @@ class Target(click.Path):
         "costs",
         "cascade",
         "wide",
+        "trace",
+        "workers",
         "embedding_model",
         "require",
         "deadline",
