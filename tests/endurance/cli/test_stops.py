@@ -147,10 +147,10 @@ def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     assert done
     assert len(done) < MANY
     assert not (tmp_path / "scores.jsonl").exists()
-    counted = "SELECT item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY item"
-    before = {span["item"]: span["n"] for span in rows_of(store, counted)}
+    counted = "SELECT conversation AS id, count(*) AS n FROM answers GROUP BY conversation"
+    before = {one["id"]: one["n"] for one in asked_of(store, counted)}
     assert run_apart(*arguments, "--resume", cwd=tmp_path).code == 0
-    after = {span["item"]: span["n"] for span in rows_of(store, counted)}
+    after = {one["id"]: one["n"] for one in asked_of(store, counted)}
     assert {id_: after[id_] for id_ in done} == {id_: before[id_] for id_ in done}
     assert [one["n"] for one in asked_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * MANY
     other = with_embeddings(tmp_path / "other", learnt.store / "embeddings")
