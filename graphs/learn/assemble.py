@@ -8,7 +8,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.evidence import judged_by, unexpected
@@ -16,12 +15,14 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
+from pollex.graphs.learn.baselines import Plain
 from pollex.graphs.learn.calibrate import compared, stored, uncompared
 from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals
+from pollex.graphs.learn.reach import reach_of
 from pollex.graphs.learn.select import candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools, Ints
-from pollex.measures.classification import assess, auc_difference
+from pollex.measures.classification import assess
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import alone_of
@@ -33,7 +34,6 @@ from pollex.rubrics.records import (
     LLM,
     Alone,
     AlphaRow,
-    Baseline,
     CalibrationRecord,
     CalibratorRecord,
     CandidateRow,
@@ -74,8 +74,14 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     return stored(found) | {"conversations": [c.id for c in pool.conversations]}
 
 
-def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any]) -> RubricSet:
-    """Fit θ, window and probability on training scores, then measure both sides."""
+def assemble(
+    context: LearnContext, selection: dict[str, Any], comparison: dict[str, Any], pool_values: Floats | None = None
+) -> RubricSet:
+    """Fit θ, window and probability on training scores, then measure both sides.
+
+    Args:
+        pool_values: See `reach.answers_of_pool`.
+    """
     work, settings = context.work, context.settings
     training = candidates(context).conversations
     held_out = fully_answered(context, context.held_out, work.chosen)
@@ -92,6 +98,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
     notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth), *all_but_constant(work, alone)]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
+    plain = Plain(training, positive, held_out)
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -123,7 +130,7 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
         data=data_record(context, training, held_out),
         training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),
         held_out=assess(tested, truth, theta, window.confident(tested), rng, together=blocks) if held_out else None,
-        baselines=tuple(baselines(training, positive, held_out, truth, tested, rng)),
+        baselines=tuple(plain.baselines(truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(context, selection)),
         reasons=reasons_of(context),
@@ -136,7 +143,8 @@ def assemble(context: LearnContext, selection: dict[str, Any], comparison: dict[
     )
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)
-    return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said)}).with_arrays(arrays)
+    reach = reach_of(context, rubric_set.rubrics, held_out, truth, plain, selection, pool_values)
+    return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said), "reach": reach}).with_arrays(arrays)
 
 
 def spread_of(netsat: Floats) -> SpreadRecord:
@@ -261,56 +269,3 @@ def data_record(
         training_hashes=hashes if written else (),
         fitted_hashes=() if written else hashes,
     )
-
-
-def baselines(
-    training: Sequence[Conversation],
-    positive: Bools,
-    held_out: Sequence[Conversation],
-    truth: Bools,
-    tested: Floats,
-    rng: np.random.Generator,
-) -> list[Baseline]:
-    """TF-IDF with logistic regression, and the constant that says what most training conversations are."""
-    blocks = block_ids(held_out)
-    constant = 1.0 if positive.mean() >= 0.5 else -1.0
-    simple = {
-        "TF-IDF + logistic regression": tfidf_scores(training, positive, held_out),
-        "constant": (np.full(len(training), constant), np.full(len(held_out), constant)),
-    }
-    return [
-        Baseline(
-            name=name,
-            training=assess(seen, positive, 0.0, np.zeros(len(seen), bool), rng, together=block_ids(training)),
-            held_out=assess(unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks)
-            if held_out
-            else None,
-            advantage=auc_difference(tested, unseen, truth, rng, together=blocks) if held_out else None,
-        )
-        for name, (seen, unseen) in simple.items()
-    ]
-
-
-def tfidf_scores(
-    training: Sequence[Conversation], positive: npt.NDArray[np.bool_], others: Sequence[Conversation]
-) -> tuple[Floats, Floats]:
-    """Return log-odds of being positive [conversation], for training conversations and for others.
-
-    Words and pairs of words that two conversations have, sublinear, C = 10, balanced classes.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # a second, needed by `learn` alone
-    from sklearn.linear_model import LogisticRegression
-
-    try:
-        vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-        seen = vectorizer.fit_transform([text_of(c) for c in training])
-    except ValueError:  # no word stands in two conversations
-        return np.zeros(len(training)), np.zeros(len(others))
-    model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(seen, positive)
-    unseen = vectorizer.transform([text_of(c) for c in others]) if others else None
-    return model.decision_function(seen), np.zeros(0) if unseen is None else model.decision_function(unseen)
-
-
-def text_of(conversation: Conversation) -> str:
-    """Return the text of all turns, without roles."""
-    return "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()

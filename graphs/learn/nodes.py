@@ -17,6 +17,7 @@ from pollex.graphs.context import context_of
 from pollex.graphs.learn.assemble import assemble, compare
 from pollex.graphs.learn.calibrate import model_of
 from pollex.graphs.learn.pairs import in_turns, matched_pairs
+from pollex.graphs.learn.reach import answers_of_pool
 from pollex.graphs.learn.select import candidates, choose
 from pollex.graphs.learn.state import Item, LearnContext, LearnState, Stage
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
@@ -231,7 +232,8 @@ async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
     with context.tracer.span("assess", kind="node") as span:
         selection: dict[str, Any] = step(context.store, context.run, "select")
         comparison: dict[str, Any] = step(context.store, context.run, "calibrate")
-        rubrics = await asyncio.to_thread(assemble, context, selection, comparison)
+        pool_values = await answers_of_pool(context)
+        rubrics = await asyncio.to_thread(assemble, context, selection, comparison, pool_values)
         span.outputs([rubrics.rubrics_digest])
     context.work.rubric_set = rubrics
     row = fact(context.run, "rubric_set", rubrics.rubrics_digest, rubrics)

@@ -40,6 +40,7 @@ from pollex.reports.page import REASON, render, short
 from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.lint import Mark
+from pollex.rubrics.reach import MORE, Reach
 from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.folder import STORE, store_option
@@ -107,6 +108,7 @@ def learning_page(
         commands=commands(rubrics, path, store),
         fewest=FEWEST,
         facts=facts(rubrics),
+        more_labels=more_labels(rubrics.reach),
     )
 
 
@@ -195,6 +197,21 @@ def nothing_found(share: Figure | None) -> str:
         return ""
     of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
     return f"The model found nothing to give as a reason in {of}."
+
+
+def more_labels(reach: Reach | None) -> str:
+    """Say what further labels are worth; empty where there is no curve."""
+    if reach is None or not known(reach.more.value):
+        return ""
+    more, n = reach.more, reach.more.n
+    low, value, high = (
+        number(100 * each, 1, signed=True) if known(each) else "" for each in (more.low, more.value, more.high)
+    )
+    bounds = f"{LEVEL} {low} to {high}, " if low and high else ""
+    worth = f"about {value} in 100 pairs ({bounds}n = {n})"
+    return (
+        f"{MORE} more labels are worth {worth}, if AUC grows as it did up to here, with the logarithm of their number."
+    )
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:

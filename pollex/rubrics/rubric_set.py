@@ -20,6 +20,7 @@ from pollex.rubrics.arrays_file import AGAIN, arrays_beside, place_of, require_a
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.netsat import NetSat, decide_at
+from pollex.rubrics.reach import Reach
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
@@ -57,6 +58,7 @@ class RubricSet(Record):
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
+        reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.
         found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
         off: Rubrics that a person switched off: nobody is asked about them.
@@ -91,6 +93,7 @@ class RubricSet(Record):
     segments: tuple[Segment, ...] = ()
     spread: SpreadRecord | None = None
     found_nothing: Figure | None = None
+    reach: Reach | None = None
     never: dict[str, float] = Field(default_factory=dict)
     starter: StarterRecord | None = None
     off: tuple[ChosenRubric, ...] = ()

@@ -89,6 +89,7 @@ class LearnResult(Shown):
             "training": figures_json(rubrics.training),
             "held_out": figures_json(rubrics.held_out) or None,
             "probabilities": calibrator_json(rubrics),
+            "reach": rubrics.reach and rubrics.reach.model_dump(),
             "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
             "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
             "marks": [asdict(mark) for mark in self.marks],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from small_runs import Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
@@ -17,7 +18,12 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     learnt, scored = map(json.loads, ended.out.splitlines())
     assert learnt["held_out"]["n"] + learnt["training"]["n"] == 400
     assert scored["outcomes"] == {"scored": 480}
-    leading = [rubric for rubric in RubricSet.load(tmp_path / "my demo" / "rubrics.json").rubrics if rubric.headlined]
+    rubrics = RubricSet.load(tmp_path / "my demo" / "rubrics.json")
+    leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
+    assert rubrics.reach
+    assert [point.labels for point in rubrics.reach.curve] == [50, 100, 150, 200]
+    assert rubrics.reach.curve[-1].auc.value == pytest.approx(learnt["held_out"]["auc"])
+    assert rubrics.reach.more.low is not None
     assert {rubric.polarity for rubric in leading} == {"sat", "dsat"}
     assert all(rubric.quotes and rubric.worth for rubric in leading)
     assert "built-in (no LLM)" in ended.err

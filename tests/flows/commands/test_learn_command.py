@@ -132,6 +132,16 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert "https://" not in page
 
 
+def test_how_far_the_set_reaches_is_measured_on_held_out_conversations(learnt: Learnt) -> None:
+    reach, held_out = learnt.ended.last["reach"], learnt.ended.last["held_out"]
+    assert reach["coverage"]["n"] == reach["recall_down"]["n"] == held_out["negatives"]
+    assert reach["false_alarms"]["n"] == reach["recall_up"]["n"] == held_out["positives"]
+    assert {figure["n"] for figure in reach["correlation"].values()} == {held_out["n"]}
+    names = {baseline.name for baseline in RubricSet.load(learnt.rubrics).baselines}
+    assert reach["beside"] in names - {"constant"}
+    assert "fewer than 5 of a class" in reach["more"]["undefined"]
+
+
 def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     def learns(name: str) -> str:
         given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)

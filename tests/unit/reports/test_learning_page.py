@@ -18,6 +18,7 @@ from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
+from pollex.rubrics.reach import CurvePoint, Reach
 from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord, WindowRecord
 from pollex.rubrics.rubric import Quote, Reason
 
@@ -327,3 +328,30 @@ def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
     text = learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
     assert len(text) < 400_000
     assert "and 9,800 more" in Reader(text).words
+
+
+REACH = Reach(
+    coverage=figure(0.3, n=56),
+    false_alarms=figure(0.15, n=149),
+    recall_up=figure(0.9, 0.05, n=149),
+    recall_down=figure(0.5, n=56),
+    beside="TF-IDF",
+    recovered=figure(0.97, n=205),
+    correlation={"sat": figure(0.13, n=205), "dsat": UNKNOWN},
+    curve=(CurvePoint(labels=100, auc=figure(0.8)), CurvePoint(labels=200, auc=figure(0.82))),
+    more=figure(0.004, 0.003, n=205),
+)
+
+
+def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
+    words = " ".join(Reader(page(reach=REACH)).words.replace(SPACE, " ").split())
+    assert "decided to be bad 50 % 95 % interval 40–60 % 56" in words
+    assert "20 more labels are worth about +0.4 in 100 pairs (95 % interval +0.1 to +0.7, n = 205)" in words
+    assert "Dissatisfaction only positive conversations" in words
+
+
+def test_what_of_the_reach_was_not_measured_says_why() -> None:
+    paid = Figure(None, n=205, undefined="a model would have to be paid for it")
+    without = REACH.model_copy(update={"curve": (), "more": paid})
+    assert "Not measured: a model would have to be paid for it." in Reader(page(reach=without)).words
+    assert "Not known: nothing was held out" in Reader(page(reach=None)).words

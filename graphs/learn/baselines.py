@@ -1,0 +1,114 @@
+"""Plain methods beside the rubrics: what words, and what all signals reach without any rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pollex.agents.embedded.features import word_features
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.splits import block_ids
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import assess, auc, auc_difference
+from pollex.rubrics.records import Baseline
+
+Scored = tuple[Floats, Floats]
+"""Log-odds of being positive `[conversation]`, of training conversations and of others."""
+
+PENALTY = 0.01
+"""Inverse strength: some 200 features stand against a few hundred labels."""
+
+WORDS, SIGNALS, CONSTANT = "TF-IDF + logistic regression", "signals + logistic regression", "constant"
+
+
+class Plain:
+    """The plain methods, fitted on training conversations.
+
+    Attributes:
+        scores: By method, what it gives training and held-out conversations.
+    """
+
+    def __init__(self, training: Sequence[Conversation], positive: Bools, held_out: Sequence[Conversation]) -> None:
+        self.training, self.positive, self.held_out = training, positive, held_out
+        self._texts = [text_of(c) for c in training], [text_of(c) for c in held_out]
+        features = word_features([*training, *held_out])
+        self._features = features[: len(training)], features[len(training) :]
+        constant = 1.0 if positive.mean() >= 0.5 else -1.0
+        self.scores: dict[str, Scored] = {
+            WORDS: by_words(*self._texts, positive),
+            CONSTANT: (np.full(len(training), constant), np.full(len(held_out), constant)),
+            SIGNALS: by_signals(*self._features, positive),
+        }
+
+    def baselines(self, truth: Bools, tested: Floats, rng: np.random.Generator) -> list[Baseline]:
+        """Measure each method on both sides, and how far the rubrics are ahead.
+
+        Args:
+            truth: Labels of held-out conversations `[conversation]`.
+            tested: Their NetSAT `[conversation]`.
+        """
+        known, blocks = block_ids(self.training), block_ids(self.held_out)
+        held_out = len(truth) > 0
+        return [
+            Baseline(
+                name=name,
+                training=assess(seen, self.positive, 0.0, np.zeros(len(seen), bool), rng, together=known),
+                held_out=assess(unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks)
+                if held_out
+                else None,
+                advantage=auc_difference(tested, unseen, truth, rng, together=blocks) if held_out else None,
+            )
+            for name, (seen, unseen) in self.scores.items()
+        ]
+
+    def strongest(self, fold: Ints) -> str:
+        """Return the method with the highest cross-validated AUC on training conversations.
+
+        Args:
+            fold: Of each training conversation `[conversation]`; both classes are in every one.
+        """
+        texts, features = np.array(self._texts[0], dtype=object), self._features[0]
+        ways: dict[str, Callable[[Bools], Floats]] = {
+            WORDS: lambda out: by_words(list(texts[~out]), list(texts[out]), self.positive[~out])[1],
+            SIGNALS: lambda out: by_signals(features[~out], features[out], self.positive[~out])[1],
+        }
+        reached = {
+            name: np.mean([auc(way(fold == one), self.positive[fold == one]) for one in np.unique(fold)])
+            for name, way in ways.items()
+        }
+        return max(reached, key=lambda name: reached[name])
+
+
+def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:
+    """Fit words and pairs of words that two conversations have, sublinear, C = 10, balanced classes."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # a second, needed by `learn` alone
+    from sklearn.linear_model import LogisticRegression
+
+    try:
+        vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+        known = vectorizer.fit_transform(seen)
+    except ValueError:  # no word stands in two conversations
+        return np.zeros(len(seen)), np.zeros(len(unseen))
+    model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(known, positive)
+    others = np.asarray(model.decision_function(vectorizer.transform(unseen))) if unseen else np.zeros(0)
+    return np.asarray(model.decision_function(known)), others
+
+
+def by_signals(seen: Floats, unseen: Floats, positive: Bools) -> Scored:
+    """Fit all signals of mood and flow `[conversation, feature]`, standardized, balanced classes."""
+    from sklearn.linear_model import LogisticRegression  # as above
+
+    spread = seen.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    known, others = ((side - seen.mean(axis=0)) / scale for side in (seen, unseen))
+    model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000).fit(known, positive)
+    return (
+        np.asarray(model.decision_function(known)),
+        np.asarray(model.decision_function(others)) if len(others) else np.zeros(0),
+    )
+
+
+def text_of(conversation: Conversation) -> str:
+    """Return the text of all turns, without roles."""
+    return "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()

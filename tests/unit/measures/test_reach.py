@@ -1,0 +1,57 @@
+"""How much is recovered, how alike rubrics are, and what more labels are worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pollex.measures.classification import auc
+from pollex.measures.reach import learning_curve, mean_correlation, recovered
+
+N = 200
+UP = np.arange(N) % 2 == 0
+ALONE = np.arange(N)
+
+
+def scores(shift: float, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=N) + shift * UP
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_what_is_recovered_is_the_gain_over_guessing_beside_the_plain_methods() -> None:
+    ours, plain = scores(0.5), scores(1.5, seed=1)
+    found = recovered(ours, plain, UP, ALONE, rng())
+    assert found.value == pytest.approx((auc(ours, UP) - 0.5) / (auc(plain, UP) - 0.5))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < (found.value or 0) < found.high < 1
+    assert found.n == N
+
+
+def test_nothing_can_be_recovered_of_a_method_that_guesses() -> None:
+    assert "not surely better than guessing" in recovered(scores(1.0), scores(0.0, seed=2), UP, ALONE, rng()).undefined
+    assert "only one class" in recovered(scores(1.0), scores(1.0), UP | True, ALONE, rng()).undefined
+
+
+def test_the_mean_correlation_is_numpys_and_a_constant_rubric_correlates_with_nothing() -> None:
+    values = np.random.default_rng(0).normal(size=(N, 3))
+    values[:, 1] += values[:, 0]
+    known = np.corrcoef(values.T)[np.triu_indices(3, 1)]
+    assert mean_correlation(values, ALONE, rng()).value == pytest.approx(known.mean())
+    values[:, 2] = 4.0
+    assert mean_correlation(values, ALONE, rng()).value == pytest.approx(known[0] / 3)
+    assert mean_correlation(values[:, :1], ALONE, rng()).undefined
+
+
+def test_more_labels_are_worth_what_the_logarithm_of_their_number_foretells() -> None:
+    by_size = {50: [scores(0.4), scores(0.6)], 100: [scores(0.8)], 200: [scores(1.2)]}
+    found = learning_curve(by_size, UP, ALONE, rng(), more=20)
+    reached = [np.mean([auc(one, UP) for one in draws]) for draws in by_size.values()]
+    assert [point.value for point in found.points.values()] == pytest.approx(reached)
+    slope = np.polyfit(np.log([50, 100, 200]), reached, 1)[0]
+    assert found.more.value == pytest.approx(slope * np.log(220 / 200))
+    assert found.more.low is not None
+    assert found.more.low > 0
