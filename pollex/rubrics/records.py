@@ -254,6 +254,31 @@ class CalibrationRecord(Record):
     intercept: float
 
 
+class TurnRecord(Record):
+    """A probability after so many turns of the user, when the conversation goes on or not.
+
+    Attributes:
+        turns: Of the user.
+        n: Labeled conversations with so many turns or more.
+        calibration: From NetSAT of what was said until then.
+        log_loss: Of its probabilities, cross-fitted.
+        share_log_loss: Of the share of thumbs up alone, cross-fitted too.
+        gain: The difference.
+    """
+
+    turns: int
+    n: int
+    calibration: CalibrationRecord
+    log_loss: Figure
+    share_log_loss: Figure
+    gain: Figure
+
+    @property
+    def helps(self) -> bool:
+        """Whether the probabilities are better than the share alone, by more than chance."""
+        return self.gain.low is not None and self.gain.low > 0
+
+
 class CandidateRow(Record):
     """Cross-validated figures of a probability model, with rubrics chosen without the fold.
 

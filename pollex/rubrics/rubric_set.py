@@ -33,6 +33,7 @@ from pollex.rubrics.records import (
     Record,
     Segment,
     SpreadRecord,
+    TurnRecord,
     WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
@@ -61,6 +62,7 @@ class RubricSet(Record):
         reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.
         found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
+        turns: Probabilities of conversations that go on, by turns of the user; empty where nobody measured them.
         off: Rubrics that a person switched off: nobody is asked about them.
         by_hand: Whether a person had changed the rubrics before θ was fitted.
     """
@@ -96,6 +98,7 @@ class RubricSet(Record):
     reach: Reach | None = None
     never: dict[str, float] = Field(default_factory=dict)
     starter: StarterRecord | None = None
+    turns: tuple[TurnRecord, ...] = ()
     off: tuple[ChosenRubric, ...] = ()
     by_hand: bool = False
 

@@ -31,6 +31,7 @@ LARGEST = 16 << 20
 AHEAD = 64
 """Conversations of one stream that wait at once."""
 LINES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
+YES = ("1", "true", "yes")
 OPEN = ("/health", "/ready", "/openapi.json")
 """Paths that need no token."""
 
@@ -98,15 +99,16 @@ async def score(request: Request) -> Response:
     if line.draining:
         return JSONResponse({"error": "the service is stopping"}, 503, {"Retry-After": "1", "Connection": "close"})
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    answers = request.query_params.get("answers", "").lower() in ("1", "true", "yes")
+    answers, turns = (request.query_params.get(name, "").lower() in YES for name in ("answers", "turns"))
     if kind in LINES:
         return Stream(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
         raise HTTPException(415, f"send application/json, or {LINES[0]} for a stream of lines")
     given = _parsed(await _body(request))
     if (many := _many(given)) is None:
-        (future,) = line.put([_conversation(given)])
-        return JSONResponse(_shown(await future, answers))
+        (future,) = line.put([known := _conversation(given)])
+        row = _shown(await future, answers)
+        return JSONResponse(row | ({"after_turns": await line.after_turns(known)} if turns else {}))
     taken = [_tried(one, number) for number, one in enumerate(many)]
     futures = iter(line.put([one for one in taken if isinstance(one, Conversation)]))
     found = [one if isinstance(one, dict) else await next(futures) for one in taken]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pollex.errors import PollexError
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import Scorer
+from pollex.services.turns import after_turns
 from pollex.web.live.figures import Figures
 
 MOST = 16
@@ -115,6 +117,12 @@ class WaitingLine:
                 if not future.done():
                     future.set_result(row)
             self._count(-len(batch))
+
+    async def after_turns(self, conversation: Conversation) -> list[Row]:
+        """Score a conversation after each turn of the user, behind the batch that is being scored."""
+        scorer, loop = self.scorer, asyncio.get_running_loop()
+        work = partial(after_turns, conversation, scorer.score_many, scorer.rubrics.turns)
+        return await loop.run_in_executor(self._thread, work)
 
     async def look(self) -> None:
         """Swap the set when its file changes, until canceled; a set that can't be used changes nothing."""
