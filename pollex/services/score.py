@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from pollex.services.results import (
     support_json,
     usage_json,
 )
+from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
 
 FEWEST = 20
@@ -127,6 +128,7 @@ def score(
     wide: bool = False,
     workers: int | None = None,
     trace: Literal["batch", "each"] = "batch",
+    events: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -143,6 +145,7 @@ def score(
         wide: Whether each rubric has a column of its own.
         workers: Processes for a set that asks no model; None: one a core where the log is large.
         trace: Whether such a set's run keeps a span a batch, or two for `each` conversation, which takes longer.
+        events: Address of an OpenTelemetry collector that each score is sent to; None: nobody's.
 
     Raises:
         BadInput: A file or row can't be read.
@@ -158,9 +161,9 @@ def score(
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
-    with workspace(run, progress) as opened:
+    with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        doubtful, spread = 0, Spread(rubric_set.spread)
+        doubtful, spread = 0, Spread(rubric_set.spread, emit)
         cut = Cut(asked, costs, workers) if trace == "batch" and rubric_set.judge.built_in else None
         if cut is not None and form is None and full is None:
             tally, stream = Tally(rubric_set), Stream(spread.watch)
@@ -209,10 +212,10 @@ def score(
 
 
 class Spread:
-    """Counts of NetSAT in the bins of a set, as scores pass."""
+    """Counts of NetSAT in the bins of a set, as scores pass; each is sent as an event, too, where that is wanted."""
 
-    def __init__(self, learned: SpreadRecord | None) -> None:
-        self._learned = learned
+    def __init__(self, learned: SpreadRecord | None, emit: Callable[[Score], None] | None = None) -> None:
+        self._learned, self._emit = learned, emit
         self._counts = [0] * len(learned.counts) if learned else []
 
     def watch(self, scores: Iterable[Score]) -> Iterator[Score]:
@@ -220,6 +223,8 @@ class Spread:
         for one in scores:
             if self._learned is not None and one.netsat is not None:
                 self._counts[bisect_right(self._learned.edges, one.netsat)] += 1
+            if self._emit is not None:
+                self._emit(one)
             yield one
 
     def drift(self) -> Stability | None:

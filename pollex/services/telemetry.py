@@ -5,6 +5,10 @@ The convention `gen_ai.evaluation.result` is in stage development: its names are
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pollex.errors import WrongUse
 from pollex.rubrics.netsat import Score
 
 EVENT = "gen_ai.evaluation.result"
@@ -36,3 +40,44 @@ def emit(score: Score, digest: str) -> None:
     logger = get_logger("pollex")
     for attributes in events_of(score, digest):
         logger.emit(event_name=EVENT, attributes=attributes)
+
+
+@contextmanager
+def exporting(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
+    """Give what sends a score's events to an OpenTelemetry collector; None without an address.
+
+    The SDK's own exporter sends them in batches, the last one at the end. Proxies of the environment are not used.
+
+    Args:
+        url: Base address of OTLP over HTTP, such as http://localhost:4318.
+        digest: Of the rubric set.
+
+    Raises:
+        WrongUse: The extra `otel` is missing.
+    """
+    if url is None:
+        yield None
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter  # an extra
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+        from opentelemetry.sdk.resources import Resource
+        from requests import Session
+    except ImportError as error:
+        raise WrongUse(f"events need a package: {error.name}", remedy='pip install "pollex[otel]"') from None
+    session = Session()
+    session.trust_env = False
+    provider = LoggerProvider(Resource({"service.name": "pollex"}), shutdown_on_exit=False)
+    exporter = OTLPLogExporter(f"{url.rstrip('/')}/v1/logs", session=session)
+    provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+    logger = provider.get_logger("pollex")
+
+    def send(score: Score) -> None:
+        for attributes in events_of(score, digest):
+            logger.emit(event_name=EVENT, attributes=attributes)
+
+    try:
+        yield send
+    finally:
+        provider.shutdown()

@@ -78,6 +78,7 @@ class Target(click.Path):
     *(
         "costs",
         "cascade",
+        "events",
         "wide",
         "trace",
         "workers",

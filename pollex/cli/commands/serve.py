@@ -31,6 +31,7 @@ from pollex.store.folder import STORE, VARIABLE
     "--score", type=click.Path(path_type=Path), metavar="SET", help="Serve scores by this rubric set, and no pages."
 )
 @click.option("--queue", default=256, show_default=True, help="With --score: conversations that may wait.")
+@click.option("--events", metavar="URL", help="With --score: OpenTelemetry collector that each score is sent to.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
 @click.option(
@@ -51,6 +52,7 @@ def command(
     studies: tuple[Path, ...],
     score: Path | None,
     queue: int,
+    events: str | None,
     host: str,
     port: int,
     allow_host: tuple[str, ...],
@@ -75,7 +77,7 @@ def command(
         from pollex.web.live.server import Scoring, serve_scores
 
         return serve_scores(
-            Scoring(score, store, host=host, port=port, queue=queue, token=not no_token, as_json=as_json)
+            Scoring(score, store, host=host, port=port, queue=queue, token=not no_token, as_json=as_json, events=events)
         )
     from pollex.web.server import Serving, serve
 

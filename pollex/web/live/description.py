@@ -26,6 +26,11 @@ SCORE = {
         "decision": {"type": ["string", "null"]},
         "confident": {"type": ["boolean", "null"]},
         "answers": {"type": "array", "items": {"type": "object"}, "description": "with `?answers=true`"},
+        "after_turns": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "of one conversation, with `?turns=true`: the score after each turn of the user",
+        },
         "error": {"type": "string", "description": "where it could not be read or scored"},
     },
 }
@@ -38,7 +43,10 @@ def description() -> dict[str, Any]:
     scores = {"type": "object", "properties": {"scores": {"type": "array", "items": _ref("Score")}}}
     score = {
         "summary": "Score one conversation, many, or a stream of lines",
-        "parameters": [{"name": "answers", "in": "query", "schema": {"type": "boolean", "default": False}}],
+        "parameters": [
+            {"name": name, "in": "query", "schema": {"type": "boolean", "default": False}}
+            for name in ("answers", "turns")
+        ],
         "requestBody": {
             "required": True,
             "content": _either(_ref("Conversation"), many) | {"application/x-ndjson": {"schema": _ref("Conversation")}},

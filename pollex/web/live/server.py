@@ -16,6 +16,7 @@ import click
 import uvicorn
 
 from pollex.errors import WrongUse
+from pollex.services.telemetry import exporting
 from pollex.store.folder import STORE
 from pollex.web.live.app import application
 from pollex.web.live.figures import Figures
@@ -34,6 +35,7 @@ class Scoring:
     Attributes:
         queue: Conversations that may wait.
         token: Whether requests need a token.
+        events: Address of an OpenTelemetry collector that each score is sent to.
     """
 
     rubrics: Path
@@ -43,6 +45,7 @@ class Scoring:
     queue: int = 256
     token: bool = True
     as_json: bool = False
+    events: str | None = None
 
 
 def serve_scores(scoring: Scoring) -> int:
@@ -57,8 +60,9 @@ def serve_scores(scoring: Scoring) -> int:
     tell(scoring, listening.getsockname()[1], None if given else token)
 
     async def run() -> None:
-        line = WaitingLine(scoring.rubrics, scorer, scoring.queue, Figures(), store)
-        await _run(line, token, listening)
+        with exporting(scoring.events, scorer.rubrics.rubrics_digest) as emit:
+            line = WaitingLine(scoring.rubrics, scorer, scoring.queue, Figures(), store, emit)
+            await _run(line, token, listening)
 
     asyncio.run(run())
     return 0

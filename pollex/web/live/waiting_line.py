@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.formats.scores import rows
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import Scorer
 from pollex.services.turns import after_turns
@@ -28,6 +29,7 @@ LATEST = 0.1
 """Weight of the latest batch in the mean time."""
 
 Row = dict[str, Any]
+Emit = Callable[[Score], None] | None
 
 
 class Full(Exception):
@@ -50,6 +52,7 @@ class WaitingLine:
         scorer: Replaced as a whole when the set's file changes: a batch is scored with one set.
         size: Conversations that may wait.
         draining: Whether no new conversations are taken.
+        emit: Sends a score's OpenTelemetry events; None: they aren't wanted.
         stale: Why the set's file, as it is now, is not used; empty if it is.
     """
 
@@ -58,6 +61,7 @@ class WaitingLine:
     size: int
     figures: Figures
     store: Path
+    emit: Emit = None
     draining: bool = False
     stale: str = ""
     _queue: asyncio.Queue[tuple[Conversation, asyncio.Future[Row]]] = field(default_factory=asyncio.Queue)
@@ -109,7 +113,8 @@ class WaitingLine:
             while len(batch) < MOST and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             begun = time.perf_counter()
-            found = await loop.run_in_executor(self._thread, scored, self.scorer, [one for one, _ in batch])
+            given = [one for one, _ in batch]
+            found = await loop.run_in_executor(self._thread, scored, self.scorer, given, self.emit)
             each = (time.perf_counter() - begun) / len(batch)
             self._mean += LATEST * (each - self._mean)
             for (_, future), row in zip(batch, found, strict=True):
@@ -176,12 +181,16 @@ def opened(path: Path, store: Path) -> Scorer:
     return Scorer(found) if found.judge.built_in else Scorer(found, store=store)
 
 
-def scored(scorer: Scorer, conversations: Sequence[Conversation]) -> list[Row]:
+def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = None) -> list[Row]:
     """Score a batch; where that fails, each by itself: an error is one conversation's."""
     try:
-        return list(rows(scorer.score_many(conversations), scorer.rubrics))
+        scores = scorer.score_many(conversations)
+        if emit is not None:
+            for one in scores:
+                emit(one)
+        return list(rows(scores, scorer.rubrics))
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
-            return [scored(scorer, [one])[0] for one in conversations]
+            return [scored(scorer, [one], emit)[0] for one in conversations]
         what = str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
         return [{"id": conversations[0].id, "outcome": "failed", "error": what}]

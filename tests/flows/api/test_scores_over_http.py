@@ -147,3 +147,12 @@ async def test_a_new_set_is_taken_without_a_gap_and_a_broken_one_is_not(
     assert 'pollex_set_reloads_total{result="refused"} 1.0' in figures
     assert 'pollex_scored_total{outcome="scored"} 22.0' in figures
     assert 'le="0.001"' in figures
+
+
+async def test_one_conversation_can_have_a_score_after_each_turn_of_the_user(client: httpx2.AsyncClient) -> None:
+    (given,) = rows(1)
+    found = (await client.post("/v1/score?turns=true", json=given)).json()
+    users = [turn for turn in given["messages"] if turn["role"] == "user"]
+    assert [row["turns"] for row in found["after_turns"]] == list(range(1, len(users) + 1))
+    assert found["after_turns"][-1]["netsat"] == found["netsat"]
+    assert all(row["probability"] is None for row in found["after_turns"])  # nobody measured whether it helps

@@ -1,0 +1,64 @@
+"""Scores as OpenTelemetry events, sent by the SDK's own exporter to the collector that is named, and to nobody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from small_runs import Learnt, Pollex
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='pip install "pollex[otel]"')
+
+
+class Collector(ThreadingHTTPServer):
+    """Keeps the paths and bodies that it is sent."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, bytes]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        self.server.got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_each_score_reaches_the_collector(
+    pollex: Pollex, learnt: Learnt, store: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+    monkeypatch.setenv("http_proxy", "http://127.9.9.9:9")
+    address = f"events=http://127.0.0.1:{collector.server_port}"
+    given = ("--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
+    ended = pollex("score", learnt.log, *given, "--set", address, "--json")
+    assert ended.code == 0, ended.err
+    assert {path for path, _ in collector.got} == {"/v1/logs"}
+    records = [
+        record
+        for _, body in collector.got
+        for resource in ExportLogsServiceRequest.FromString(body).resource_logs
+        for scope in resource.scope_logs
+        for record in scope.log_records
+    ]
+    assert {record.event_name for record in records} == {"gen_ai.evaluation.result"}
+    assert len(records) == 2 * ended.last["n"]  # NetSAT and probability

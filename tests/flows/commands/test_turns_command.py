@@ -1,0 +1,94 @@
+"""`pollex turns`: probabilities before the end, only where they are better than the share of thumbs up."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from small_log import write_log
+from small_runs import Learnt, Pollex
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.measures.intervals import Figure
+from pollex.rubrics.records import CalibrationRecord, TurnRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.turns import after_turns, beginning, cross_fitted, loss_of, user_turns
+from pollex.services.units import UnitScorer
+
+
+def conversation(*texts: str) -> Conversation:
+    roles = ("user", "assistant")
+    return Conversation(id="c", turns=tuple(Turn(role=roles[n % 2], content=text) for n, text in enumerate(texts)))
+
+
+def log(n: int, *, told_at_once: bool) -> list[dict[str, Any]]:
+    """Two turns of the user each; the first tells the thumb, or nothing does."""
+    rng, rows = random.Random(0), []
+    for number in range(n):
+        up = rng.random() < 0.5
+        mood = (
+            ("Great, thanks, that is perfect!" if up else "No, that is wrong, that did not work.")
+            if told_at_once
+            else "Well."
+        )
+        texts = [f"Please book number {number}. {mood}", "It is booked.", f"Bye {number}.", "Goodbye."]
+        messages = [{"role": ("user", "assistant")[k % 2], "content": text} for k, text in enumerate(texts)]
+        rows.append({"id": f"n{number}", "thumbs": "up" if up else "down", "messages": messages})
+    return rows
+
+
+def test_a_beginning_ends_before_the_users_next_turn() -> None:
+    whole = conversation("one", "answer", "two", "answer", "three")
+    assert user_turns(whole) == 3
+    assert [turn.content for turn in beginning(whole, 2).turns] == ["one", "answer", "two", "answer"]
+    assert beginning(whole, 3) == whole
+
+
+def test_cross_fitted_noise_is_no_better_than_the_share() -> None:
+    rng = np.random.default_rng(0)
+    positive, netsat = rng.random(400) < 0.5, rng.normal(size=400)
+    known = [
+        conversation(f"{n}").model_copy(update={"id": f"{n}", "label": "positive" if up else "negative"})
+        for n, up in enumerate(positive)
+    ]
+    probability, share = cross_fitted(netsat, positive, known)
+    assert loss_of(probability, positive).mean() > loss_of(share, positive).mean() - 0.005
+
+
+def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
+    scorer = UnitScorer(RubricSet.load(learnt.rubrics))
+    curve, figure = CalibrationRecord(slope=0.1, intercept=0.0), Figure(0.5, 0.4, 0.6, n=50)
+    given = {"n": 50, "calibration": curve, "log_loss": figure, "share_log_loss": figure}
+    helps, does_not = Figure(0.1, 0.05, 0.2, n=50), Figure(0.1, -0.05, 0.2, n=50)
+    records = (TurnRecord(turns=1, gain=does_not, **given), TurnRecord(turns=2, gain=helps, **given))
+    whole = conversation("Please book it.", "Done.", "Thanks!", "Bye.", "Bye.")
+    rows = after_turns(whole, scorer.scores, records)
+    assert [row["turns"] for row in rows] == [1, 2, 3]
+    assert rows[0]["netsat"] is not None
+    assert [row["probability"] is None for row in rows] == [True, False, False]
+
+
+def test_figures_and_scores_are_written(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    write_log(tmp_path / "labeled.jsonl", log(60, told_at_once=True))
+    ended = pollex(
+        *("turns", "labeled.jsonl", "--rubrics", learnt.rubrics, "--out", "early.json"),
+        *("--scores", "turns.jsonl", "--json"),
+    )
+    assert ended.code == 0, ended.err
+    found = ended.last["turns"]
+    assert [row["turns"] for row in found] == [1, 2]
+    assert all(row["n"] == 60 and row["low"] <= row["gain"] <= row["high"] for row in found)
+    assert [one.turns for one in RubricSet.load(tmp_path / "early.json").turns] == [1, 2]
+    rows = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 120
+    shown = {row["turns"]: row["shown"] for row in found}
+    assert all((row["probability"] is not None) == shown[row["turns"]] for row in rows)
+
+
+def test_too_few_labels_are_refused(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
+    write_log(tmp_path / "few.jsonl", log(20, told_at_once=True))
+    ended = pollex("turns", "few.jsonl", "--rubrics", learnt.rubrics)
+    assert ended.code == 2 or "at least 40" in ended.err
