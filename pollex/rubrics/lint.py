@@ -90,11 +90,10 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
         reasons: Of the set, by id.
     """
     found = []
-    if (alone := rubric.alone) is not None and nearly_constant(alone):
+    seldom = rubric.source.startswith(("event:", "rate:"))  # what happens seldom can be judged
+    if not seldom and (alone := rubric.alone) is not None and nearly_constant(alone):
         share = f"{alone.share.value:.0%} of {alone.share.n} training conversations"
-        rare = rubric.source.startswith(("event:", "rate:"))
-        why = f"seldom: not seen in {share}" if rare else f"all but constant: “{alone.commonest}” in {share}"
-        found.append(Mark(rubric.id, why))
+        found.append(Mark(rubric.id, f"all but constant: “{alone.commonest}” in {share}"))
     behind = {reasons[id_].conversation_id for id_ in rubric.reason_ids if id_ in reasons}
     if len(behind) == 1:
         found.append(Mark(rubric.id, "rests on one conversation"))
