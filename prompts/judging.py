@@ -68,8 +68,10 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
 
-GLOSSES = ("could, but did not", "a trace", "in part", "nearly", "plainly")
-"""What the five options of agreement mean, in their order; the one for what never came up says so itself."""
+GLOSSES = ("could, didn't", "a trace", "in part", "nearly", "plainly, even once")
+"""What the five options of agreement mean, in their order."""
+OCCASION = "no occasion"
+"""What the option for what never came up means."""
 
 
 def glossed(options: Sequence[str]) -> str:
@@ -79,7 +81,7 @@ def glossed(options: Sequence[str]) -> str:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
     meant = [f"{plain(option)} ({gloss})" for option, gloss in zip(options, GLOSSES, strict=False)]
-    return ", ".join([*meant, plain(options[-1])])
+    return ", ".join([*meant, f"{plain(options[-1])} ({OCCASION})"])
 
 
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
