@@ -29,6 +29,10 @@ READING: dict[str, tuple[Kind, str]] = {
     "category_field": (str, "Field of the task's category; `category` if not set."),
     "max_bad": (int, "Maximum number of malformed rows; 0 if not set."),
     "encoding": (str, "Text encoding of the files; utf-8 if not set."),
+    "redact": (
+        ("yes", "names"),
+        "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
+    ),
     "on_duplicate": (("error", "first", "last"), "Which of different conversations with the same id to use."),
     "thumbs": (("last", "worst", "each"), "Which of several thumbs on a conversation to use."),
     "pairs": (bool, "Read preference data: chosen is positive, rejected negative."),

@@ -89,6 +89,8 @@ def show_conversation(screen: Screen, found: ConversationHistory) -> None:
     for step in trace.steps:
         line(console, f"{step.started[11:23]}  {step.name}  {duration(step.ms)}  {step.error or 'ok'}")
     show_findings(console, trace, found.questions)
+    for name, original in found.originals.items():
+        line(console, f"{name} stands for {printable(original, LONGEST)}")
 
 
 def side_of(trace: ConversationTrace) -> str:

@@ -99,6 +99,7 @@ class Logs:
         notes: What a reader of the report should know of how the log was understood.
         label_field: The field of the labels; empty where no row has one.
         account: The formats of other tools' files, how conversations were put together, and which scores there are.
+        originals: What placeholders stand for, by id and text hash, where the log was redacted.
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and groups; the rows' order doesn't matter.
     """
 
@@ -113,6 +114,7 @@ class Logs:
     label_field: str = ""
     fingerprint: str = ""
     account: Account = field(default_factory=Account, repr=False)
+    originals: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.conversations)

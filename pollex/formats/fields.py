@@ -184,6 +184,9 @@ OnDuplicate = Literal["error", "first", "last"]
 Thumbs = Literal["last", "worst", "each"]
 
 
+Redact = Literal["yes", "names"]
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """Options for reading logs; None stands for the usual field names.
@@ -203,6 +206,7 @@ class ReadOptions:
         thumbs: What several thumbs on one conversation come to where they differ: the last one, the worst, or each its
             own conversation, which ends with the thumbed answer; None refuses them.
         pairs: Whether chosen and rejected answers of preference data are read as thumbs up and down.
+        redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and places, too.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
     """
 
@@ -219,6 +223,7 @@ class ReadOptions:
     on_duplicate: OnDuplicate = "error"
     thumbs: Thumbs | None = None
     pairs: bool = False
+    redact: Redact | None = None
     max_turn_chars: int = 1_000_000
 
     def __post_init__(self) -> None:
@@ -226,5 +231,7 @@ class ReadOptions:
             raise _not_one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
         if self.thumbs is not None and self.thumbs not in get_args(Thumbs):
             raise _not_one_of("thumbs", self.thumbs, get_args(Thumbs))
+        if self.redact is not None and self.redact not in get_args(Redact):
+            raise _not_one_of("redact", self.redact, get_args(Redact))
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Flag, Label, Role, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
+from pollex.conversations.redaction import finders_of, redacted
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
-from pollex.formats.fields import TURN_ID_NAMES, Picked, Picker, ReadOptions
+from pollex.formats.fields import TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -224,6 +225,27 @@ def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, 
     )
 
 
+class Redactor:
+    """Puts placeholders into conversations on their way in.
+
+    Attributes:
+        originals: What they stand for, by the conversation's id and the hash of its text.
+    """
+
+    def __init__(self, redact: Redact | None) -> None:
+        self.originals: dict[tuple[str, str], dict[str, str]] = {}
+        self._finders = finders_of(redact) if redact else None
+
+    def placed(self, item: Placed) -> Placed:
+        """Return a conversation as it goes on."""
+        if self._finders is None:
+            return item
+        one, originals = redacted(item.conversation, self._finders)
+        if originals:
+            self.originals[one.id, one.text_hash] = originals
+        return item._replace(conversation=one)
+
+
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     found: set[Flag] = set()
     for turn in turns:
@@ -300,11 +322,12 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 
 
 def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
-    picker, tally, joiner = Picker(options), Tally(options), Joiner(options)
+    picker, tally, joiner, redactor = Picker(options), Tally(options), Joiner(options), Redactor(options.redact)
     for item in _items(sources, picker, options, joiner):
-        tally.add(item)
+        tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
     logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
+    logs = replace(logs, originals=redactor.originals)
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:

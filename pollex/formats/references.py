@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from pollex.conversations.logs import BadRow
+from pollex.conversations.redaction import Finder, Placeholders, finders_of
 from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
@@ -126,7 +127,20 @@ def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:
     for source in find_files(sources):
         rows = rows_of(source, options.encoding)
-        yield from map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
+        rows = map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
+        yield from rows if options.redact is None else _redacted(rows, finders_of(options.redact))
+
+
+def _redacted(rows: Iterator[Row | BadRow], finders: Sequence[Finder]) -> Iterator[Row | BadRow]:
+    """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        places = Placeholders(finders)
+        first = {name: places.everywhere(row.fields[name]) for name in QUESTIONS if name in row.fields}
+        rest = {name: value for name, value in row.fields.items() if name not in first}
+        yield replace(row, fields=first | {name: places.everywhere(value) for name, value in rest.items()})
 
 
 def _unguarded(row: Row | BadRow) -> Row | BadRow:

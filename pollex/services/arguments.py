@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from pollex.agents.llm.rater import Variant
-from pollex.formats.fields import OnDuplicate
+from pollex.formats.fields import OnDuplicate, Redact
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.messages import Closing
 from pollex.rubrics.answers import ScaleName
@@ -27,6 +27,7 @@ class ReadArguments(TypedDict, total=False):
     on_duplicate: OnDuplicate
     thumbs: Literal["last", "worst", "each"] | None
     pairs: bool
+    redact: Redact | None
 
 
 class ModelArguments(TypedDict, total=False):

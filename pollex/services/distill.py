@@ -146,7 +146,7 @@ def distill(
         require_not_edited(out)
     read = logs_from(logs, reading, progress)
     check_learnable(read, LearnSettings().minimum)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
         judged = [c for c in read.learnable if given.get(c.text_hash, {}).keys() >= model_rubrics]

@@ -126,7 +126,7 @@ def evaluate(
     rubric_set = unedited(rubrics)
     read = logs_from(logs, reading, progress)
     labelled = labelled_in(read, logs)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
         scored, usage = opened.run(scored_by(opened, kept, rubric_set, model, arguments, "evaluate"))

@@ -16,6 +16,7 @@ from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import RunOptions
+from pollex.store.originals import originals_of
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -90,11 +91,13 @@ class ConversationHistory:
 
     Attributes:
         questions: What was asked, by id, where it was not about rubrics.
+        originals: What placeholders stand for, where that was asked for.
     """
 
     run: str
     trace: ConversationTrace
     questions: Mapping[str, Question] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
     complete = True
 
     def as_json(self) -> dict[str, Any]:
@@ -108,7 +111,7 @@ class ConversationHistory:
             "extraction": None if trace.extraction is None else trace.extraction.model_dump(mode="json"),
             "answers": {id_: answer.model_dump(mode="json") for id_, answer in trace.answers.items()},
             "score": None if trace.score is None else vars(trace.score),
-        }
+        } | ({"originals": dict(self.originals)} if self.originals else {})
 
 
 @dataclass(frozen=True)
@@ -152,13 +155,20 @@ def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:
         return RunTree(found, tuple(run_tree(store, found.id)))
 
 
-def trace_conversation(run: RunOptions, name: str, conversation_id: str, progress: Progress) -> ConversationHistory:
-    """Return everything that happened to one conversation in a run."""
+def trace_conversation(
+    run: RunOptions, name: str, conversation_id: str, progress: Progress, *, reveal: bool = False
+) -> ConversationHistory:
+    """Return everything that happened to one conversation in a run.
+
+    Args:
+        reveal: Whether what its placeholders stand for is wanted, too.
+    """
     with Store.open(run.store, read_only=True) as store:
         _note(store, progress)
         found = find_run(store, name)
         trace = conversation_trace(store, found.id, writable(conversation_id))
-        return ConversationHistory(found.id, trace, questions_of(store, found))
+        originals = originals_of(store, writable(conversation_id)) if reveal else {}
+        return ConversationHistory(found.id, trace, questions_of(store, found), originals)
 
 
 def explain_rubric(run: RunOptions, path: Path, name: str, progress: Progress) -> Origin:  # noqa: ARG001 - as others

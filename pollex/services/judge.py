@@ -153,7 +153,7 @@ def judge(
     require_places(out, accepted, read=files_of(logs, options.domain, options.instructions))
     members, profile = options.members(model), options.profile()
     task, read = _task_and_logs(logs, options, members, reading, progress)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
         arguments = {"logs": names_of(logs)} | about
         judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))

@@ -121,7 +121,7 @@ def next_conversations(
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     read = logs_from(logs, reading, progress)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         asked = to_score(read, rubric_set)
         scored, usage = opened.run(scored_by(opened, asked, rubric_set, model, arguments, "label"))

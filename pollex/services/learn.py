@@ -68,7 +68,7 @@ def learn(
     if record is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
     profile, read = _read(logs, domain, settings, reading, progress)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
         honest = honest_netsats(opened.store, learned.run)
@@ -163,7 +163,7 @@ def refit(
     if out is not None:
         require_places(out, *files_of(logs))
     rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
-    with workspace(run, progress) as opened:
+    with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
         learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments))
     learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)

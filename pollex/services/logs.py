@@ -65,6 +65,9 @@ def description(logs: Logs) -> list[str]:
         lines.append(f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once")
     if logs.overruled:
         lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
+    if logs.originals:
+        found = sum(map(len, logs.originals.values()))
+        lines.append(f"{count(found, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted")
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
         holds = count(len(ids), "conversation holds", "conversations hold")

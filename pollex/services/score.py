@@ -161,7 +161,7 @@ def score(
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
-    with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress) as opened:
+    with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         doubtful, spread = 0, Spread(rubric_set.spread, emit)
         cut = Cut(asked, costs, workers) if trace == "batch" and rubric_set.judge.built_in else None

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted
 from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.context import Progress
 from pollex.services.event_loop import complete, few_collections
 from pollex.services.options import RunOptions
+from pollex.store.originals import keep_originals
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
@@ -134,9 +136,11 @@ class Workspace:
 
 
 @contextmanager
-def workspace(options: RunOptions, progress: Progress) -> Iterator[Workspace]:
-    """Open the store for a run."""
+def workspace(options: RunOptions, progress: Progress, logs: Logs | None = None) -> Iterator[Workspace]:
+    """Open the store for a run, and keep in it what the placeholders of the logs stand for."""
     with Store.open(options.store) as store:
         for notice in store.notices:
             progress.note(f"Note: {notice}")
+        if logs is not None:
+            keep_originals(store, logs.originals)
         yield Workspace(store, Stoppable(progress), options)

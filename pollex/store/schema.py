@@ -49,6 +49,10 @@ STEPS = (
         id TEXT, closed INTEGER DEFAULT 0);
     CREATE TABLE batched (digest TEXT, key TEXT, attempt INTEGER, PRIMARY KEY (digest, key)) WITHOUT ROWID
     """,
+    """
+    CREATE TABLE originals (conversation TEXT, text_hash TEXT, sealed TEXT);
+    CREATE INDEX originals_of_conversations ON originals (conversation)
+    """,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @with_logs("id_field")
 @with_respondent
 @with_run
-@set_option("category_field", "max_bad", "encoding", *CALLS)
+@set_option("category_field", "max_bad", "encoding", "redact", *CALLS)
 def command(
     questions: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
 ) -> int:

@@ -38,7 +38,7 @@ FAILED = 4
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "judge_field"),
+    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
     *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
 )
 def command(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs", "judge_field"),
+    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
     *(
         "embedding_model",
         "require",

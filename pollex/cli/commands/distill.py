@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs"),
     *("embedding_model", "require", "deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @with_logs("id_field")
 @with_grader
 @with_run
-@set_option("category_field", "max_bad", "encoding", *CALLS, "require", "value", "closing")
+@set_option("category_field", "max_bad", "encoding", "redact", *CALLS, "require", "value", "closing")
 def command(
     questions: tuple[str, ...],
     out: Path,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("inspect", cls=Verb)
 @logs_argument
 @with_logs(*names_of(READING))
-@set_option("encoding", "on_duplicate", "thumbs", "pairs")
+@set_option("encoding", "redact", "on_duplicate", "thumbs", "pairs")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(logs: tuple[str, ...], reading: ReadOptions, as_json: bool) -> int:
     """Tell what files hold before anything is learned from them.

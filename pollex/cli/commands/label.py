@@ -55,7 +55,7 @@ def command() -> None:
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs"),
+    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs"),
     *("judge_field", "group_field"),
     *(
         "embedding_model",

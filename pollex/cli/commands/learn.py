@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         "messages_field",
         "judge_field",
         "encoding",
+        "redact",
         "on_duplicate",
         "thumbs",
         "pairs",

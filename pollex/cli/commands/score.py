@@ -68,6 +68,7 @@ class Target(click.Path):
         "id_field",
         "messages_field",
         "encoding",
+        "redact",
         "on_duplicate",
         "thumbs",
         "pairs",

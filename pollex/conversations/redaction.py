@@ -1,0 +1,262 @@
+"""What says who somebody is, in texts: mail addresses, links, numbers and keys, found and replaced by placeholders.
+
+A placeholder (`<MAIL_1>`) stands for the same thing wherever that comes in a conversation. Patterns find candidates;
+phone numbers, cards, accounts and national ids are then checked by what their makers publish (`phonenumbers`,
+`python-stdnum`), so that prices, times, versions and order numbers stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import phonenumbers
+from stdnum import iban, luhn
+from stdnum.us import ssn
+
+from pollex.conversations.conversation import Conversation, Turn
+
+
+class Found(NamedTuple):
+    """Characters of a text that say who somebody is."""
+
+    start: int
+    end: int
+    kind: str
+
+
+Finder = Callable[[str], Iterator[Found]]
+"""Finds one kind of thing in a text."""
+
+REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
+"""Where numbers without a country code may be from."""
+NEAR = 40
+"""Characters before a number in which a word says what it is."""
+
+_MAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
+_TOP = "com|org|net|edu|gov|io|co|uk|de|fr|eu|info|app|dev|ai|ch|at|nl|es|it|ca|au|in|us|biz|me|ly"
+_LINK = re.compile(
+    r"\b(?:https?|ftp|wss?)://[^\s<>\"'`]+"
+    r"|\bwww\.[^\s<>\"'`]+\.[^\s<>\"'`]+"
+    rf"|(?<![\w@./-])(?:[a-z\d](?:[a-z\d-]{{0,61}}[a-z\d])?\.){{1,5}}(?:{_TOP})(?:/[^\s<>\"'`]*|(?![\w.@-]|\.\w))",
+    re.IGNORECASE,
+)
+_LINK_ENDS = ".,;:!?)]}'\"*"
+_IP = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)")
+_VERSION = re.compile(r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$", re.IGNORECASE)
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{2,4}){3,8}\b", re.IGNORECASE)
+_DIGITS = re.compile(r"(?<![\w.,$€£#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){5,18}(?![\w-]|[.,]\d|%)")
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[\w-]{12,}"
+    r"|\b(?:AKIA|ASIA)[A-Z\d]{16}\b"
+    r"|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{10,}|\bAIza[\w-]{30,}|\bhf_\w{20,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----END)){0,8000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+)
+_SAID_KEY = re.compile(
+    r"\b(?:pass(?:word|phrase|code)|pwd|pin(?: code| number)?|api[ _-]?key|secret(?:[ _-]key)?"
+    r"|access[ _-]?(?:key|token)"
+    r"|auth(?:entication)?[ _-]?token|bearer)\b(?:\s+(?:is|was|=)|\s*[:=])?\s*[\"'`“]?(?P<value>[^\s\"'`”,;<>]{4,200})",
+    re.IGNORECASE,
+)
+_TALLY = re.compile(r"[\d][ ()./-]*")
+_PHONE_WORD = re.compile(
+    r"\b(?:phone|tel|telephone|call|mobile|cell|fax|whats ?app|sms|text|reach|dial|ring|hotline|line|contact)\w*\b",
+    re.IGNORECASE,
+)
+_ACCOUNT_WORD = re.compile(
+    r"\b(?:account|acct|a/c|routing|sort code|iban|customer|member(?:ship)?|client|policy|insurance|loyalty)\b",
+    re.IGNORECASE,
+)
+_ID_WORD = re.compile(
+    r"\b(?:ssn|social security|passport|licen[cs]e|national id|tax (?:id|number)|nino|personal id|id card|vat)\b",
+    re.IGNORECASE,
+)
+_CARD_WORD = re.compile(r"\b(?:card|visa|mastercard|amex|credit|debit)\b", re.IGNORECASE)
+_NO_PHONE = re.compile(
+    r"\b(?:order|ticket|case|invoice|reference|ref|booking|confirmation|tracking|flight|isbn|version|id|model|serial|sku"
+    r"|part|timestamp|commit|error|line|port|pid|rows?|issue|pr)\b\W{0,3}(?:no\.?|number|code|is|:|#|\W)*$",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"(?:19|20)\d\d[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12]\d|3[01])(?:[ T]?\d{1,2})?"
+    r"|(?:0?[1-9]|[12]\d|3[01])[-./](?:0?[1-9]|[12]\d|3[01])[-./](?:19|20)?\d\d"
+    r"|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d"
+)
+
+
+def mails(text: str) -> Iterator[Found]:
+    """Find mail addresses."""
+    yield from (Found(*one.span(), "MAIL") for one in _MAIL.finditer(text) if "@" in text)
+
+
+def links(text: str) -> Iterator[Found]:
+    """Find addresses of the web, and of machines."""
+    for one in _LINK.finditer(text):
+        yield Found(one.start(), one.start() + len(one.group().rstrip(_LINK_ENDS)), "LINK")
+    for one in _IP.finditer(text):
+        if not _VERSION.search(text[max(0, one.start() - NEAR) : one.start()]):
+            yield Found(*one.span(), "IP")
+
+
+def keys(text: str) -> Iterator[Found]:
+    """Find credentials: those that show by their form, and those that are said to be one."""
+    yield from (Found(*one.span(), "KEY") for one in _KEY.finditer(text))
+    for one in _SAID_KEY.finditer(text):
+        value = one.group("value").rstrip(".!?)")
+        mixed = any(c.isdigit() for c in value) and (any(c.isalpha() for c in value) or len(value) <= 8)
+        if mixed or (len(value) >= 6 and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))):
+            yield Found(one.start("value"), one.start("value") + len(value), "KEY")
+
+
+def accounts(text: str) -> Iterator[Found]:
+    """Find international bank account numbers whose check digits are right, or that are called so."""
+    for one in _IBAN.finditer(text):
+        words = one.group().split(" ")
+        for count in range(len(words), 0, -1):  # the words that follow may look like a part of it
+            candidate = " ".join(words[:count])
+            if iban.is_valid(candidate, check_country=False):
+                yield Found(one.start(), one.start() + len(candidate), "ACCOUNT")
+                break
+        else:
+            if re.search(r"\bIBAN\W{0,6}(?:is\W)?$", text[max(0, one.start() - 12) : one.start()], re.IGNORECASE):
+                yield Found(*one.span(), "ACCOUNT")
+
+
+def numbers(text: str) -> Iterator[Found]:
+    """Find numbers of phones, cards, accounts and people."""
+    for one in _DIGITS.finditer(text):
+        if kind := kind_of(
+            one.group(), text[max(0, one.start() - NEAR) : one.start()], text[one.end() : one.end() + 1]
+        ):
+            yield Found(*one.span(), kind)
+
+
+def kind_of(number: str, before: str, after: str = "") -> str:
+    """Return what a number is, by its digits and the words before it; empty for one that says nothing of anybody."""
+    digits = re.sub(r"\D", "", number)
+    if _DATE.fullmatch(number) or (after == ":" and len(digits) < 12):
+        return ""
+    if 13 <= len(digits) <= 19 and digits[0] in "23456" and luhn.is_valid(digits) and not _NO_PHONE.search(before):
+        return "CARD"
+    if re.fullmatch(r"\d{3}-\d{2}-\d{4}", number) and ssn.is_valid(number):
+        return "ID"
+    named = named_kind(before)
+    if named and named != "PHONE" and not _NO_PHONE.search(before):
+        return named
+    return "PHONE" if is_phone(number, digits, before, named=named == "PHONE") else ""
+
+
+_WORDS = {"ID": _ID_WORD, "CARD": _CARD_WORD, "ACCOUNT": _ACCOUNT_WORD, "PHONE": _PHONE_WORD}
+
+
+def named_kind(before: str) -> str:
+    """Return the kind that the last telling word before a number names; empty without one."""
+    last = {kind: max((one.end() for one in word.finditer(before)), default=-1) for kind, word in _WORDS.items()}
+    best = max(last, key=lambda kind: last[kind])
+    return best if last[best] >= 0 else ""
+
+
+def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
+    """Return whether a number is one of a phone: valid somewhere, and written or named like one."""
+    if not 7 <= len(digits) <= 15 or _NO_PHONE.search(before):
+        return False
+    if number.startswith(("+", "00")):
+        return valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
+    written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not re.fullmatch(r"\d+(?: \d{3})*", number)
+    if named and (written or len(digits) >= 9):
+        return True
+    return (named or written) and any(valid(number, region) for region in REGIONS) and (named or len(digits) >= 9)
+
+
+def valid(number: str, region: str | None) -> bool:
+    """Return whether a phone number may be in use."""
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+FINDERS: tuple[Finder, ...] = (keys, mails, links, accounts, numbers)
+"""In the order in which they win where two find the same characters."""
+
+
+def finders_of(redact: str) -> tuple[Finder, ...]:
+    """Return what finds all that is to go: `names` finds names and places, too.
+
+    Raises:
+        WrongUse: What finds names is not installed.
+    """
+    if redact != "names":
+        return FINDERS
+    from pollex.conversations.names import names  # the package behind it takes seconds to import
+
+    return (*FINDERS, names())
+
+
+def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Found]:
+    """Return what is found in a text, in order, without overlaps."""
+    taken: list[Found] = []
+    for find in finders:
+        for one in find(text):
+            if all(one.end <= other.start or one.start >= other.end for other in taken):
+                taken.append(one)
+    return sorted(taken)
+
+
+class Placeholders:
+    """The placeholders of one conversation.
+
+    Attributes:
+        originals: What each stands for.
+    """
+
+    def __init__(self, finders: Sequence[Finder] = FINDERS) -> None:
+        self.originals: dict[str, str] = {}
+        self._finders = finders
+        self._names: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def redacted(self, text: str) -> str:
+        """Return the text with placeholders."""
+        pieces, end = [], 0
+        for one in found_in(text, self._finders):
+            pieces += [text[end : one.start], self._name(one.kind, text[one.start : one.end])]
+            end = one.end
+        return "".join([*pieces, text[end:]])
+
+    def everywhere(self, value: Any) -> Any:
+        """Return a JSON value with placeholders in all its texts."""
+        if isinstance(value, str):
+            return self.redacted(value)
+        if isinstance(value, dict):
+            return {self.redacted(name): self.everywhere(inner) for name, inner in value.items()}
+        return [self.everywhere(inner) for inner in value] if isinstance(value, list) else value
+
+    def _name(self, kind: str, original: str) -> str:
+        """Return the placeholder of a text; numbers count as the same however they are written."""
+        same = re.sub(r"[^\d+]", "", original) if kind in ("PHONE", "CARD", "ID") else original.casefold()
+        if (kind, same) not in self._names:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[kind, same] = name = f"<{kind}_{self._counts[kind]}>"
+            self.originals[name] = original
+        return self._names[kind, same]
+
+
+def pseudonym(name: str) -> str:
+    """Return an id in place of one that says who somebody is; the same for the same."""
+    return "person-" + hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8, person=b"pollex").hexdigest()
+
+
+def redacted(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tuple[Conversation, dict[str, str]]:
+    """Return a conversation without what says who somebody is, and what each placeholder stands for."""
+    places = Placeholders(finders)
+    turns = tuple(Turn(role=turn.role, content=places.redacted(turn.content)) for turn in conversation.turns)
+    changes: dict[str, Any] = {"turns": turns, "metadata": places.everywhere(conversation.metadata)}
+    for field in ("id", "judge", "group"):
+        value = getattr(conversation, field)
+        if value is not None and found_in(value, finders):
+            changes[field] = pseudonym(value)
+    return conversation.model_copy(update=changes), places.originals

@@ -1,0 +1,92 @@
+"""Redaction: what says who somebody is gives way to placeholders that stay the same in a conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from small_log import write_log
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.redaction import Placeholders, found_in, kind_of, pseudonym, redacted
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_logs
+from pollex.formats.references import read_cases
+from pollex.store.originals import keep_originals, originals_of
+from pollex.store.store import Store
+
+MAIL, PHONE, CARD = "anna.b@example.com", "(415) 555-2671", "4111 1111 1111 1111"
+
+
+def kinds(text: str) -> list[str]:
+    return [one.kind for one in found_in(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $1,234.56 on 2024-03-14 at 7:30 pm.",
+        "Order number 20240117345, ticket #8842019, version 1.2.3.4.",
+        "Call user.getName() in main.py, e.g. with node.js.",
+        "I forgot my password, and my card was declined twice.",
+        "4111 1111 1111 1112 has a wrong check digit",
+    ],
+)
+def test_what_only_looks_alike_stays(text: str) -> None:
+    assert Placeholders().redacted(text) == text
+
+
+def test_a_thing_has_one_placeholder_in_all_turns_however_it_is_written() -> None:
+    turns = tuple(
+        Turn(role="user", content=text)
+        for text in (f"I am {MAIL}, call {PHONE}.", f"{MAIL.upper()}? No: b@example.com", "Phone 415-555-2671!")
+    )
+    one, originals = redacted(Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3}))
+    assert [turn.content for turn in one.turns] == [
+        "I am <MAIL_1>, call <PHONE_1>.",
+        "<MAIL_1>? No: <MAIL_2>",
+        "Phone <PHONE_1>!",
+    ]
+    assert one.metadata == {"mail": ["<MAIL_1>"], "n": 3}
+    assert originals == {"<MAIL_1>": MAIL, "<PHONE_1>": PHONE, "<MAIL_2>": "b@example.com"}
+
+
+def test_check_digits_and_words_before_a_number_say_what_it_is() -> None:
+    assert kinds(f"My card is {CARD}.") == ["CARD"]
+    assert kinds("Pay DE89 3704 0044 0532 0130 00 today, I say") == ["ACCOUNT"]
+    assert kind_of("12345678", "the customer number is ") == "ACCOUNT"
+    assert kind_of("12345678", "the order number is ") == ""
+    assert kinds("my password is hunter22, sk-proj-abcdefgh12345678 the key") == ["KEY", "KEY"]
+
+
+def test_ids_that_name_somebody_become_others_that_are_the_same_for_the_same() -> None:
+    one, _ = redacted(Conversation(id="c", turns=(), group=MAIL))
+    assert one.group == pseudonym(MAIL)
+    assert one.id == "c"
+
+
+def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_there(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": f"Write to {MAIL}"}, {"role": "assistant", "content": "Done."}]
+    log = write_log(tmp_path / "log.jsonl", [{"id": "c", "messages": turns}])
+    logs = read_logs(log, options=ReadOptions(redact="yes"))
+    assert next(iter(logs)).turns[0].content == "Write to <MAIL_1>"
+    with Store.open(tmp_path / "store") as store:
+        for _ in range(2):
+            keep_originals(store, logs.originals)
+            store.flush()
+        assert originals_of(store, "c") == {"<MAIL_1>": MAIL}
+        assert store.value("SELECT count(*) FROM originals") == 1
+    assert all(MAIL.encode() not in file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
+
+
+def test_questions_and_their_answers_in_another_file_have_the_same_placeholders(tmp_path: Path) -> None:
+    rows = [
+        {"id": "q", "reference": PHONE, "question": f"Is {MAIL} mine?"},
+        {"id": "r", "answer": "b@example.com", "question": f"Is {MAIL} mine?"},
+    ]
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one, two = read_cases([str(path)], ReadOptions(redact="yes")).cases
+    assert (one.question, two.question) == ("Is <MAIL_1> mine?",) * 2
+    assert two.answer == "<MAIL_2>"
