@@ -23,7 +23,7 @@ from typing import Any
 SCREENS = Path(__file__).parent / "screens"
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WIDE, HIGH = 1080, 620
+WIDE, HIGH = 1200, 620
 
 
 @contextmanager
@@ -40,16 +40,29 @@ def served(demo: Path) -> Iterator[str]:
 
 
 def pages(page: Any, base: str) -> dict[str, str]:
-    """Return the pages that are shown, by name: those of the run of `learn`, and its worst conversation."""
-    page.goto(f"{base}/runs?command=learn")
-    run = page.locator("table a").first.inner_text()
-    page.goto(f"{base}/conversations?run={run}&thumb=down&sort=netsat")
-    conversation = page.locator("#rows a").first.get_attribute("href")
+    """Return the pages that are shown, by name: what the demo made, each as somebody would come to it."""
+
+    def first(path: str, link: str) -> str:
+        page.goto(base + path)
+        return str(page.locator(link).first.get_attribute("href"))
+
+    learned = first("/runs?command=learn", "table a").partition("?")[0]
+    scored = first("/runs?command=score", "table a").partition("?")[0]
+    run, other = learned.rpartition("/")[2], scored.rpartition("/")[2]
+    rubrics = first("/sets", "main a[href^='/sets/']")
     return {
         "home": "/",
-        "run": f"/runs/{run}",
+        "runs": "/runs",
+        "run": learned,
         "conversations": f"/conversations?run={run}&sort=netsat",
-        "conversation": conversation or "/",
+        "conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
+        "set": rubrics,
+        "rubric": first(rubrics, "main a[href*='/rubric?id=']"),
+        "compare": f"/compare?a={run}&b={other}",
+        "label": "/label",
+        "share": "/share",
+        "calibration": "/calibration",
+        "talk": "/talk",
     }
 
 

@@ -135,8 +135,12 @@ NUMBERS = {
 """Columns that lists are sorted by: name in the address to field."""
 
 
-def lens_of(store: Store, run: Run) -> Lens:
-    """Read a run's columns."""
+def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset()) -> Lens:
+    """Read a run's columns.
+
+    Args:
+        learned: Text hashes of the conversations that its rubrics were learned from, by another run.
+    """
     rows = store.ask(run.id, SCORED)
     failed = {row["conversation"]: row["n"] for row in store.ask(run.id, FAILED)}
     columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in (rows[0] if rows else EMPTY)}
@@ -146,7 +150,10 @@ def lens_of(store: Store, run: Run) -> Lens:
         ids=columns["id"],
         hashes=columns["text_hash"],
         openings=[" ".join(opening.split()) for opening in columns["opening"]],
-        sides=columns["side"],
+        sides=[
+            "train" if digest[:16] in learned else side
+            for digest, side in zip(columns["text_hash"], columns["side"], strict=True)
+        ],
         groups=columns["group"],
         turns=np.array(columns["turn_count"], dtype=np.int64),
         label=_codes(columns["label"], thumbs),

@@ -201,7 +201,9 @@ def lens_for(site: Site, run: Run) -> Lens:
     if run.status == "unfinished":
         beat = site.store.value("SELECT max(beat) FROM progress WHERE run = ?", [run.id])
         ended = f"{beat or ''}"
-    return site.kept(("lens", run.id, ended), lambda: lens_of(site.store, run))
+    named = site.set_of(run)
+    learned = named.rubric_set.learned_from if named and run.command != "learn" else frozenset()
+    return site.kept(("lens", run.id, ended), lambda: lens_of(site.store, run, learned))
 
 
 def listing_of(site: Site, form: ListForm) -> Listing:

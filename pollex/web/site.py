@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from pollex.errors import PollexError
+from pollex.errors import BadCalibrator, PollexError
 from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -208,7 +208,7 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
     for path in sorted(folder.absolute().parent.glob("*.json")):
         if path.is_file() and path.stat().st_size <= LARGEST_SET:
             try:
-                found[path.name] = RubricSet.load(path, arrays=False)
+                found[path.name] = set_at(path)
             except PollexError:
                 continue
     return found
@@ -216,7 +216,15 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
 
 def read_sets(paths: Sequence[Path]) -> dict[str, RubricSet]:
     """Read rubric sets that were named. Raises as `RubricSet.load` does."""
-    return {path.name: RubricSet.load(path, arrays=False) for path in paths}
+    return {path.name: set_at(path) for path in paths}
+
+
+def set_at(path: Path) -> RubricSet:
+    """Read a rubric set; where its calibrator's arrays are missing, it can still be looked at."""
+    try:
+        return RubricSet.load(path)
+    except BadCalibrator:
+        return RubricSet.load(path, arrays=False)
 
 
 def seconds_since(time_: str) -> float:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.errors import BadCalibrator
 from pollex.services.compare import Comparison, compare_runs
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
@@ -88,7 +89,10 @@ def _by_one_set(
     if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
         return None
     key = ("comparison", *(lens.version for lens in lenses))
-    return site.kept(key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set))
+    try:
+        return site.kept(key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set))
+    except BadCalibrator:  # its arrays aren't here, and without them there are no probabilities to compare
+        return None
 
 
 def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:

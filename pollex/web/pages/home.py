@@ -16,7 +16,7 @@ from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
 
 LAST = 5
-SIDES: tuple[tuple[Polarity, str], ...] = (("sat", "What goes well"), ("dsat", "What goes wrong"))
+SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
 
 def home(request: Request) -> Response:

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.set_differences import diff_sets
 from pollex.web import frame, links
@@ -19,7 +20,7 @@ from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.site import Site
 
-KINDS = (("sat", "In good conversations"), ("dsat", "In bad conversations"))
+KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
 
 class RubricForm(Form):
@@ -67,7 +68,7 @@ def one_set(request: Request) -> Response:
     site = site_of(request)
     query(request, Nothing)
     named = site.set(request.path_params["set"])
-    kinds = {title: supported(named.rubric_set, kind) for kind, title in KINDS}
+    kinds = {(kind, title): supported(named.rubric_set, kind) for kind, title in KINDS}
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
     return frame.page(
@@ -89,14 +90,13 @@ def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
     return site.store.rows(f"{sql} ORDER BY time DESC", [set_id])
 
 
-def supported(found: RubricSet, kind: str) -> list[Support]:
-    """Return a set's rubrics of one kind, with evidence, in order of choice."""
-    reasons, last = {reason.id: reason for reason in found.reasons}, len(found.rubrics) + 1
-    own = [rubric for rubric in found.rubrics if rubric.polarity == kind]
-    return [
-        _support(rubric, [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons])
-        for rubric in sorted(own, key=lambda one: one.choice.step if one.choice else last)
-    ]
+def supported(found: RubricSet, kind: Polarity) -> list[Support]:
+    """Return a set's rubrics of one kind, with evidence: headlines in their order, then how users sound."""
+    reasons = {reason.id: reason for reason in found.reasons}
+    groups = [(one.rubric, *one.also) for one in headlines(found.rubrics, kind)]
+    leading = [rubric for group in groups for rubric in group]
+    rest = [one for one in in_order(found.rubrics) if one.polarity == kind and one not in leading]
+    return [_support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons]) for one in (*leading, *rest)]
 
 
 def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Support:

@@ -31,3 +31,12 @@ async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
             assert "Bands of probability" in (await client.get("/calibration")).text
             assert "too few" in (await client.get("/calibration", params={"run": "learn-1"})).text
     assert np.isfinite([band.predicted for band in found]).all()
+
+
+def test_labels_of_another_run_that_its_set_was_learned_from_say_nothing_either(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=60) as store:
+        _, score = runs(store)
+        whole = lens_of(store, score)
+        told = [digest for digest, row in zip(whole.hashes, usable(whole), strict=True) if row]
+        fresh = lens_of(store, score, frozenset(digest[:16] for digest in told[:7]))
+        assert usable(fresh).sum() == usable(whole).sum() - 7
