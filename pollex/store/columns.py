@@ -114,6 +114,18 @@ class Columns:
                 raise _unreadable(self._folder, failure) from failure
         raise AssertionError("unreachable")
 
+    def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
+        """Write a part anew without the rows that have one of the values; return how many went."""
+        source, where = f"read_parquet({_quoted(str(part.path))})", f'list_contains(?, "{column}")'
+        with self._connection().cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FILTER ({where}), count(*) FROM {source}", [list(values)])
+            gone, rows = cursor.fetchall()[0]
+        if gone == rows:
+            part.path.unlink()
+        elif gone:
+            self._copy(f"SELECT * FROM {source} WHERE NOT {where} ORDER BY seq", [list(values)], part)
+        return int(gone)
+
     def close(self) -> None:
         """Let go of DuckDB."""
         if self._opened is not None:

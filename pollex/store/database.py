@@ -82,6 +82,14 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    def compact(self) -> None:
+        """Write the file anew without what was deleted, and empty the write-ahead log."""
+        with self._turn, self.trouble():
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # where it is written anew
+            self._connection.execute("VACUUM")
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Close it; the last process that does so folds the write-ahead log into the file."""
         with self._turn:

@@ -97,14 +97,19 @@ class LineFile:
         lost = f"; {damaged} damaged lines were passed over" if damaged else ""
         return f"{taken} lines of {self.name} were taken into the database{lost}" if taken or damaged else ""
 
-    def _write_anew(self, path: Path, connection: sqlite3.Connection) -> str:
+    def rewrite(self, folder: Path, connection: sqlite3.Connection) -> None:
+        """Write the file anew with what the database holds, in a write transaction; the old one is gone."""
+        if (folder / self.name).exists():
+            self._write_anew(folder / self.name, connection, keep=False)
+
+    def _write_anew(self, path: Path, connection: sqlite3.Connection, *, keep: bool = True) -> str:
         draft = path.with_name(f".{path.name}.draft")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.writelines(f"{line}\n".encode() for line in self.lines(connection))
             file.flush()
             os.fsync(file.fileno())
             end = file.tell()
-        if path.exists():
+        if keep and path.exists():
             path.rename(aside(path))
         draft.replace(path)
         self._remember(connection, end)

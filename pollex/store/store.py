@@ -25,14 +25,14 @@ import secrets
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
-from pollex.store.columns import KINDS, RUNS, TEXTS, Columns
+from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, Part
 from pollex.store.database import FILE, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
@@ -40,6 +40,8 @@ from pollex.store.line_files import FILES, Change, Line, LineFile, queued
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
 from pollex.store.tables import ColumnRow, FactRow, Row, now, packed
 from pollex.text import is_text
+
+T = TypeVar("T")
 
 DEFAULT = Path(STORE)
 OLDER = ("store.duckdb", "journal.jsonl")
@@ -210,6 +212,20 @@ class Store:
     def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return what a query over a run's columns gives; see `Columns.ask`."""
         return self._columns.ask(run, sql, parameters)
+
+    def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
+        """Take rows out of a part; see `Columns.drop`."""
+        return self._columns.drop(part, column, values)
+
+    def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work on the database in a transaction; what it deletes is overwritten."""
+        self.flush()
+        with self._database.transaction() as connection:
+            return work(connection)
+
+    def compact(self) -> None:
+        """Write the database anew, without free pages, and empty its log."""
+        self._database.compact()
 
     def close(self) -> None:
         """Write what is queued; harmless when repeated.

@@ -1,0 +1,216 @@
+"""Taking conversations out of a store for good: rows, lines, columns, caches, and what free pages still hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.fragments import Traces
+from pollex.conversations.redaction import pseudonym
+from pollex.errors import StoreBusy
+from pollex.store.columns import RUNS, TEXTS, all_parts
+from pollex.store.line_files import FILES
+from pollex.store.resume import runs
+from pollex.store.runs import is_worked_on, keep_copy
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, unpacked
+
+FORGOTTEN = "[forgotten]"
+"""In place of a text that quotes what was forgotten."""
+CACHES = ("embeddings",)
+USER_FIELDS = ("user", "user_id", "userId", "user_name", "username", "customer", "customer_id", "email")
+"""Fields of a conversation's metadata that say whose it is."""
+
+_OF_CONVERSATIONS = ("labels", "leases", "replays", "originals")
+_JSON_COLUMNS = {
+    "facts": ("payload",),
+    "spans": ("inputs", "outputs"),
+    "runs": ("arguments", "result"),
+    "progress": ("payload",),
+    "drafts": ("payload",),
+    "replays": ("payload",),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Conversations to forget.
+
+    Attributes:
+        hashes: Of texts that no other conversation has.
+        traces: What tells that another text quotes them.
+    """
+
+    ids: frozenset[str]
+    hashes: frozenset[str]
+    texts: tuple[str, ...]
+    traces: Traces
+
+    def cleaned(self, value: Any) -> Any:
+        """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
+        if isinstance(value, dict):
+            return {name: self.cleaned(inner) for name, inner in value.items() if name not in self.ids}
+        if isinstance(value, list):
+            return [self.cleaned(inner) for inner in value if not self._about(inner)]
+        return FORGOTTEN if isinstance(value, str) and self.traces.within(value) else value
+
+    def _about(self, value: Any) -> bool:
+        if isinstance(value, dict):
+            return any(value.get(name) in self.ids for name in ("conversation_id", "conversation", "item"))
+        return isinstance(value, str) and value in self.ids
+
+
+def conversations_to_forget(store: Store, ids: Collection[str], users: Collection[str]) -> Target:
+    """Find what is to be forgotten: conversations by id, and all of some users.
+
+    Args:
+        users: Values of the group field, or of a field of the metadata that names the user.
+    """
+    wanted, known, others = set(ids), set(users) | {pseudonym(user) for user in users}, set[str]()
+    hashes: set[str] = set()
+    runs = [path.name for path in (store.folder / RUNS).iterdir()] if (store.folder / RUNS).exists() else []
+    rows = [row for run in runs for row in store.ask(run, 'SELECT id, text_hash, "group", metadata FROM conversations')]
+    wanted |= {row["id"] for row in rows if row["group"] in known or (known and known & _users(row["metadata"]))}
+    for row in rows:
+        (hashes if row["id"] in wanted else others).add(row["text_hash"])
+    texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
+    own = [content for row in texts if row["text_hash"] in hashes for _, content in unpacked(row["turns"])]
+    rest = (content for row in texts if row["text_hash"] not in hashes for _, content in unpacked(row["turns"]))
+    return Target(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
+
+
+def _users(metadata: str) -> set[str]:
+    values = unpacked(metadata) if metadata else {}
+    return {str(values[name]) for name in USER_FIELDS if isinstance(values, dict) and values.get(name) is not None}
+
+
+def require_idle(folder: Path) -> None:
+    """Refuse a store that is being worked on.
+
+    Raises:
+        StoreBusy: A run goes on in it.
+    """
+    for run in (folder / RUNS).glob("*"):
+        if is_worked_on(folder / RUNS, run.name):
+            raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")
+
+
+def forget(store: Store, target: Target) -> dict[str, int]:
+    """Take conversations out of a store; return how many rows of what went.
+
+    Columns go first: as long as the database names a conversation, doing it again finishes what was broken off.
+    """
+    store.flush()
+    gone = dict(_from_columns(store, target))
+    gone |= store.transact(lambda connection: _from_database(store.folder, connection, target))
+    for run in runs(store):
+        keep_copy(store.folder / RUNS, run)
+    store.compact()
+    for name in CACHES:
+        shutil.rmtree(store.folder / name, ignore_errors=True)
+    return {name: count for name, count in gone.items() if count}
+
+
+def _from_columns(store: Store, target: Target) -> Iterator[tuple[str, int]]:
+    folder = store.folder
+    of = {
+        "conversations": ("id", target.ids),
+        "answers": ("conversation", target.ids),
+        "scores": ("conversation", target.ids),
+    }
+    found = [(part, *of[part.pile.name]) for run in (folder / RUNS).glob("*") for part in all_parts(run)]
+    found += [(part, "text_hash", target.hashes) for part in all_parts(folder / TEXTS)]
+    counts: dict[str, int] = {}
+    for part, column, values in found:
+        table = "texts" if part.pile.parent.name == TEXTS else part.pile.name
+        counts[table] = counts.get(table, 0) + store.drop(part, column, sorted(values))
+    for draft in folder.rglob(".*.draft"):
+        draft.unlink()
+    yield from counts.items()
+
+
+def _from_database(folder: Path, connection: sqlite3.Connection, target: Target) -> dict[str, int]:
+    gone: dict[str, int] = {}
+    _stage(connection, "forgotten_ids", target.ids)
+    _stage(connection, "forgotten_hashes", target.hashes)
+    for table in _OF_CONVERSATIONS:
+        where = "conversation IN (SELECT value FROM forgotten_ids)"
+        if table != "replays":
+            where += " OR text_hash IN (SELECT value FROM forgotten_hashes)"
+        gone[table] = connection.execute(f"DELETE FROM {table} WHERE {where}").rowcount
+    connection.execute("DELETE FROM sheets WHERE label NOT IN (SELECT id FROM labels)")
+    gone["spans"] = connection.execute("DELETE FROM spans WHERE item IN (SELECT value FROM forgotten_ids)").rowcount
+    where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
+    gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
+    gone["calls"] = _calls(connection, target)
+    gone["rewritten"] = sum(_rewritten(connection, table, columns, target) for table, columns in _JSON_COLUMNS.items())
+    connection.execute("DROP TABLE forgotten_ids")
+    connection.execute("DROP TABLE forgotten_hashes")
+    for file in FILES:
+        file.rewrite(folder, connection)
+    return gone
+
+
+def _stage(connection: sqlite3.Connection, name: str, values: Collection[str]) -> None:
+    connection.execute(f"CREATE TEMP TABLE {name} (value TEXT PRIMARY KEY)")
+    connection.executemany(f"INSERT INTO {name} VALUES (?)", [[value] for value in values])
+
+
+def _calls(connection: sqlite3.Connection, target: Target) -> int:
+    """Delete calls about them, and calls of several conversations that quote them: what such a call said, too."""
+    about = {
+        key for (key,) in connection.execute("SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)")
+    }
+    for table, text in (("calls", "reply"), ("requests", "body")):
+        for key, content in connection.execute(f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"):
+            if key not in about and any(map(target.traces.within, _strings(content))):
+                about.add(key)
+    for table in ("calls", "requests", "batched"):
+        connection.executemany(f"DELETE FROM {table} WHERE key = ?", [[key] for key in about])
+    return len(about)
+
+
+def _strings(text: str) -> Iterator[str]:
+    """Yield the texts in a JSON text, and in JSON texts within; the text itself where it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        yield text
+        return
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield from _strings(one) if one[:1] in ("{", "[") else (one,)
+        elif isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+
+
+def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str], target: Target) -> int:
+    changed = 0
+    for rowid, *texts in connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall():
+        values = [json.loads(text) if text else None for text in texts]
+        cleaned = [target.cleaned(value) for value in values]
+        if cleaned != values:
+            changed += 1
+            new = [text if value is None else _packed(value) for text, value in zip(texts, cleaned, strict=True)]
+            crc = f", crc = {FactRow('', '', '', new[0] or '').values[-1]}" if table == "facts" else ""
+            places = ", ".join(f"{column} = ?" for column in columns)
+            connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*new, rowid])
+    return changed
+
+
+def _packed(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def left_in(folder: Path, target: Target) -> list[Path]:
+    """Return files of a store that nobody could take them out of, such as damaged ones that were set aside."""
+    odd = [path for path in folder.rglob("*") if path.is_file() and ".damaged." in path.name]
+    texts = [text.encode() for text in target.texts if len(text) >= 12]
+    return [path for path in odd if path.suffix == ".parquet" or any(text in path.read_bytes() for text in texts)]

@@ -1,0 +1,47 @@
+"""`pollex forget`: calls that quote a conversation, and what counts as a quote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from small_runs import Pollex
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.fragments import Traces
+from pollex.store.ledger import StoreLedger
+from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
+
+SECRET = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."
+
+
+def test_what_everybody_says_is_no_trace_of_anybody() -> None:
+    own = ["Is there anything else I can help you with? Ottokar keeps alpacas.", "Grüße, Lotte"]
+    traces = Traces(own, ["Is there anything else I can help you with? Bye."])
+    assert not traces.within("So: is there anything else I can help you with?")
+    assert traces.within("…help you with? Ottokar keeps…")
+    assert traces.within("grüße  lotte!")
+
+
+async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex: Pollex) -> None:
+    def talk(id_: str, said: str) -> Conversation:
+        return Conversation(id=id_, turns=(Turn(role="user", content=said), Turn(role="assistant", content="I see.")))
+
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+        await store.write(conversation_rows(run.id, [talk("anna-1", SECRET), talk("b", "Where is my parcel now?")]))
+        ledger = StoreLedger(store)
+        for key, item, raw in (("k1", "anna-1", "yes"), ("k2", "batch", f"They say: {SECRET}"), ("k3", "b", "no")):
+            about = {"stage": "s", "item": item, "request": json.dumps({"content": raw})}
+            await ledger.intend(key, 1, about)
+            await ledger.record(key, 1, {"kind": "completed", "text": raw}, json.dumps({"said": raw}))
+        store.finish(run.id, "done")
+    assert pollex("forget", "--conversation", "anna-1").code == 0
+    with Store.open(tmp_path / ".pollex") as store:
+        assert store.rows("SELECT c.key FROM calls AS c JOIN requests USING (key)") == [{"key": "k3"}]
+        assert store.notices == []
+    files = [path for path in (tmp_path / ".pollex").rglob("*") if path.is_file()]
+    assert not any(b"alpacas" in path.read_bytes() for path in files)
+    assert "k3" in (tmp_path / ".pollex" / "replies.jsonl").read_text()
+    assert pollex("forget", "--conversation", "nobody").code == 2
