@@ -79,7 +79,7 @@ class Conversation(BaseModel):
     def not_scorable(self) -> str:
         """Reason why no judge can be asked about this conversation; empty if one can."""
         if "too_large" in self.flags:
-            return "too large: a turn is over the size limit"
+            return "too large: its text is over the size limit"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
         roles = {turn.role for turn in self.turns if turn.content.strip()}

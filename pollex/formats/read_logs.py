@@ -30,6 +30,8 @@ from pollex.text import SURROGATES, writable
 
 T = TypeVar("T")
 
+MOST_TURNS = 4
+"""A conversation as long as so many of the longest turns is too large as well."""
 IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
@@ -248,6 +250,8 @@ class Redactor:
 
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     found: set[Flag] = set()
+    if sum(len(turn.content) for turn in turns) > MOST_TURNS * max_turn_chars:
+        found.add("too_large")
     for turn in turns:
         if len(turn.content) > max_turn_chars:
             found.add("too_large")

@@ -24,6 +24,8 @@ Indices = npt.NDArray[np.intp]
 
 # Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of satisfaction.
 HEAD, TAIL = 6_000, 2_000
+NEAREST = 200
+"""So many earlier turns of a party are looked at for repeats: among thousands, all would take minutes."""
 CUT = "\n…\n"
 
 
@@ -115,9 +117,12 @@ class View:
         return [terms_of(text) for text in self.texts]
 
     def earlier_likeness(self, turns: Indices) -> Floats:
-        """Compute, for each of `turns`, the highest likeness by words to an earlier one of them; 0 for the first."""
+        """Compute, for each of `turns`, the highest likeness by words to one of `NEAREST` before; 0 for the first."""
         own = [self.terms[turn] for turn in turns]
-        found = [max((likeness(one, earlier) for earlier in own[:k]), default=0.0) for k, one in enumerate(own)]
+        found = [
+            max((likeness(one, earlier) for earlier in own[max(0, k - NEAREST) : k]), default=0.0)
+            for k, one in enumerate(own)
+        ]
         return np.array(found, dtype=np.float64)
 
     def _turns_of(self, role: str) -> Indices:

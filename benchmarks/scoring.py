@@ -1,0 +1,206 @@
+"""What it costs to score a conversation without a model, all texts new: CPU, stages and memory, beside other ways.
+
+    python benchmarks/scoring.py --data sgd.jsonl [--rubrics rubrics.json] [--sizes 2000 6000 20000] [--workers 1]
+
+Learns a set on the log unless one is given, writes logs of several sizes in which a word of eight in every turn was
+exchanged, so that hardly any text comes twice, and runs `pollex score` on each, in a process of its own. A cost a
+conversation is the difference of two sizes, so that starting and loading are not in it. Prints in one run:
+
+- CPU a conversation and conversations a CPU second of `score`, with the peak memory of each size
+- shares of the stages, worked out one after the other in this process
+- the same job done otherwise: the embedding of all turns alone, sentence-transformers with logistic regression (the
+  weights are those of pollex's own MiniLM: no other model is fetched), and TF-IDF with logistic regression
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from pollex.agents.embedded.embedder import Encoder, SentenceTransformersEncoder
+from pollex.agents.embedded.minilm import MiniLM, model_folder
+from pollex.conversations.conversation import Conversation, Label
+from pollex.formats.read_logs import read_logs
+from pollex.formats.scores import write_scores
+from pollex.graphs.ask import answered
+from pollex.graphs.score.run import score_row
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.event_loop import few_collections
+from pollex.services.units import UnitScorer
+from pollex.store.rows import AnswerLines, conversation_rows
+from pollex.store.store import Store
+
+EXCHANGED = 8
+"""One word of so many is another one."""
+STAGED, COMPARED = 1000, 200
+"""Conversations by which stages are timed, and other ways."""
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path, metavar="LOG", help="conversations with thumbs")
+    parser.add_argument("--rubrics", type=Path, help="a set learned on it; learned anew if left out")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 6000, 20_000])
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rubrics = given.rubrics or learned(given.data, folder)
+        logs = list(read_logs(given.data))
+        turns = np.mean([len(one.turns) for one in logs])
+        print(f"{len(RubricSet.load(rubrics).rubrics)} rubrics; conversations of {turns:.1f} turns on average")
+        sizes(folder, logs, rubrics, sorted(given.sizes), given.workers)
+        fresh = folder / "staged.jsonl"
+        write_new(fresh, logs, STAGED, seed=1)
+        stages(folder, fresh, RubricSet.load(rubrics))
+        others(logs, list(read_logs(fresh))[:COMPARED])
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
+
+
+def learned(data: Path, folder: Path) -> Path:
+    """A set learned on the log."""
+    out = folder / "rubrics.json"
+    pollex(folder, "learn", str(data.absolute()), "--out", str(out))
+    return out
+
+
+def pollex(folder: Path, *arguments: str) -> tuple[float, float]:
+    """CPU seconds and megabytes of a command in a process of its own."""
+    command = [sys.executable, "-m", "pollex", *arguments, "--store", str(folder / f"store-{time.monotonic_ns()}")]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{' '.join(arguments)} ended with {status}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def write_new(path: Path, logs: Sequence[Conversation], count: int, seed: int = 0) -> None:
+    """A log of `count` conversations of the same kind, whose texts are new."""
+    rng = random.Random(seed)
+    words = [word for one in logs for turn in one.turns for word in turn.content.split()]
+
+    def new(text: str) -> str:
+        found = text.split(" ")
+        for _ in range(max(1, len(found) // EXCHANGED)):
+            found[rng.randrange(len(found))] = rng.choice(words)
+        return " ".join(found)
+
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            turns = logs[number % len(logs)].turns
+            messages = [{"role": turn.role, "content": new(turn.content)} for turn in turns]
+            file.write(json.dumps({"id": f"c{number}", "messages": messages}) + "\n")
+
+
+def sizes(folder: Path, logs: Sequence[Conversation], rubrics: Path, counts: Sequence[int], workers: int) -> None:
+    """Run `pollex score` on logs of several sizes."""
+    print(f"\n{'pollex score':>14}{'CPU s':>9}{'peak MB':>9}{'ms a conversation':>19}{'a CPU second':>14}")
+    before: tuple[int, float] | None = None
+    for count in counts:
+        log = folder / f"{count}.jsonl"
+        write_new(log, logs, count)
+        out = str(folder / "scores.parquet")
+        options = ["--rubrics", str(rubrics.absolute()), "--out", out, "--set", f"workers={workers}"]
+        cpu, memory = pollex(folder, "score", str(log), *options)
+        log.unlink()
+        ms = 1000 * (cpu - before[1]) / (count - before[0]) if before else None
+        told = f"{ms:19.2f}{1000 / ms:14.0f}" if ms else ""
+        print(f"{count:14}{cpu:9.1f}{memory:9.0f}{told}")
+        before = count, cpu
+
+
+def timed(work: Callable[[], object]) -> float:
+    """CPU seconds of some work, of all threads."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
+    """Print what each stage takes of a conversation."""
+    scorer, questions = UnitScorer(rubrics), rubrics.questions
+    conversations = list(read_logs(log))
+    asyncio.run(judged(scorer, conversations[:50]))  # what is imported late is
+    with few_collections(), Store.open(folder / "stages") as store:
+        answers = dict[str, list]()  # type: ignore[type-arg]
+        scores = []
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
+
+        def keep() -> None:
+            lines = AnswerLines(run.id, questions, scorer.judge.fingerprint)
+            store.put(conversation_rows(run.id, conversations))
+            for one, score in zip(conversations, scores, strict=True):
+                store.put(lines.of(one, score.answers))
+                store.put([score_row(run.id, score)])
+            store.finish(run.id, "done")
+
+        spent = {
+            "read": timed(lambda: read_logs(log)),
+            "judge": timed(lambda: answers.update(asyncio.run(judged(scorer, conversations)))),
+            "NetSAT, probability": timed(lambda: scores.extend(scorer.netsat.score_all(answers))),
+            "store": timed(keep),
+            "file of rows": timed(lambda: write_scores(folder / "stages.parquet", scores, rubrics)),
+        }
+    total = sum(spent.values())
+    print(f"\n{'stage':20}{'ms a conversation':>19}{'share':>8}")
+    for name, seconds in spent.items():
+        print(f"{name:20}{1000 * seconds / len(conversations):19.2f}{seconds / total:8.0%}")
+
+
+async def judged(scorer: UnitScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
+    """Answers by conversation."""
+    return {one.id: await answered(scorer.judge, one, scorer.rubrics.questions) for one in conversations}
+
+
+def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:
+    """Print what other ways take to give the same conversations a probability."""
+    labelled = [one for one in logs if one.label is not Label.NONE]
+    up = [one.label is Label.POSITIVE for one in labelled]
+    print(f"\n{'another way':44}{'ms a conversation':>19}{'a CPU second':>14}")
+
+    def told(name: str, seconds: float) -> None:
+        print(f"{name:44}{1000 * seconds / len(new):19.2f}{len(new) / seconds:14.0f}")
+
+    ours: Encoder = MiniLM()
+    ours.encode(texts_of(new[0]))
+    told("embedding of all turns alone (pollex's)", timed(lambda: [ours.encode(texts_of(one)) for one in new]))
+    theirs: Encoder = SentenceTransformersEncoder(str(model_folder()))
+    some = labelled[:60]
+    regression = LogisticRegression(max_iter=1000).fit(means(theirs, some), up[:60])
+    told("sentence-transformers + logistic regression", timed(lambda: regression.predict_proba(means(theirs, new))))
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    counted = LogisticRegression(C=10, max_iter=1000).fit(words.fit_transform(map(text_of, labelled)), up)
+    told("TF-IDF + logistic regression", timed(lambda: counted.predict_proba(words.transform(map(text_of, new)))))
+
+
+def texts_of(one: Conversation) -> list[str]:
+    """What was said."""
+    return [turn.content for turn in one.turns]
+
+
+def text_of(one: Conversation) -> str:
+    """All that was said."""
+    return "\n".join(texts_of(one))
+
+
+def means(encoder: Encoder, conversations: Iterable[Conversation]) -> np.ndarray:
+    """Mean vector of each conversation."""
+    return np.array([encoder.encode(texts_of(one)).mean(axis=0) for one in conversations])
+
+
+if __name__ == "__main__":
+    main()
