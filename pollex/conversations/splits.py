@@ -2,8 +2,10 @@
 
 Conversations of one group, and conversations with the same text, are tied; what is tied, over several steps too, is one
 *block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from the largest to the
-smallest, in an order drawn from the seed, and each goes where it best fills the quota of every label. All of it depends
-on ids, texts and labels alone and not on the order of rows.
+smallest, in an order drawn from the seed, and each goes where it best fills the quota of every label. In a log without
+groups what stands alone is dealt in runs of that order, one run a side and label: a few labels more move a few
+conversations to another side, and not all that come after them. All of it depends on ids, texts and labels alone and
+not on the order of rows.
 """
 
 from __future__ import annotations
@@ -121,7 +123,8 @@ def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> I
     for row, block in enumerate(tied):
         for index in block:
             counts[row, LABELS.index(conversations[index].label)] += 1
-    bins = _fill(counts, shares)
+    in_runs = all(conversation.group is None for conversation in conversations)
+    bins = _fill(counts, shares, in_runs)
     if not _mend(bins, counts, shares):
         return None
     dealt = np.zeros(len(conversations), dtype=np.int64)
@@ -135,20 +138,35 @@ def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -
     return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
 
 
-def _fill(counts: Ints, shares: Floats) -> Ints:
+def _fill(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
     """Assign blocks, [block, label] counts, greedily by squared distance to the quotas.
 
     A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as the other.
+
+    Args:
+        in_runs: Whether blocks of one conversation are dealt in runs instead.
     """
     total = counts.sum(axis=0)
     weight = 1 / np.maximum(total, 1)
     left = shares[:, None] * total
     bins = np.zeros(len(counts), dtype=np.int64)
-    for row, block in enumerate(counts):
+    greedy = (counts.sum(axis=1) > 1) | (not in_runs)
+    for row in np.flatnonzero(greedy):
+        block = counts[row]
         gain = (weight * block * (2 * left - block)).sum(axis=1)
         bins[row] = gain.argmax()
         left[bins[row]] -= block
+    for label, quotas in enumerate(left.T):
+        rows = np.flatnonzero(~greedy & (counts[:, label] > 0))
+        bins[rows] = _runs(quotas, len(rows))
     return bins
+
+
+def _runs(quotas: Floats, n: int) -> Ints:
+    """Return the bin of each of n in order: as many to the first bin as its quota, then to the next."""
+    wanted = np.cumsum(np.maximum(quotas, 0))
+    ends = np.round(wanted * n / max(wanted[-1], 1e-9))
+    return np.searchsorted(ends[:-1], np.arange(n), side="right")
 
 
 def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:

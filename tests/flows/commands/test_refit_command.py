@@ -18,6 +18,13 @@ from pollex.rubrics.rubric_set import RubricSet
 Edit = Callable[[dict[str, Any]], object]
 
 
+def other_log() -> list[dict[str, Any]]:
+    """Conversations none of which is in the small log."""
+    known = {str(one["messages"]) for one in small_log()}
+    others = [one for one in small_log(each=60, seed=1) if str(one["messages"]) not in known]
+    return [one for thumb in ("up", "down") for one in [row for row in others if row["thumbs"] == thumb][:24]]
+
+
 def edited(learnt: Learnt, path: Path, edit: Edit) -> Path:
     """A copy of the rubric set, changed as by hand."""
     rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
@@ -99,7 +106,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert (flattered.calibrator.training, flattered.calibrator.compared) == (None, ())
     assert flattered.calibrator.chosen == "decorrelated NetSAT"  # as the set had it: no fair comparison can be had here
     assert flattered.calibrator.held_out is not None
-    others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
+    others = write_log(tmp_path / "others.jsonl", other_log())
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
     fitted = RubricSet.load("others.json")
     assert fitted.guaranteed is not None
@@ -178,7 +185,7 @@ def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
 def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_only_fitted_to(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
+    others = write_log(tmp_path / "others.jsonl", other_log())
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "once.json", "--store", store)
     pollex("refit", "-v", others, "--rubrics", "once.json", "--out", "twice.json", "--store", store)
     once, twice = RubricSet.load("once.json"), RubricSet.load("twice.json")
@@ -194,7 +201,7 @@ def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_onl
 def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_too_good(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    others = write_log(tmp_path / "others.jsonl", small_log(seed=1))
+    others = write_log(tmp_path / "others.jsonl", other_log())
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
     seen = pollex("evaluate", others, "--rubrics", "fitted.json", "--store", store, "--json")
     assert (seen.last["learned_from"], seen.last["fitted_to"]) == (0, 24)

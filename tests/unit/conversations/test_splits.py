@@ -115,6 +115,19 @@ def test_another_seed_gives_another_split_and_the_same_seed_the_same() -> None:
     assert splits[0] == splits[3]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_labels_more_leave_nearly_all_conversations_on_their_side(seed: int) -> None:
+    log = log_of(300, 100)
+    fewer = [log[i] for i in sorted(np.random.default_rng(seed).choice(400, 395, replace=False))]
+    before, after = split(fewer, 0.5, seed), split(log, 0.5, seed)
+    # Of each label a boundary moves by half of what was added at most, and by one for rounding.
+    assert len(set(ids(before.train)) & set(ids(after.test))) <= 5 / 2 + 2
+    assert len(set(ids(before.test)) & set(ids(after.train))) <= 5 / 2 + 2
+    dealt = dict(zip(ids(fewer), folds(fewer, 5, seed), strict=True))
+    again = dict(zip(ids(log), folds(log, 5, seed), strict=True))
+    assert sum(dealt[id_] != again[id_] for id_ in dealt) <= 4 * (5 + 2)
+
+
 def test_every_conversation_is_held_out_about_as_often_as_any_other() -> None:
     log = log_of(20, 20)
     held_out = Counter(id_ for seed in range(400) for id_ in ids(split(log, 0.5, seed).test))
