@@ -139,6 +139,8 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
 def strongest(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = [int(turn) for turn in turns if marks[turn] != 0]
+    if len(marked) <= most:
+        return sorted(marked)
     return sorted(sorted(marked, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most])
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import comb, exp
 from typing import Any, Self
 
@@ -290,8 +290,9 @@ class Scale:
     def odds_of(self, measures: Sequence[float]) -> float:
         """Return the log-odds of one conversation's measures, the same whatever is worked out beside it."""
         total = 0.0
-        for measure, middle, spread, weight in zip(measures, *self._plain, strict=True):
-            total += min(max((measure - middle) / spread, -FARTHEST), FARTHEST) * weight
+        for place, middle, spread, weight in self._telling:
+            z = (measures[place] - middle) / spread
+            total += (FARTHEST if z > FARTHEST else -FARTHEST if z < -FARTHEST else z) * weight
         return GAIN * total
 
     @cached_property
@@ -300,8 +301,10 @@ class Scale:
         return int(np.argmax(self.weight)) if self.weight.any() else None
 
     @cached_property
-    def _plain(self) -> tuple[list[float], list[float], list[float]]:
-        return self.middle.tolist(), self.spread.tolist(), self.weight.tolist()
+    def _telling(self) -> list[tuple[int, float, float, float]]:
+        """Place, middle, spread and weight of the measures that have a weight."""
+        every = enumerate(zip(self.middle.tolist(), self.spread.tolist(), self.weight.tolist(), strict=True))
+        return [(place, *figures) for place, figures in every if figures[2]]
 
     def to_json(self) -> dict[str, list[float]]:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
@@ -367,13 +370,19 @@ def logistic(odds: float) -> float:
     return 1 / (1 + exp(min(-odds, FARTHEST_ODDS)))
 
 
+@lru_cache(maxsize=8)
+def coefficients(n: int) -> tuple[int, ...]:
+    """Return the binomial coefficients of n."""
+    return tuple(comb(n, k) for k in range(n + 1))
+
+
 def binomial(p: float, options: int) -> tuple[float, ...]:
     """Return the binomial distribution over `options` ordered options with mean position p.
 
     The expected Likert value is exactly 10·p.
     """
-    n = options - 1
-    return tuple(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(options))
+    n, q = options - 1, 1 - p
+    return tuple([ways * p**k * q ** (n - k) for k, ways in enumerate(coefficients(n))])
 
 
 assert len(MEASURES) == len(UNSTUDIED.middle)

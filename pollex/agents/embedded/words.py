@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import hypot
 
 from pollex.agents.embedded.events.sentences import stem
 
@@ -34,7 +34,7 @@ class Terms:
 def terms_of(text: str) -> Terms:
     """Weigh the stems of a text by how rare their words are in English."""
     weights = dict(map(weighed, _WORD.findall(text.casefold())))
-    return Terms(weights, sqrt(sum(weight * weight for weight in weights.values())))
+    return Terms(weights, hypot(*weights.values()))
 
 
 @lru_cache(maxsize=65536)
