@@ -141,10 +141,10 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
 
         def keep() -> None:
-            lines = AnswerLines(run.id, questions, scorer.judge.fingerprint)
+            lines, fingerprint = AnswerLines(run.id), scorer.judge.fingerprint
             store.put(conversation_rows(run.id, conversations))
             for one, score in zip(conversations, scores, strict=True):
-                store.put(lines.of(one, score.answers))
+                store.put(lines.of(one, questions, score.answers, fingerprint))
                 store.put([score_row(run.id, score)])
             store.finish(run.id, "done")
 

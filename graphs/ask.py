@@ -16,7 +16,7 @@ from pollex.errors import PollexError
 from pollex.gateway.redaction import redacted
 from pollex.graphs.context import Context
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.store.rows import answer_rows, extraction_rows
+from pollex.store.rows import extraction_rows
 
 LONGEST_DETAIL = 300
 ROUNDING = 1e-6
@@ -37,7 +37,7 @@ async def ask(
         if failed:
             span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answers, too.
-        context.store.put(answer_rows(context.run, conversation, questions, answers, judge.fingerprint))
+        context.store.put(context.lines.of(conversation, questions, answers, judge.fingerprint))
     return answers
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic_core.core_schema import CoreSchema, any_schema
@@ -15,6 +16,7 @@ from typing_extensions import TypedDict  # LangGraph Studio can't show the stand
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
+from pollex.store.rows import AnswerLines
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -86,6 +88,11 @@ class Context:
     progress: Progress = field(default_factory=NullProgress)
     batch: int = BATCH
     semaphore: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH))
+
+    @cached_property
+    def lines(self) -> AnswerLines:
+        """What turns answers into lines for the store."""
+        return AnswerLines(self.run)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:

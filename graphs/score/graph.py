@@ -20,7 +20,7 @@ from pollex.graphs.score.run import score_row, scores_kept
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat, Score
 from pollex.rubrics.rubric import Polarity
-from pollex.store.rows import AnswerLines, conversation_rows
+from pollex.store.rows import conversation_rows
 
 Whole = Callable[[Sequence[Conversation]], Awaitable[Sequence[Score]]]
 """Scores a batch of conversations, in their order."""
@@ -113,9 +113,10 @@ async def score_batch(state: ScoreState, runtime: Runtime[ScoreContext]) -> Scor
         found = dict(zip((one.id for one in new), await context.whole(new), strict=True))
         span.outputs([f"{len(found)} scored"])
     context.store.put(conversation_rows(context.run, [one for one in new if one.id not in context.known]))
-    lines = AnswerLines(context.run, context.questions, context.judge.fingerprint)
+    fingerprint = context.judge.fingerprint
     for one in new:
-        context.store.put(lines.of(one, found[one.id].answers))
+        answers = found[one.id].answers  # in the order of the rubrics, as the questions are
+        context.store.put(context.lines.of(one, context.questions, answers, fingerprint))
         context.store.put([score_row(context.run, found[one.id])])
     await context.close(state["batch"], "score")
     if len(new) < len(batch):

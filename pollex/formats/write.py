@@ -26,6 +26,9 @@ from pollex.store.line_files import FILES
 STDOUT = Path("-")
 """In a file's place: rows as JSON lines on standard output."""
 
+GROUP = 4096
+"""Rows that DuckDB gathers before it writes them: a row of answers takes some 10 kB."""
+
 Source = str | Path | None
 
 
@@ -183,9 +186,9 @@ def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     try:
         with _json_out(lines, columns) as put:
             yield put
-        with draft_of(path) as draft, duckdb.connect() as database:
+        with draft_of(path) as draft, duckdb.connect(config={"threads": 1}) as database:
             target = _quoted(str(draft))
-            query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet)"  # noqa: S608
+            query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"  # noqa: S608
             database.execute(query, [glob.escape(str(lines))])
     finally:
         lines.unlink(missing_ok=True)

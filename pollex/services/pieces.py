@@ -39,8 +39,8 @@ class Cut:
     told: Told = nothing
 
     def pool(self, rubrics: RubricSet, staff: Workers, count: int) -> UnitPool | None:
-        """Return what scores batches; None where a model is asked."""
-        if staff.gateway is not None:
+        """Return what scores batches; None where a model is asked, or a starter, whose answers are kept beside."""
+        if staff.gateway is not None or rubrics.starter is not None:
             return None
         scorer = UnitScorer(rubrics, self.judges, self.costs, staff.embedder.model)
         scorer.judge = staff.roles.judge  # with its cache of vectors

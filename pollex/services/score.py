@@ -164,7 +164,8 @@ def score(
     with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         doubtful, spread = 0, Spread(rubric_set.spread, emit)
-        cut = Cut(asked, costs, workers) if trace == "batch" and rubric_set.judge.built_in else None
+        whole = trace == "batch" and rubric_set.judge.built_in and rubric_set.starter is None
+        cut = Cut(asked, costs, workers) if whole else None
         if cut is not None and form is None and full is None:
             tally, stream = Tally(rubric_set), Stream(spread.watch)
             with stream.into(out, rubric_set, asked, wide=wide, tally=tally):

@@ -29,6 +29,9 @@ KINDS: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, Score
 FAN_IN = 16
 """Parts of like size that are put together while a run goes on."""
 
+GROUP = 16_384
+"""Rows that DuckDB gathers before it writes them: it would take ten times as many, and their memory."""
+
 LOCKED_DOWN = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
@@ -170,7 +173,10 @@ class Columns:
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:
             with self._connection().cursor() as cursor:
-                cursor.execute(f"COPY ({sql}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd)", parameters)
+                cursor.execute(
+                    f"COPY ({sql}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
+                    parameters,
+                )
             draft.chmod(0o600)
             with draft.open("rb") as file:
                 os.fsync(file.fileno())

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.store.folder import aside, write_failed
-from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_of, packed, unpacked
+from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_into, insert_of, packed, unpacked
 
 _LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
 
@@ -202,4 +202,5 @@ def _queueable(row: Row | Line) -> Change | Line:
             values = dict(zip(vars(row), row.values, strict=False))
             line = line_of(values)
             return Change(*file.kept(values, line), line, file)
-    return Change(insert_of(row), row.values)
+    values = row.values
+    return Change(insert_into(row.table, len(values)), values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from json.encoder import encode_basestring_ascii
+from json.encoder import JSONEncoder, encode_basestring_ascii
 from typing import Any
 
 from pydantic import BaseModel
@@ -85,31 +85,44 @@ def answer_rows(
 
 
 class AnswerLines:
-    """Answers as lines of JSON, as `answer_rows` gives them, at a third of the time: for judges that ask nobody."""
+    """Answers of a run as lines of JSON, as `answer_rows` gives them, at a third of the time."""
 
-    def __init__(self, run: str, questions: Sequence[Question], fingerprint: str) -> None:
-        self._run, self._begins = run, dict[str, str]()
-        for one in questions:
-            same = {"run": run, "question": one.id, "question_hash": question_hash(one), "fingerprint": fingerprint}
-            self._begins[one.id] = packed(same)[:-1]
+    def __init__(self, run: str) -> None:
+        self._run, self._begins = run, dict[tuple[str, str], str]()
 
-    def of(self, conversation: Conversation, answers: Sequence[Answer | Unanswered]) -> Iterator[Line]:
-        """Yield the lines of one conversation's answers."""
+    def of(
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        answers: Sequence[Answer | Unanswered],
+        fingerprint: str,
+    ) -> Iterator[Line]:
+        """Yield the lines of a judge's answers to `questions`, in their order."""
         about = f',"conversation":{_text(conversation.id)},"text_hash":"{conversation.text_hash}","judge":'
-        for answer in answers:
-            begin = f"{self._begins[answer.question_id]}{about}{_text(answer.judge)},"
+        for question, answer in zip(questions, answers, strict=True):
+            begin = f"{self._begin(question, fingerprint)}{about}{_text(answer.judge)},"
             if isinstance(answer, Unanswered):
-                rest = (
-                    f'"outcome":"{answer.outcome}","detail":{_text(answer.detail)},"source":"","justification":"",'
-                    f'"turns":[]}}'
-                )
+                rest = f'"outcome":"{answer.outcome}","detail":{_text(answer.detail)},"source":"","justification":"",'
+                turns: Sequence[int] = ()
             else:
                 rest = (
-                    f'"probabilities":[{",".join(map(repr, answer.probabilities))}],"chosen":{answer.chosen},'
-                    f'"source":"{answer.source}","justification":{_text(answer.justification)},'
-                    f'"turns":[{",".join(map(str, answer.turns))}],"outcome":"","detail":""}}'
+                    f'"probabilities":{_NUMBERS.encode(answer.probabilities)},"chosen":{answer.chosen},"outcome":"",'
+                    f'"detail":"","source":"{answer.source}","justification":{_text(answer.justification)},'
                 )
-            yield Line(AnswerRow, self._run, begin + rest)
+                turns = answer.turns
+            yield Line(AnswerRow, self._run, f'{begin}{rest}"turns":[{",".join(map(str, turns))}]}}')
+
+    def _begin(self, question: Question, fingerprint: str) -> str:
+        """Return what all answers of a judge to a question have in common."""
+        key = question.id, fingerprint
+        if key not in self._begins:
+            hashed = question_hash(question)
+            same = {"run": self._run, "question": question.id, "question_hash": hashed, "fingerprint": fingerprint}
+            self._begins[key] = packed(same)[:-1]
+        return self._begins[key]
+
+
+_NUMBERS = JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def _text(text: str) -> str:

@@ -8,6 +8,7 @@ import secrets
 import zlib
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from pollex.errors import StoreDamaged
@@ -258,7 +259,13 @@ class SheetRow(Row):
 
 def insert_of(row: Row, twice: str = "") -> str:
     """Return the insert statement of a row; `twice` handles duplicates, such as `OR IGNORE`."""
-    return f"INSERT {twice} INTO {row.table} VALUES ({', '.join('?' * len(row.values))})"
+    return insert_into(row.table, len(row.values), twice)
+
+
+@lru_cache(maxsize=64)
+def insert_into(table: str, columns: int, twice: str = "") -> str:
+    """Return the insert statement of a table; see `insert_of`."""
+    return f"INSERT {twice} INTO {table} VALUES ({', '.join('?' * columns)})"
 
 
 def packed(value: Any) -> str:
@@ -293,7 +300,7 @@ def damaged(where: str, why: str) -> StoreDamaged:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, tuple):
-        return packed(value)
+        return packed(value) if value else "[]"
     return _encodable(value)
 
 

@@ -17,7 +17,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
 from pollex.prompts.judging import batch_schema, coded, glossed, listed, meaning, numbered
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import NEVER_CAME_UP, Answer, Option, Question, Unanswered
+from pollex.rubrics.answers import NEVER_CAME_UP, Answer, Question, Unanswered
 
 Answers = list[Answer | Unanswered]
 
@@ -45,9 +45,10 @@ class Batched:
         return [by_id[question.id] for question in questions]
 
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
-        alike: defaultdict[tuple[str, tuple[Option, ...]], list[Question]] = defaultdict(list)
+        alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(list)
         for question in questions:
-            alike[question.rubric.polarity if question.rubric else "", question.options].append(question)
+            options = tuple([(option.text, option.value) for option in question.options])  # quicker than their own hash
+            alike[question.rubric.polarity if question.rubric else "", options].append(question)
         size = self.asker.settings.batch
         return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
 
