@@ -202,5 +202,5 @@ def _queueable(row: Row | Line) -> Change | Line:
             values = dict(zip(vars(row), row.values, strict=False))
             line = line_of(values)
             return Change(*file.kept(values, line), line, file)
-    values = row.values
-    return Change(insert_into(row.table, len(values)), values)
+    parameters = row.values
+    return Change(insert_into(row.table, len(parameters)), parameters)
