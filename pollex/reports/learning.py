@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pollex.agents.embedded.cost import cost_of
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.learn.notes import NO_EVENTS
 from pollex.graphs.learn.results import LabelledScore
@@ -278,4 +279,4 @@ def facts(rubrics: RubricSet) -> dict[str, str]:
         "data": f"fingerprint {rubrics.data.fingerprint}, seed {rubrics.data.seed}",
         "prompts": listed([f"{name} {version}" for name, version in rubrics.prompts.items()]),
         "size": f"{count(len(rubrics.rubrics), 'rubric')}, {count(len(rubrics.reasons), 'reason')}",
-    }
+    } | ({"scoring": cost_of(rubrics.rubrics)} if rubrics.judge.built_in else {})
