@@ -11,7 +11,7 @@ same bodies to the tests' loopback server and checks every answer:
 - score: all that `pollex score` does between reading and writing: graph, prompts, canaries, ledger, answers, spans
 
 The client has one core and the server another. Prints calls a second, the share of what latency alone would allow,
-processor time a call, and the ratio to bare: the median over the repeats of what was measured side by side.
+processor time a call, and the ratios to bare: the median over the repeats of what was measured side by side.
 """
 
 from __future__ import annotations
@@ -238,13 +238,14 @@ def compare(latency: float, conversations: Sequence[Conversation], limits: Limit
     concurrency = limits.concurrency
     print(f"\n{len(conversations)} conversations, {len(calls)} calls, concurrency {concurrency}, ", end="")
     print(f"{1000 * latency:.0f} ms latency, median of {repeats}")
-    print(f"{'':18}{'calls/s':>9}{'of ideal':>10}{'CPU ms/call':>13}{'of bare':>9}")
+    print(f"{'':18}{'calls/s':>9}{'of ideal':>10}{'CPU ms/call':>13}{'rate of bare':>14}{'CPU of bare':>13}")
     for name, measured in runs.items():
         rate = statistics.median(run.rate for run in measured)
         ideal = f"{rate * latency / concurrency:.2f}" if latency else "-"
         cpu = statistics.median(run.cpu for run in measured)
         ratio = statistics.median(run.rate / base.rate for run, base in zip(measured, runs["bare"], strict=True))
-        print(f"{name:18}{rate:9.0f}{ideal:>10}{cpu:13.2f}{ratio:9.2f}")
+        load = statistics.median(run.cpu / base.cpu for run, base in zip(measured, runs["bare"], strict=True))
+        print(f"{name:18}{rate:9.0f}{ideal:>10}{cpu:13.2f}{ratio:14.2f}{load:13.2f}")
 
 
 @contextmanager
