@@ -16,7 +16,7 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.ask import ask
 from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
-from pollex.graphs.score.run import score_row, scores_kept
+from pollex.graphs.score.run import score_row
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat, Score
 from pollex.rubrics.rubric import Polarity
@@ -108,21 +108,17 @@ async def score_batch(state: ScoreState, runtime: Runtime[ScoreContext]) -> Scor
     context = runtime.context
     assert context.whole is not None, "only called where there is one"
     batch = [context.shelf[id_] for id_ in state["batch"]]
-    new = [one for one in batch if one.id not in context.done]
     with context.tracer.span("score_batch", kind="node") as span:
-        found = dict(zip((one.id for one in new), await context.whole(new), strict=True))
-        span.outputs([f"{len(found)} scored"])
-    context.store.put(conversation_rows(context.run, [one for one in new if one.id not in context.known]))
+        scores = await context.whole(batch)  # also what a killed run has: it is quicker done than read
+        span.outputs([f"{len(scores)} scored"])
+    new = [(one, score) for one, score in zip(batch, scores, strict=True) if one.id not in context.done]
+    context.store.put(conversation_rows(context.run, [one for one, _ in new if one.id not in context.known]))
     fingerprint = context.judge.fingerprint
-    for one in new:
-        answers = found[one.id].answers  # in the order of the rubrics, as the questions are
-        context.store.put(context.lines.of(one, context.questions, answers, fingerprint))
-        context.store.put([score_row(context.run, found[one.id])])
+    for one, score in new:  # answers are in the order of the rubrics, as the questions are
+        context.store.put(context.lines.of(one, context.questions, score.answers, fingerprint))
+        context.store.put([score_row(context.run, score)])
     await context.close(state["batch"], "score")
-    if len(new) < len(batch):
-        done = scores_kept(context.store, context.run, context.netsat, [one.id for one in batch if one.id not in found])
-        found |= {score.conversation_id: score for score in done}
-    context.told([found[one.id] for one in batch])
+    context.told(scores)
     return {}
 
 

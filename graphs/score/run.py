@@ -13,7 +13,7 @@ from pollex.graphs.learn.results import LabelledScore
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.rubrics.netsat import NetSat, Score
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of
 from pollex.store.rows import conversation_rows, rubric_rows
@@ -107,13 +107,8 @@ def scores_of(
     netsat = rubric_set.scorer_of(costs)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
-        yield from scores_kept(store, run, netsat, ids, judges)
-
-
-def scores_kept(store: Store, run: str, netsat: NetSat, ids: Sequence[str], judges: Sequence[str] = ()) -> list[Score]:
-    """Return the scores of some conversations of a run."""
-    answers = answers_of(store, run, ids=ids)
-    return netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
+        answers = answers_of(store, run, ids=ids)
+        yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
 def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RETRYABLE) -> set[str]:

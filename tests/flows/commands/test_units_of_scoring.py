@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
-from small_runs import Learnt
+from small_runs import Learnt, Pollex
 
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric_set import RubricSet
@@ -21,3 +22,12 @@ def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_pro
     for size in (1, 7):
         parts = [travelled.rows(conversations[start : start + size]) for start in range(0, 24, size)]
         assert [row for part in parts for row in part] == whole
+
+
+def test_a_resume_writes_the_same_decisions_and_annotators_as_before(
+    learnt: Learnt, store: Path, pollex: Pollex, tmp_path: Path
+) -> None:
+    arguments = ("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--set", "costs=1:9")
+    assert pollex(*arguments, "--out", "first.jsonl").code == 0
+    assert pollex(*arguments, "--out", "again.jsonl", "--resume").code == 0
+    assert (tmp_path / "first.jsonl").read_bytes() == (tmp_path / "again.jsonl").read_bytes()
