@@ -49,7 +49,7 @@ from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of, worth_of
 from pollex.selection.guarantee import guaranteed_window
-from pollex.selection.losses import EVAL_RANGE, theta_c
+from pollex.selection.losses import theta_c
 from pollex.selection.platt import fit_calibration
 from pollex.selection.threshold import fit_window
 
@@ -157,9 +157,7 @@ def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools
     """Return how each rubric separates held-out conversations, by rubric."""
     if not held_out:
         return {}
-    values, _ = context.work.matrix(held_out, context.work.chosen)
-    middle = EVAL_RANGE / 2
-    held = np.abs(values) > middle
+    held = context.work.held(held_out, context.work.chosen)
     return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(context.work.chosen)}
 
 

@@ -22,7 +22,6 @@ from pollex.rubrics.reach import MORE, CurvePoint, Reach
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.worth import share_of
-from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.policies import policy_named
 from pollex.selection.pool import Pool
 
@@ -72,7 +71,7 @@ def reach_of(
     work, rng, unit = context.work, np.random.default_rng([context.settings.seed, 6]), block_ids(held_out)
     values = work.matrix(held_out, work.chosen)[0]
     leads = np.array([rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics])
-    covered = (np.abs(values[:, leads]) > EVAL_RANGE / 2).any(axis=1)
+    covered = work.held(held_out, work.chosen)[:, leads].any(axis=1)
     assert work.thumb_model is not None, "`calibrate` comes before `assess`"
     good = work.thumb_model.probability(work.probabilities(held_out, work.chosen)) >= 0.5
     beside = strongest(plain, context)

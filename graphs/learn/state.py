@@ -16,6 +16,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.graphs.context import Context
+from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Question, Unanswered
 from pollex.rubrics.netsat import value_of
@@ -23,6 +24,7 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import ThumbModel
+from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.policies import DEFAULT, policy_named
 
 Stage = Literal["pool", "held_out"]
@@ -149,6 +151,12 @@ class RunState:
                 if answer.never_came_up:
                     self.never.add((conversation_id, answer.question_id))
                 distributions[answer.question_id] = answer.probabilities
+
+    def held(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
+        """Tell where rubrics hold `[conversation, rubric]`; one whose occasion never came up doesn't."""
+        values, _ = self.matrix(conversations, rubrics)
+        came_up = [[(c.id, r.id) not in self.never for r in rubrics] for c in conversations]
+        return np.asarray((np.abs(values) > EVAL_RANGE / 2) & np.array(came_up, dtype=bool).reshape(values.shape))
 
     def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
         """Describe the most probable answer."""

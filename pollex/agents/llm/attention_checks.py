@@ -86,8 +86,15 @@ _NEUTRAL = len(LIKERT) // 2
 
 
 def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> str:
-    """Return the sign that answers ignore the questions; empty if there is none."""
-    pairs = [(q, a) for q, a in zip(questions, answers, strict=True) if isinstance(a, Answer) and q.options == LIKERT]
+    """Return the sign that answers ignore the questions; empty if there is none.
+
+    That no rubric's occasion came up is none: in a short conversation it often is so.
+    """
+    pairs = [
+        (q, a)
+        for q, a in zip(questions, answers, strict=True)
+        if isinstance(a, Answer) and q.options == LIKERT and not a.never_came_up
+    ]
     options = {answer.chosen for _, answer in pairs}
     if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
         return ""

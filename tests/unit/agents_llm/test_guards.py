@@ -71,6 +71,14 @@ GOOD, BAD = questions(*"abcde"), questions(*"abcde", polarity="dsat")
 MIXED = [*questions("a", "b", "c"), *questions("d", "e", polarity="dsat")]
 
 
+def test_occasions_that_never_came_up_are_no_straight_lining() -> None:
+    never = [
+        Answer(question_id=str(i), probabilities=(0.0,) * 5, chosen=5, source="point", justification="No such thing.")
+        for i in range(5)
+    ]
+    assert straight_lined(MIXED, never) == ""
+
+
 @pytest.mark.parametrize("option", [0, 1, 3, 4])
 def test_one_option_for_good_and_bad_alike_is_straight_lining(option: int) -> None:
     assert LIKERT[option].text in straight_lined(MIXED, answered(option))
