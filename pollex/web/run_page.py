@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,17 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 
 BINS = 400
-SPANS = """
-    SELECT name, kind, group_concat(started), group_concat(ms), sum(error <> '') FROM spans
-    WHERE +run = ?1 AND rowid BETWEEN (SELECT min(rowid) FROM spans WHERE run = ?1)
-        AND (SELECT max(rowid) FROM spans WHERE run = ?1)
-    GROUP BY name, kind
+PLACES = "SELECT min(rowid), max(rowid) FROM spans WHERE run = ?"
+OF_RUN = "FROM spans WHERE rowid BETWEEN ?1 AND ?2 AND +run = ?3"
+"""A run's spans lie together: read in their own order they come six times as fast as by the index on items."""
+
+NAMES = f"SELECT DISTINCT name, kind {OF_RUN}"
+SPANS = f"""
+    SELECT group_concat(substr(started, 1, 26), ''), group_concat(CAST(round(1000 * ms) AS INTEGER)),
+        group_concat(2 * CASE {{cases}} END + (error <> '')) {OF_RUN}
 """
-"""A run's spans lie together: read in their own order they come six times as fast as by the index on items. Whole
-columns come as one text each, since a row in Python costs more than all else."""
+"""Whole columns come as one text each, since a row in Python costs more than all else; names come as numbers, odd
+where the span ended with an error."""
 
 ERRORS = """
     SELECT name, error, count(*) AS n, min(item) AS item FROM spans WHERE run = ? AND error <> ''
@@ -51,21 +55,35 @@ class Spans:
 
 def spans_of(store: Store, run: Run) -> list[Spans]:
     """Read a run's spans by name, in the order in which they began."""
+    ((first, last),) = store.each(PLACES, [run.id])
+    place = [first, last, run.id]
+    names = list(store.each(NAMES, place))
+    if not names:
+        return []
+    cases = " ".join(f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names)))
+    ((started, took, of),) = store.each(SPANS.format(cases=cases), [*place, *chain(*names)])
     zero = np.datetime64(datetime.fromisoformat(run.started).replace(tzinfo=None), "us")
+    began, ms, marks = (_moments(started) - zero) / np.timedelta64(1, "ms"), _numbers(took) / 1000, _numbers(of)
+    rows = [marks // 2 == n for n in range(len(names))]
     found = [
-        Spans(name, kind, (_moments(started) - zero) / np.timedelta64(1, "ms"), _numbers(ms), errors)
-        for name, kind, started, ms, errors in store.each(SPANS, [run.id])
+        Spans(*name, began[mine], ms[mine], int((marks[mine] % 2).sum()))
+        for name, mine in zip(names, rows, strict=True)
     ]
     return sorted(found, key=lambda spans: float(spans.began.min()))
 
 
 def _moments(text: str) -> Any:
-    """Return times to the microsecond, without the zone, which is UTC `[span]`."""
-    return np.array(text.split(","), dtype="U26").astype("datetime64[us]")
+    """Return times of 26 characters each, `2026-01-31T23:59:59.000000`, to the microsecond `[span]`."""
+    digits = np.frombuffer(text.encode(), np.uint8).reshape(-1, 26)
+    days, which = np.unique(np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0], return_inverse=True)
+    places = [11, 12, 14, 15, 17, 18, *range(20, 26)]
+    worth = np.array([36000, 3600, 600, 60, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]) * 1e6
+    since = (digits[:, places].astype(np.int64) - ord("0")) @ worth.round().astype(np.int64)
+    return days.astype("datetime64[us]")[which] + since
 
 
 def _numbers(text: str) -> Floats:
-    return np.array(text.split(","), dtype="S24").astype(np.float64)
+    return np.fromstring(text, sep=",")
 
 
 @dataclass(frozen=True)
