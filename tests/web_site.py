@@ -21,10 +21,11 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.services.event_loop import complete
+from pollex.store.resume import facts_of
 from pollex.store.rows import answer_rows, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import ScoreRow
+from pollex.store.tables import FactRow, ScoreRow, packed
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
 from pollex.web.guests import guests_of
@@ -111,6 +112,17 @@ def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Wor
             store.put(answer_rows(run, one, questions, given, "f"))
             score = netsat.score(one.id, given)
             store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
+    store.flush()
+
+
+def of_a_model(store: Store) -> None:
+    """Give the set in the store to a model, whose answers those of the run are."""
+    run = store.value("SELECT id FROM runs WHERE command = 'learn'")
+    found = facts_of(store, run, "rubric_set")["set"]
+    found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": {"scale": "likert", "value": "auto"}}
+    for rubric in found["rubrics"]:
+        rubric["written"] = rubric["text"]
+    store.put([FactRow(run, "rubric_set", "set", packed(found))])
     store.flush()
 
 

@@ -39,6 +39,7 @@ READING: dict[str, tuple[Kind, str]] = {
 }
 LEARNING: dict[str, tuple[Kind, str]] = {
     "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
+    "answers": (str, "Run whose answers stand for rubrics as they were; only others are asked."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
 }
 SCORING: dict[str, tuple[Kind, str]] = {

@@ -23,16 +23,18 @@ from pollex.rubrics.alone import BY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import judging
+from pollex.services.kept_answers import judging_the_rest, kept_answers
 from pollex.services.learn_result import LearnResult, learned_result
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
-from pollex.services.plan import CallPlan, plan_learning, plan_refitting
+from pollex.services.plan import CallPlan, plan_learning, plan_refitting, plan_scoring
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.store import Store
 
 
 def learn(
@@ -142,6 +144,7 @@ def refit(
     out: Path | None,
     test_fraction: float | None,
     seed: int | None,
+    answers: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -155,6 +158,7 @@ def refit(
         out: Where to write; None writes nothing.
         test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out.
         seed: Of the split; None takes the set's.
+        answers: Run whose answers stand for rubrics as they were; None asks about all of them.
 
     Raises:
         BadLabels: One class is missing or too small.
@@ -165,7 +169,7 @@ def refit(
     rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
-        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments))
+        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers))
     learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
     return learned_result(read, learned, usage, out, run)
 
@@ -176,6 +180,7 @@ def plan_refit(
     *,
     test_fraction: float | None,
     seed: int | None,
+    answers: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -183,6 +188,9 @@ def plan_refit(
 ) -> CallPlan:
     """Plan what `refit` would ask."""
     rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
+    if answers is not None:
+        with Store.open(run.store, read_only=True) as store:
+            return plan_scoring(read.learnable, rubric_set, run, model, kept_answers(store, answers, rubric_set))
     return plan_refitting(read, rubric_set, run, model, settings.seed)
 
 
@@ -215,14 +223,18 @@ async def _refit(
     rubric_set: RubricSet,
     settings: LearnSettings,
     arguments: dict[str, Any],
+    answers: str | None,
 ) -> tuple[Learned, Usage | None]:
     """Refit with the named model, or else with the set's judge."""
-    if model.name is None:
+    if answers is not None:
+        kept = kept_answers(opened.store, answers, rubric_set)
+        hired = judging_the_rest(model, rubric_set, opened.store, logs.learnable, kept)
+    elif model.name is None:
         hired = judging(model, rubric_set, opened.store)
     else:
         hired = workers(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
-        if model.name is not None:
+        if model.name is not None and answers is None:
             staff = with_built_in_judge(staff, rubric_set.rubrics, {})
         opened.announce(staff)
         for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from pollex.agents.kept import KeptAnswers, KeptJudge
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
@@ -44,6 +45,7 @@ from pollex.services.results import Usage
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 
+NOTHING: KeptAnswers = {}
 EXACT, AT_MOST = "planned", "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
@@ -142,16 +144,12 @@ class Plan:
             planner, Asker(planner, capabilities or Capabilities.assumed(endpoint.model), profile, settings, salt)
         )
 
-    async def judging(self, conversations: Sequence[Conversation], rubrics: RubricSet) -> UsageTable:
-        """Plan to judge every conversation on every rubric."""
-        return await self.fitting(conversations, rubrics.rubrics)
-
-    async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
-        """Plan to judge every conversation on every one of the rubrics."""
-        judge, questions = (
-            LlmJudge(self.asker),
-            [Question.about(rubric, self.asker.settings.scale) for rubric in rubrics if not rubric.answered_by],
-        )
+    async def fitting(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric], kept: KeptAnswers = NOTHING
+    ) -> UsageTable:
+        """Plan to judge every conversation on every one of the rubrics, but for answers that are kept."""
+        judge, scale = KeptJudge("", "", kept, LlmJudge(self.asker), {}), self.asker.settings.scale
+        questions = [Question.about(rubric, scale) for rubric in rubrics if not rubric.answered_by]
         for one in conversations:
             await ask_sides(judge, one, questions)
         return self.planner.table
@@ -267,7 +265,11 @@ def costs_of(tables: Sequence[UsageTable], price: Price | None) -> dict[str, flo
 
 
 def plan_scoring(
-    conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions, model: ModelOptions
+    conversations: Sequence[Conversation],
+    rubrics: RubricSet,
+    run: RunOptions,
+    model: ModelOptions,
+    kept: KeptAnswers = NOTHING,
 ) -> CallPlan:
     """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.built_in:
@@ -275,7 +277,7 @@ def plan_scoring(
         return NO_CALLS
     model, able = confirmed(model, rubrics.judge), rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
-    return call_plan(model, asyncio.run(plan.judging(conversations, rubrics)), able is not None)
+    return call_plan(model, asyncio.run(plan.fitting(conversations, rubrics.rubrics, kept)), able is not None)
 
 
 def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
@@ -283,7 +285,7 @@ def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: Model
     if model.model is None:
         return plan_scoring(logs.learnable, rubrics, run, model)
     plan = Plan.of(model, rubrics.domain, run, seed)
-    return call_plan(model, asyncio.run(plan.judging(logs.learnable, rubrics)), probed=False)
+    return call_plan(model, asyncio.run(plan.fitting(logs.learnable, rubrics.rubrics)), probed=False)
 
 
 def plan_learning(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,15 +21,15 @@ from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.judging import confirmed, embedded_judge
+from pollex.services.judging import confirmed, embedded_judge, judging
 from pollex.services.options import ModelOptions
 from pollex.services.roles import dismissed, hire
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 
 Answers = Mapping[str, Answer | Unanswered]
-MOST = 400
-"""Conversations that a preview looks at."""
+MOST, FEW = 400, 20
+"""Conversations that a preview looks at, and those that it asks a model about."""
 
 
 @dataclass(frozen=True)
@@ -172,19 +173,24 @@ async def preview(
     rubric_set: RubricSet,
     rubrics: Sequence[ChosenRubric],
     rng: np.random.Generator,
-    most: int = MOST,
+    model: ModelOptions | None = None,
 ) -> Preview:
-    """Compute the effect of an edited set on a run's conversations, by the built-in judge.
+    """Compute the effect of an edited set on a run's conversations, by the set's judge.
+
+    Args:
+        model: How the set's judge is reached if it is a model; it is asked about few conversations.
 
     Raises:
-        WrongUse: The set's judge is a model, and words are changed.
+        WrongUse: The set's judge is a model, words are changed, and `model` is None.
     """
-    known = [row["id"] for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")]
-    ids = known if len(known) <= most else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
-    conversations = list(conversations_of(store, run, ids=ids))
-    answers = answers_of(store, run, ids=ids)
+    conversations = _drawn(store, run, rng, FEW if model else MOST)
+    answers = answers_of(store, run, ids=[one.id for one in conversations])
     asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
-    if asked:
+    if asked and model:
+        async with judging(model, rubric_set, store) as staff:
+            asking = [_asked(staff.roles.judge, one, rubric_set, asked) for one in conversations]
+            again = {one.id: each for one, each in zip(conversations, await asyncio.gather(*asking), strict=True)}
+    elif asked:
         judge = await _own_judge(store, run, rubric_set, asked)
         await judge.prepare(conversations)
         again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
@@ -202,6 +208,23 @@ async def preview(
         shift=float(np.mean([new - old for _, old, new in rows])) if rows else 0.0,
         flips=tuple(sorted(flips, key=lambda row: -abs(row[2] - row[1]))),
     )
+
+
+def _drawn(store: Store, run: str, rng: np.random.Generator, most: int) -> list[Conversation]:
+    """Draw conversations of a run at random, in its order."""
+    known = [row["id"] for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")]
+    ids = known if len(known) <= most else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
+    return list(conversations_of(store, run, ids=ids))
+
+
+def planned_preview(
+    store: Store, run: str, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric], rng: np.random.Generator
+) -> dict[str, int]:
+    """Return about how many calls and tokens a preview by a model takes."""
+    asked, conversations = changed_in(rubric_set, rubrics), _drawn(store, run, rng, FEW)
+    each = [planned(asked, one) for one in conversations] if asked else []
+    names = ("calls", "prompt_tokens", "completion_tokens")
+    return {name: sum(one[name] for one in each) for name in names} | {"conversations": len(conversations)}
 
 
 def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,7 @@ class Child:
         words: What it does, for people.
         back: Address of the page that started it.
         remove: Files and folders that it read, and that nobody needs after it.
+        environment: What it finds there beside the server's own: keys, which no command line shows.
         said: The last lines that it wrote for people.
         told: What it printed as JSON; None before its end, and where it printed none.
     """
@@ -42,6 +43,7 @@ class Child:
     arguments: tuple[str, ...]
     back: str
     remove: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     state: State = "waiting"
     said: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     told: Any = None
@@ -74,7 +76,15 @@ class Children:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def start(self, words: str, arguments: Sequence[str], *, back: str, remove: Sequence[Path] = ()) -> Child:
+    def start(
+        self,
+        words: str,
+        arguments: Sequence[str],
+        *,
+        back: str,
+        remove: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
         """Start `pollex` with arguments once those before it have ended.
 
         Raises:
@@ -82,7 +92,7 @@ class Children:
         """
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
             raise Fault("eight commands are waiting already", remedy="wait until one of them has ended")
-        child = Child(secrets.token_hex(4), words, tuple(arguments), back, tuple(remove))
+        child = Child(secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), environment or {})
         self.by_id[child.id] = child
         task = asyncio.create_task(self._run(child))
         self._tasks.add(task)
@@ -124,6 +134,7 @@ class Children:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            env={**os.environ, **child.environment},
         )
         child.state = "running"
         assert child.process.stdout is not None

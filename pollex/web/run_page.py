@@ -66,8 +66,8 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     began, ms, marks = (_moments(started) - zero) / np.timedelta64(1, "ms"), _numbers(took) / 1000, _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
     found = [
-        Spans(*name, began[mine], ms[mine], int((marks[mine] % 2).sum()))
-        for name, mine in zip(names, rows, strict=True)
+        Spans(name, kind, began[mine], ms[mine], int((marks[mine] % 2).sum()))
+        for (name, kind), mine in zip(names, rows, strict=True)
     ]
     return sorted(found, key=lambda spans: float(spans.began.min()))
 

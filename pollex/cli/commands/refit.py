@@ -11,7 +11,7 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import logs_argument, rubrics_option, verbose_option, with_logs, with_model, with_run
-from pollex.cli.settings import BATCHES, set_option
+from pollex.cli.settings import BATCHES, set_option, settings_of
 from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @set_option(
     *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "elicitation", "require"),
     *("without", "canary", "straight_lining", "closing", "value", "embedding_model"),
-    *("deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
+    *("answers", "deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(
     logs: tuple[str, ...],
@@ -57,7 +57,7 @@ def command(
     from pollex.cli.output import show_learned, show_plan
     from pollex.services.learn import plan_refit, refit
 
-    bound: dict[str, Any] = given | {"reading": reading, "run": run, "model": model}
+    bound: dict[str, Any] = given | settings_of("learning") | {"reading": reading, "run": run, "model": model}
     if run.dry_run:
         return cli.run(partial(plan_refit, logs, rubrics, **bound), show_plan, as_json=run.as_json)
     use_case = partial(refit, logs, rubrics, out=out or rubrics, **bound)

@@ -19,8 +19,11 @@ from starlette.routing import Route
 from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
-from pollex.services.rejudging import preview
+from pollex.services.kept_answers import Left, left_to_ask
+from pollex.services.options import ModelOptions
+from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.store.desk import DraftRow
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -40,6 +43,12 @@ class BeginForm(Form):
     """Which set a draft begins with."""
 
     set: str
+
+
+class RefitForm(Form):
+    """Which model answers what no answer is kept of; a built-in judge needs none."""
+
+    judge: str = ""
 
 
 class DraftForm(Form):
@@ -80,6 +89,8 @@ def draft(request: Request) -> Response:
     query(request, Nothing)
     row, entries, named = draft_of(site, request.path_params["draft"])
     written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
+    run = _run_of(site, named)
+    left = _left(site, run, named, entries) if run and not named.rubric_set.judge.built_in else None
     return frame.page(
         "draft.html",
         site=site.id,
@@ -88,7 +99,11 @@ def draft(request: Request) -> Response:
         entries=entries,
         named=named,
         written=written,
-        run=_run_of(site, named),
+        run=run,
+        left=left,
+        judges={name: _cost(one, left.prompt, left.completion) for name, one in _judges(site, named).items()}
+        if left
+        else {},
         read_only=site.read_only,
     )
 
@@ -98,6 +113,21 @@ def _run_of(site: Site, named: NamedSet) -> Run | None:
     made = [run for run in site.runs() if run.id == named.run]
     used = [run for run in site.runs() if run.command in SCORING and run.fingerprint.get("rubrics") == named.id]
     return next(iter([*made, *used]), None)
+
+
+def _left(site: Site, run: Run, named: NamedSet, entries: Sequence[Entry]) -> Left:
+    """Count what the set's model would be asked to fit a draft."""
+    return left_to_ask(site.store, run.id, _changed(named, entries))
+
+
+def _judges(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
+    """Return the profiles of the model that answered a set's rubrics."""
+    return {name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name}
+
+
+def _cost(options: ModelOptions, prompt: int, completion: int) -> float | None:
+    price = options.limits.price
+    return price.cost(prompt, completion) if price else None
 
 
 def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
@@ -143,14 +173,30 @@ async def look_ahead(request: Request) -> Response:
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     site, form = site_of(request), await body(request, DraftForm)
     site.require_writing()
-    _, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+    row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
     on = _applied(named, _edited(entries, form.model_extra or {}))[0]
     run = await run_in_threadpool(_run_of, site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
-    work = lambda: complete(preview(site.store, run.id, named.rubric_set, on, np.random.default_rng(0)))  # noqa: E731
+    rng, own = np.random.default_rng(0), named.rubric_set
+    judges, judge = _judges(site, named), str((form.model_extra or {}).get("judge", ""))
+    if not own.judge.built_in and changed_in(own, on) and judge not in judges:
+        plan = await run_in_threadpool(planned_preview, site.store, run.id, own, on, rng)
+        prices = {name: _cost(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
+        return frame.page("preview.html", found=None, plan=plan, judges=prices, named=named, draft=row)
+    work = lambda: complete(preview(site.store, run.id, own, on, rng, judges.get(judge)))  # noqa: E731
     found = await run_in_threadpool(work)
-    return frame.page("preview.html", found=found, run=run, theta=named.rubric_set.theta)
+    return frame.page("preview.html", found=found, run=run, theta=own.theta)
+
+
+def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
+    """Return a set as a draft has it; a rubric that changed its side was never answered."""
+    on, off = _applied(named, entries)
+    sides = {rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
+    on = tuple(
+        one.model_copy(update={"written": ""}) if sides.get(one.id, one.polarity) != one.polarity else one for one in on
+    )
+    return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
 
 
 def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
@@ -160,19 +206,43 @@ def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRub
 async def refit(request: Request) -> Response:
     """Fit a draft again on the conversations of the set's run: a command of its own."""
     site = site_of(request)
-    await body(request, Nothing)
+    form = await body(request, RefitForm)
     site.require_writing()
     row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
     run = await run_in_threadpool(_run_of, site, named)
-    if run is None or not named.rubric_set.judge.built_in:
-        raise Fault("this takes the log or the model", remedy="take the file home, and give both to `pollex refit`")
+    if run is None:
+        raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
+    asking, keys = await run_in_threadpool(_asking, site, run, named, entries, form.judge)
     folder, grouped = await run_in_threadpool(_laid_out, site, run, row, named, entries)
     arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
-    arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json"]
+    arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json", *asking]
     arguments += ["--group-field", "group"] if grouped else []
     words = f"{row.name}, version {row.version}, is fitted again"
-    child = site.children.start(words, arguments, back=links.SETS, remove=[folder])
+    child = site.children.start(words, arguments, back=links.SETS, remove=[folder], environment=keys)
     return answered(request, f"{links.CHILDREN}/{child.id}", {"child": child.id})
+
+
+def _asking(
+    site: Site, run: Run, named: NamedSet, entries: Sequence[Entry], judge: str
+) -> tuple[list[str], dict[str, str]]:
+    """Return the options and the environment of a refit by the model that answered a set's rubrics.
+
+    Raises:
+        Fault: It has to be asked, and no profile of it is named.
+    """
+    if named.rubric_set.judge.built_in:
+        return [], {}
+    kept, judges = ["--set", f"answers={run.id}"], _judges(site, named)
+    if not _left(site, run, named, entries).calls:
+        return kept, {"POLLEX_MODEL": ""}
+    if (options := judges.get(judge)) is None:
+        what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
+        raise Fault(what, remedy="choose a profile of it; `pollex serve --profiles FILE` names them")
+    if price := options.limits.price:
+        kept += ["--price", f"{price.read}:{price.written}"]
+        kept += ["--max-cost", str(options.limits.max_cost)] if options.limits.max_cost is not None else []
+    endpoint = options.endpoint()  # an address may have a password in it, which no command line shows
+    return kept, {"POLLEX_MODEL": "", "POLLEX_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": endpoint.api_key or ""}
 
 
 def _laid_out(site: Site, run: Run, row: DraftRow, named: NamedSet, entries: Sequence[Entry]) -> tuple[Path, bool]:
@@ -184,9 +254,7 @@ def _laid_out(site: Site, run: Run, row: DraftRow, named: NamedSet, entries: Seq
     grouped = False
     folder = site.store.folder / "drafts" / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True, mode=0o700)
-    on, off = _applied(named, entries)
-    changed = named.rubric_set.model_copy(update={"rubrics": on, "off": off})
-    (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
+    (folder / "draft.json").write_text(_changed(named, entries).to_json(), encoding="utf-8")
     with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
         for one in conversations_of(site.store, run.id):
             told: dict[str, Any] = {"id": one.id, "messages": messages_of(one), "group": one.group or one.id}

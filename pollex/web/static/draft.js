@@ -1,16 +1,16 @@
-// Words of a draft: what they would do is asked for after 300 ms of rest; leaving with words unsaved asks first.
+// Words of a draft: what they would do is asked for after 300 ms of rest, or by a button; leaving with words unsaved asks first.
 import { fetchPart, place } from "./part.js";
 
 const form = document.getElementById("draft"), shown = document.getElementById("preview");
 let timer, asked = 0, pending, changed = false;
 
-async function look() {
+async function look(button) {
   const ask = ++asked;
   pending?.abort();
   pending = new AbortController();
   shown.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetchPart(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: pending.signal, headers: { Accept: "text/html" } });
+    const answer = await fetchPart(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form, button)), signal: pending.signal, headers: { Accept: "text/html" } });
     const text = await answer.text();
     if (ask !== asked) return;
     if (answer.ok) place(shown, text);
@@ -20,7 +20,12 @@ async function look() {
 form.addEventListener("input", () => {
   changed = true;
   clearTimeout(timer);
-  timer = setTimeout(look, 300);
+  timer = setTimeout(() => look(), 300);
 });
-form.addEventListener("submit", () => (changed = false));
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.formAction.endsWith("/preview")) {
+    event.preventDefault();
+    look(event.submitter);
+  } else changed = false;
+});
 addEventListener("beforeunload", (event) => changed && event.preventDefault());

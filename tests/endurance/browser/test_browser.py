@@ -8,8 +8,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from protocol_server import ProtocolServer
 from visitors import Served, Visitor
-from web_site import judged_run, made_store
+from web_site import judged_run, made_store, of_a_model
 
 from pollex.store.store import Store
 
@@ -277,6 +278,39 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     visitor.go("/sets")
     assert page.locator(".card").count() == 2
     assert not any((folder / "drafts").iterdir()), "what the command read is gone"
+
+
+@pytest.mark.nightly
+def test_a_models_set_is_fitted_again_from_its_answers_and_asks_only_about_new_words(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder, profiles = tmp_path / ".pollex", tmp_path / "profiles.toml"
+    with made_store(folder, n=60) as store:
+        of_a_model(store)
+    with ProtocolServer() as server:
+        profiles.write_text(f'[mini]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1\nprice_out = 2\n')
+        visitor = visit(serve(folder, "--profiles", str(profiles)))
+        page = visitor.page
+        visitor.go("/sets")
+        page.locator(".card a").first.click()
+        page.get_by_role("button", name="Edit a draft").click()
+        page.get_by_text("Fitting asks for nothing").wait_for()
+        page.get_by_role("button", name="Fit version 1 again").click()
+        page.locator(".state.done").wait_for(timeout=120_000)
+        assert server.counts()["received"] == 0
+        visitor.go("/sets")
+        page.locator(".card a").last.click()
+        page.get_by_role("button", name="Edit a draft").click()
+        page.get_by_label("Rubric 1").fill("The user asks where a parcel is.")
+        page.get_by_role("button", name="Preview by mini").click(timeout=60_000)
+        page.locator("#preview table").wait_for(timeout=60_000)
+        assert visitor.findings() == []
+        page.get_by_role("button", name="Keep this version").click()
+        page.get_by_role("heading", name="version 2").wait_for()
+        page.get_by_role("button", name="Fit version 2 again").click()
+        page.locator(".state.done").wait_for(timeout=120_000)
+    visitor.go("/runs?command=refit")
+    assert page.locator("main table tbody tr").count() == 2
 
 
 @pytest.mark.nightly

@@ -6,9 +6,11 @@ import tomllib
 from pathlib import Path
 
 import httpx2
-from web_site import client_of, made_app, made_store
+from protocol_server import ProtocolServer
+from web_site import client_of, made_app, made_store, of_a_model
 
 from pollex.store.store import Store
+from pollex.web.profiles import read_profiles
 
 
 async def begun(client: httpx2.AsyncClient, store: Store) -> str:
@@ -57,3 +59,31 @@ async def test_the_preview_counts_what_flips_under_the_old_threshold_and_keeps_n
             shown = (await client.post(f"/api/drafts/{draft}/preview", data=reworded)).text
             assert "AUC alone" in shown
             assert store.value("SELECT count(*) FROM drafts") == 1
+
+
+async def test_a_models_set_is_fitted_again_from_its_answers_and_only_new_words_take_calls(tmp_path: Path) -> None:
+    with ProtocolServer() as server, made_store(tmp_path / ".pollex", n=30) as store:
+        of_a_model(store)
+        file = tmp_path / "profiles.toml"
+        file.write_text(
+            f'[mini]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1\nprice_out = 2\n[big]\nmodel = "n"\n'
+        )
+        async with client_of(made_app(store, profiles=read_profiles(file))) as client:
+            draft = await begun(client, store)
+            page = (await client.get(f"/drafts/{draft}")).text
+            assert "Fitting asks for nothing" in page
+            reworded = FIELDS | {"text-rubric1": "The user asks where a parcel is."}
+            told = (await client.post(f"/api/drafts/{draft}/preview", data=reworded)).text
+            assert "20\xa0calls" in told
+            assert "Preview by mini" in told
+            assert "big" not in told, "another model's answers don't mix with these"
+            assert server.counts()["received"] == 0, "the price comes first"
+            shown = (await client.post(f"/api/drafts/{draft}/preview", data=reworded | {"judge": "mini"})).text
+            assert "AUC alone" in shown
+            await client.post(f"/api/drafts/{draft}", data=reworded)
+            page = (await client.get(f"/drafts/{draft}")).text
+            assert "20\xa0calls" in page, "two of three have a label"
+            assert '<option value="mini">mini, about' in page
+            refused = await client.post(f"/api/drafts/{draft}/refit", data={})
+            assert refused.status_code == 400
+            assert server.url not in page + shown + told
