@@ -109,3 +109,8 @@ def expected_log_loss(probability: Floats) -> float:
     """Return the mean entropy of probabilities `[n]`: their expected log-loss if calibrated."""
     sides = np.stack([probability, 1 - probability])
     return float(-(sides * np.log(np.maximum(sides, 1e-300))).sum(axis=0).mean())  # 0 log 0 is 0
+
+
+def is_unlike(drift: Stability | None) -> bool:
+    """Tell whether a drift is more than chance, and large by custom."""
+    return drift is not None and drift.marked and drift.value >= DRIFTED

@@ -21,7 +21,7 @@ from pollex.formats.write import draft_of, require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
 from pollex.graphs.score.run import score as run_graph
-from pollex.measures.drift import DRIFTED, Stability, stability_of_counts
+from pollex.measures.drift import Stability, is_unlike, stability_of_counts
 from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.netsat import Score
@@ -105,7 +105,7 @@ class ScoreResult(Shown):
     @property
     def unlike(self) -> bool:
         """Whether these conversations are unlike those of the set: its probabilities may not be calibrated here."""
-        return self.drift is not None and self.drift.marked and self.drift.value >= DRIFTED
+        return is_unlike(self.drift)
 
     @property
     def support_text(self) -> str:
@@ -230,10 +230,15 @@ class Spread:
 
     def drift(self) -> Stability | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
-        if self._learned is None or min(sum(self._counts), sum(self._learned.counts)) < FEWEST:
-            return None
-        then, now = (np.array(counts, dtype=np.float64) for counts in (self._learned.counts, self._counts))
-        return stability_of_counts(then, now, np.random.default_rng(0))
+        return None if self._learned is None else drift_from(self._learned, self._counts)
+
+
+def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None:
+    """Compare counts of NetSAT with those of a set, in its bins; None for fewer than twenty conversations."""
+    if min(sum(counts), sum(learned.counts)) < FEWEST:
+        return None
+    then, now = (np.array(each, dtype=np.float64) for each in (learned.counts, counts))
+    return stability_of_counts(then, now, np.random.default_rng(0))
 
 
 def with_doubtful_asked(

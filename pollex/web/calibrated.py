@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
+from pollex.measures.drift import Stability, is_unlike
 from pollex.measures.intervals import Figure
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.web.lens import Lens
 
@@ -111,6 +113,17 @@ def subgroups(lens: Lens, most: int = 20) -> list[Subgroup]:
         for name, own in largest
         if len(own) >= 5
     ]
+
+
+def unlike_training(lens: Lens, found: RubricSet) -> Stability | None:
+    """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
+    from pollex.services.score import drift_from  # SciPy comes with it, and takes a third of a second
+
+    if found.spread is None:
+        return None
+    places = np.searchsorted(found.spread.edges, lens.netsat[~np.isnan(lens.netsat)], side="right")
+    drift = drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())
+    return drift if is_unlike(drift) else None
 
 
 @dataclass(frozen=True)

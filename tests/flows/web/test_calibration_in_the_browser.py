@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rubric_set_by_hand import rubric_set
 from web_site import client_of, made_app, made_store
 
+from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
-from pollex.web.calibrated import bands, tails, usable
+from pollex.store.rows import fact
+from pollex.web.calibrated import bands, tails, unlike_training, usable
 from pollex.web.lens import lens_of
 
 
@@ -40,3 +43,19 @@ def test_labels_of_another_run_that_its_set_was_learned_from_say_nothing_either(
         told = [digest for digest, row in zip(whole.hashes, usable(whole), strict=True) if row]
         fresh = lens_of(store, score, frozenset(digest[:16] for digest in told[:7]))
         assert usable(fresh).sum() == usable(whole).sum() - 7
+
+
+async def test_conversations_unlike_those_of_the_set_are_marked(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=120) as store:
+        learn = runs(store)[0]
+        lens = lens_of(store, learn)
+        known = lens.netsat[~np.isnan(lens.netsat)]
+        for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
+            spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
+            found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
+            assert (unlike_training(lens, found) is not None) is marked
+            store.put([fact(learn.id, "rubric_set", "set", found)])
+            store.flush()
+            async with client_of(made_app(store)) as client:
+                page = (await client.get("/conversations", params={"run": learn.id})).text
+                assert ("not known to be calibrated here" in page) is marked
