@@ -119,9 +119,15 @@ def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     )
 
 
+DEEDS_FIRST = {"act": 0, "omission": 0, "effect": 1, "occasion": 2}
+"""What a model quoted: the deed proves more than what called for it."""
+
+
 def surest_first(quote: Quote) -> tuple[float, int]:
-    """Sort key of quotes; those without a detector keep their order."""
-    return (0.0, 0) if quote.sure is None else (-quote.sure, len(quote.text))
+    """Sort key of quotes; those without a detector keep their order, deeds before their occasions."""
+    if quote.sure is None:
+        return (DEEDS_FIRST.get(quote.part or "", 0), 0)
+    return (-quote.sure, len(quote.text))
 
 
 def content_id(*parts: str) -> str:
