@@ -121,7 +121,8 @@ def show_findings(console: Console, trace: ConversationTrace, questions: Mapping
         else:
             options = question.options if question else answer.scale
             known = len(answer.probabilities) == len(options)
-            option = options[answer.chosen].text if known else str(answer.chosen)
+            never = answer.never_came_up
+            option = answer.word if never else options[answer.chosen].text if known else str(answer.chosen)
             by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
             line(console, f"  {id_}  {text}  {option} ({by}); {answer.justification}")
     if (score := trace.score) and score.netsat is not None:

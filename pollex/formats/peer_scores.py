@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pollex.formats.scores import value_in
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
 DIGEST = 12
@@ -77,7 +78,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
             rubric = texts[answer.question_id]
             turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
             said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
-            word, value = answer.scale[answer.chosen].text, value_of(answer, rubrics.judge.options.value)
+            word, value = answer.word, value_in(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
             found.append(Figure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
     return found

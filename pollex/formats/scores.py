@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.formats.write import rows_out
-from pollex.rubrics.answers import Answer, Unanswered
+from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.netsat import Score, value_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
@@ -123,11 +123,16 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {
-        "option": answer.scale[answer.chosen].text,
-        "value": value_of(answer, rubrics.judge.options.value),
+        "option": answer.word,
+        "value": value_in(answer, rubrics),
         "probabilities": list(answer.probabilities),
         "source": answer.source,
         "justification": answer.justification,
         "turns": list(answer.turns),
         "outcome": "answered",
     }
+
+
+def value_in(answer: Answer, rubrics: RubricSet) -> float:
+    """Return what an answer counts as in a set's NetSAT, before its sign."""
+    return value_of(answer, rubrics.judge.options.value, rubrics.never.get(answer.question_id, NEUTRAL))

@@ -110,6 +110,11 @@ class Answer(BaseModel):
         return self.chosen == len(self.probabilities)
 
     @property
+    def word(self) -> str:
+        """The option picked, in words."""
+        return NEVER_CAME_UP if self.never_came_up else self.scale[self.chosen].text
+
+    @property
     def mass(self) -> float:
         """Z: the probability that fell on any of the options."""
         return sum(self.probabilities)

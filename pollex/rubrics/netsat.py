@@ -65,9 +65,7 @@ class Score(BaseModel):
         return f"<Score of {self.conversation_id}: {found}>"
 
     def _repr_html_(self) -> str:
-        answers = [
-            (a.question_id, a.scale[a.chosen].text if isinstance(a, Answer) else a.outcome) for a in self.answers
-        ]
+        answers = [(a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers]
         return html_table(repr(self), ("rubric", "answer"), answers)
 
     def to_frame(self) -> DataFrame:
@@ -75,7 +73,11 @@ class Score(BaseModel):
         from pandas import DataFrame  # it takes half a second to import
 
         rows = [
-            {"rubric": a.question_id, "value": a.expected(), "justification": a.justification}
+            {
+                "rubric": a.question_id,
+                "value": None if a.never_came_up else a.expected(),
+                "justification": a.justification,
+            }
             if isinstance(a, Answer)
             else {"rubric": a.question_id, "outcome": a.outcome}
             for a in self.answers
