@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.drift import Stability, is_unlike
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.web.lens import Lens
+
+if TYPE_CHECKING:
+    from pollex.measures.drift import Stability
 
 FEWEST = 50
 """Labels below which nothing is said."""
@@ -117,7 +120,8 @@ def subgroups(lens: Lens, most: int = 20) -> list[Subgroup]:
 
 def unlike_training(lens: Lens, found: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
-    from pollex.services.score import drift_from  # SciPy comes with it, and takes a third of a second
+    from pollex.measures.drift import is_unlike  # SciPy comes with both, and takes half a second
+    from pollex.services.score import drift_from
 
     if found.spread is None:
         return None

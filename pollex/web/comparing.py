@@ -10,7 +10,6 @@ from markupsafe import Markup
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
-from pollex.measures.two_samples import mean_differences
 from pollex.reports.svg import Scale, element, svg, tick_label, ticks
 from pollex.web.lens import Lens
 
@@ -67,6 +66,8 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
 
 def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
     """Compute the figures of b minus those of a on the same texts, with intervals."""
+    from pollex.measures.two_samples import mean_differences  # SciPy comes with it, and takes half a second
+
     rng = np.random.default_rng(0)
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if len(known) > MOST:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pollex.errors import BadCalibrator
-from pollex.services.compare import Comparison, compare_runs
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
@@ -20,6 +20,9 @@ from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
+
+if TYPE_CHECKING:
+    from pollex.services.compare import Comparison
 
 FLIPS = 50
 MOST = 10_000
@@ -88,6 +91,8 @@ def _by_one_set(
     named = sets[0]
     if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
         return None
+    from pollex.services.compare import compare_runs  # SciPy comes with it, and takes half a second
+
     key = ("comparison", *(lens.version for lens in lenses))
     try:
         return site.kept(key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set))

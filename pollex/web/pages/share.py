@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,8 +12,6 @@ from starlette.routing import Route
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
 from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
-from pollex.reports.share import forest
-from pollex.services.share import NO_SCORE, ShareResult, lines_of, share_of
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import frame, links
@@ -20,6 +20,9 @@ from pollex.web.listing import lens_for, scoring_run
 from pollex.web.opinions import opinions, settled
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
+
+if TYPE_CHECKING:
+    from pollex.services.share import ShareResult
 
 MOST = 5_000
 """Conversations that a page can wait for."""
@@ -34,6 +37,9 @@ class ShareForm(Form):
 
 def share(request: Request) -> Response:
     """Show the share of all conversations, with intervals."""
+    from pollex.reports.share import forest  # SciPy comes with both, and takes half a second
+    from pollex.services.share import lines_of
+
     site, form = site_of(request), query(request, ShareForm)
     run, found, why_not = scoring_run(site, form.run), None, ""
     try:
@@ -60,6 +66,8 @@ def share(request: Request) -> Response:
 
 
 def _estimated(site: Site, run: Run, by: str) -> ShareResult:
+    from pollex.services.share import NO_SCORE, share_of  # as above
+
     lens = lens_for(site, run)
     if len(lens) > MOST:
         raise WrongUse(f"{len(lens):,} conversations take a while", remedy="run: `pollex share LOGS --rubrics SET`")
