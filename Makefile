@@ -4,13 +4,14 @@
 #   make test     unit tests and flows: three minutes on two cores
 #   make test-endurance   kills, damage, browsers, whole commands: ten minutes
 #   make test-all both, and what is marked nightly
+#   make record   prompts that the recorded run lacks into FOLDER, and replies from there; see examples/recorded
 #   make screens  screens of the demo in the browser, into docs/screens
 #   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-endurance test-all check format lint types docs screens lock clean
+.PHONY: help demo test test-endurance test-all check format lint types docs screens record lock clean
 
 # The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -63,6 +64,10 @@ docs: $(installed)
 
 screens: $(installed)
 	$(python) docs/screens.py
+
+FOLDER ?= build/record
+record: $(installed)
+	$(python) docs/record.py $(FOLDER)
 
 # Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own. An installation from this
 # folder leaves its copy in build/, and a later one would take files from it that are gone here: it is removed.

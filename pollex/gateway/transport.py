@@ -19,6 +19,7 @@ from openai import DefaultAioHttpClient, Omit
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel, ChatModelWire
+from pollex.gateway.recorded import RecordedEndpoint
 from pollex.gateway.redaction import redacted, without
 
 MOST_BYTES = 1 << 20
@@ -46,7 +47,9 @@ class Wire(Protocol):
 
 def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
     """Return a wire to `place` for the running event loop."""
-    return ChatModelWire(place) if isinstance(place, ChatModel) else OpenAIWire(place, concurrency)
+    if isinstance(place, ChatModel):
+        return ChatModelWire(place)
+    return place.wire() if isinstance(place, RecordedEndpoint) else OpenAIWire(place, concurrency)
 
 
 class OpenAIWire:

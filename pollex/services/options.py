@@ -15,6 +15,7 @@ from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
     from pollex.gateway.langchain import ChatModel
+    from pollex.gateway.recorded import RecordedEndpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class ModelOptions:
 
     Attributes:
         model: None for the built-in roles.
-        chat: A LangChain chat model in place of an endpoint.
+        chat: A LangChain chat model, or a recording, in place of an endpoint.
         key_env: Name of the environment variable that holds the endpoint's key.
         by_batch: Leave calls that don't wait for each other to a provider's batch.
         batch_files: Folder of files for `vllm run-batch`, in place of a provider.
@@ -36,7 +37,7 @@ class ModelOptions:
     settings: JudgeSettings = field(default_factory=JudgeSettings)
     retry_refused: bool = False
     no_prompts: bool = False
-    chat: ChatModel | None = None
+    chat: ChatModel | RecordedEndpoint | None = None
     key_env: str = "OPENAI_API_KEY"
     by_batch: bool = False
     batch_files: Path | None = None

@@ -180,11 +180,14 @@ async def hire(
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
+    from pollex.gateway.recorded import RecordedEndpoint
     from pollex.services.batches import desk_for
     from pollex.store.ledger import StoreLedger
 
     endpoint = options.chat or options.endpoint()
-    if options.batch_files:  # there need not be a server
+    if isinstance(endpoint, RecordedEndpoint):
+        capabilities = endpoint.capabilities
+    elif options.batch_files:  # there need not be a server
         capabilities = options.settings.capabilities or Capabilities.assumed(endpoint.model)
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)

@@ -4,55 +4,116 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pollex.cli import session as cli
-from pollex.services.options import RunOptions
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.folder import store_option
+
+if TYPE_CHECKING:
+    from pollex.services.recorded import Recording
+
+RUBRICS, BUILT_IN = "rubrics.json", "built-in"
 
 
 @click.command("demo")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Output folder."
 )
+@click.option("--recorded", is_flag=True, help="Replay the recorded run of a large language model.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 @click.option("--serve", "serves", is_flag=True, help="Show the results in the browser afterwards.")
-def command(out: Path, as_json: bool, serves: bool) -> int:
+def command(out: Path, recorded: bool, as_json: bool, serves: bool) -> int:
     """Learn, score and report on the bundled sample log, with built-in roles.
 
     This needs no LLM, no network and no key. The log holds 480 invented conversations of customers with the assistant
-    of a bicycle shop, 400 of them with a thumb; it was made for this project.
+    of a bicycle shop, 400 of them with a thumb; it was made for this project. With --recorded a large language model
+    works along: its replies to every prompt were recorded, and are replayed.
 
     \b
     Examples
       pollex demo --serve
+      pollex demo --recorded --out with-a-model
       pollex demo && open pollex-demo/report.html
     """
+    code = replayed(bundled_recording(), out, as_json) if recorded else learned_and_scored(out, ModelOptions(), as_json)
+    click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
+    click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
+    click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
+    if serves and not as_json:
+        from pollex.web.server import Serving, serve
+
+        return serve(Serving(store=out / ".pollex", rubrics=sets_in(out)))
+    return code
+
+
+def sets_in(out: Path) -> tuple[Path, ...]:
+    """Return the rubric sets of a demo in `out`."""
+    return tuple(one for one in (out / RUBRICS, out / BUILT_IN / RUBRICS) if one.exists())
+
+
+def example_in(out: Path, as_json: bool) -> tuple[Path, tuple[Path, ...]]:
+    """Return store and rubric sets of the recorded run, which is replayed into `out` the first time."""
+    if not (out / RUBRICS).exists():
+        replayed(bundled_recording(), out, as_json)
+    return out / ".pollex", sets_in(out)
+
+
+def learned_and_scored(out: Path, model: ModelOptions, as_json: bool, store: Path | None = None) -> int:
+    """Learn from the sample log and score it, and return the exit code."""
     from importlib.resources import as_file, files
 
     from pollex.cli.output import show_learned, show_scores
     from pollex.formats.fields import ReadOptions
     from pollex.graphs.learn.state import LearnSettings
     from pollex.services.learn import learn
-    from pollex.services.options import ModelOptions
     from pollex.services.score import score
-    from pollex.store.folder import store_option
 
-    run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
-    model, reading, rubrics = ModelOptions(), ReadOptions(group_field="user_id"), out / "rubrics.json"
+    run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
+    reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=LearnSettings())
-        learnt = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
+        learned = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
         scoring = partial(
             score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
-        scored = cli.run(scoring, show_scores, as_json=as_json)
-    click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
-    click.echo(f"  pollex trace last{store_option(run.store)}", err=as_json)
-    click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
-    if serves and not as_json:
-        from pollex.web.server import Serving, serve
+        return max(learned, cli.run(scoring, show_scores, as_json=as_json))
 
-        return serve(Serving(store=run.store, rubrics=(rubrics,)))
-    return max(learnt, scored)
+
+def bundled_recording() -> Recording:
+    """Return the recording that comes with the repository.
+
+    Raises:
+        WrongUse: This is an installed package, which comes without it.
+    """
+    from importlib.resources import files
+
+    from pollex.services.recorded import Recording
+
+    return Recording.at(Path(str(files("pollex.examples"))).resolve() / "recorded")
+
+
+def replayed(recording: Recording, out: Path, as_json: bool) -> int:
+    """Replay a recorded run, with the built-in run beside it, and return the exit code.
+
+    Where a prompt was changed since, the recorded result is shown as it was made.
+    """
+    from pollex.gateway.recorded import NotRecorded
+
+    store = out / ".pollex"
+    recording.prepare(store)
+    click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
+    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store)
+    click.echo(f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n", err=as_json)
+    try:
+        return learned_and_scored(out, recording.options(), as_json, store)
+    except NotRecorded as error:
+        prompts = ", ".join(recording.changed_prompts())
+        why = f"these prompts were changed since: {prompts}" if prompts else str(error)
+        click.echo(f"The run can't be replayed: {why}.", err=True)
+        click.echo(f"{out} holds the result as it was recorded on {recording.made}.", err=True)
+        recording.restore(out)
+        return cli.PARTLY

@@ -32,6 +32,7 @@ from pollex.store.folder import STORE, VARIABLE
 )
 @click.option("--queue", default=256, show_default=True, help="With --score: conversations that may wait.")
 @click.option("--events", metavar="URL", help="With --score: OpenTelemetry collector that each score is sent to.")
+@click.option("--example", is_flag=True, help="Show the recorded run of a large language model on the sample log.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8765, show_default=True, help="Port to listen at; 0 takes a free one.")
 @click.option(
@@ -53,6 +54,7 @@ def command(
     score: Path | None,
     queue: int,
     events: str | None,
+    example: bool,
     host: str,
     port: int,
     allow_host: tuple[str, ...],
@@ -70,6 +72,7 @@ def command(
     \b
     Examples
       pollex demo && pollex serve
+      pollex serve --example
       pollex serve --store .pollex --rubrics rubrics.json --port 0
       POLLEX_TOKEN=… pollex serve --score rubrics.json
     """
@@ -81,6 +84,10 @@ def command(
         )
     from pollex.web.server import Serving, serve
 
+    if example:
+        from pollex.cli.commands.demo import example_in
+
+        store, rubrics = example_in(Path("pollex-example"), as_json)
     return serve(
         Serving(
             store=store,

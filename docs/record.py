@@ -1,0 +1,123 @@
+"""Record the run of a large language model on the sample log, for `pollex demo --recorded`.
+
+    python docs/record.py FOLDER      (`make record FOLDER=…`)
+
+Prompts that the recording lacks are written to FOLDER/pending/KEY.json, with `key`, `messages` and the JSON schema of
+the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object alone, and the run goes on. It may be
+stopped and started again at any time. When the last reply is there, replies, rubric set, scores and pages are put into
+examples/recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+import sys
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pollex.cli.commands.demo import learned_and_scored
+from pollex.gateway.budget import Limits
+from pollex.gateway.calls import Reply, Request
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire
+from pollex.services.options import ModelOptions
+from pollex.services.recorded import MANIFEST, REPLIES, RESULT, Recording
+from pollex.services.roles import prompt_versions
+from pollex.store.folder import SIZE
+
+HERE = Path(__file__).parents[1] / "examples" / "recorded"
+MODEL = "recorded-llm"
+
+
+@dataclass(frozen=True)
+class AskedEndpoint(RecordedEndpoint):
+    """A recording that waits for the replies that it lacks, and remembers which it gave."""
+
+    folder: Path = field(kw_only=True)
+    given: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, kw_only=True)
+
+    def wire(self) -> RecordedWire:
+        return AskingWire(self)
+
+
+class AskingWire(RecordedWire):
+    """Asks whoever reads the folder where the recording has no reply."""
+
+    def __init__(self, endpoint: AskedEndpoint) -> None:
+        super().__init__(endpoint)
+        self._asked = endpoint
+
+    async def send(self, request: Request, seconds: float) -> Reply:
+        try:
+            reply = await super().send(request, seconds)
+        except NotRecorded:
+            reply = Reply(status=200, body=await self._written(request))
+        self._asked.given[request.key] = {
+            "key": request.key,
+            "stage": request.call.stage,
+            "item": request.call.item,
+            "body": reply.body,
+        }
+        return reply
+
+    async def _written(self, request: Request) -> str:
+        """Return the body of a reply that somebody wrote."""
+        pending = self._asked.folder / "pending" / f"{request.key}.json"
+        reply = self._asked.folder / "replies" / f"{request.key}.txt"
+        if not reply.exists():
+            put(pending, {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema})
+        while not reply.exists():  # noqa: ASYNC110 - people write it
+            await asyncio.sleep(0.5)
+        pending.unlink(missing_ok=True)
+        text = json.dumps(json.loads(reply.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":"))
+        return body_of(text, sum(len(message["content"]) for message in request.call.messages))
+
+
+def body_of(text: str, prompt: int) -> str:
+    """Return a reply's body; four characters are counted as a token."""
+    usage = {"prompt_tokens": prompt // 4, "completion_tokens": len(text) // 4}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    return json.dumps({"model": MODEL, "choices": [choice], "usage": usage}, ensure_ascii=False)
+
+
+def put(path: Path, values: object) -> None:
+    """Write JSON whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}")
+    draft.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+    draft.rename(path)
+
+
+def begun(folder: Path) -> Recording:
+    """Return the recording to go on with, or a new one with a secret of its own."""
+    if not (HERE / MANIFEST).exists():
+        about = {"model": MODEL, "made": f"{date.today()}", "secret": secrets.token_hex(SIZE), "prompts": {}}
+        put(HERE / MANIFEST, about)
+    (folder / "replies").mkdir(parents=True, exist_ok=True)
+    return Recording.at(HERE)
+
+
+def record(folder: Path) -> None:
+    """Run learning and scoring until every reply is there, and keep them with the result."""
+    recording, out = begun(folder), folder / "run"
+    shutil.rmtree(out, ignore_errors=True)
+    endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
+    recording.prepare(out / ".pollex")
+    limits = Limits(concurrency=1000, deadline=1e6)
+    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False)
+    lines = sorted(endpoint.given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (HERE / REPLIES).write_text(text, encoding="utf-8")
+    for name in RESULT:
+        shutil.copyfile(out / name, HERE / name)
+    about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
+    put(HERE / MANIFEST, about | {"made": f"{date.today()}", "prompts": prompt_versions()})
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    record(Path(sys.argv[1]))

@@ -1,0 +1,83 @@
+"""A recorded run of a large language model, to be replayed without one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.gateway.budget import Limits
+from pollex.gateway.recorded import RecordedEndpoint
+from pollex.services.options import ModelOptions
+from pollex.services.roles import prompt_versions
+from pollex.store.folder import keep_secret, make_private
+
+MANIFEST, REPLIES = "manifest.json", "replies.jsonl"
+RESULT = ("rubrics.json", "report.html", "scores.jsonl", "scores.html")
+"""Files of the result as it was made."""
+
+CONCURRENCY = 64
+"""Calls at once: a recording is not to be spared."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The replies of a model to every prompt of one run.
+
+    Attributes:
+        made: The day of the recording.
+        secret: Of the store that it was made with: the boundary around data, and so each prompt, depends on it.
+        prompts: Version of each prompt by name, when it was made.
+    """
+
+    folder: Path
+    model: str
+    made: str
+    secret: bytes
+    prompts: Mapping[str, str]
+
+    @classmethod
+    def at(cls, folder: Path) -> Recording:
+        """Read the recording in a folder.
+
+        Raises:
+            WrongUse: There is none; installed packages come without it.
+        """
+        if not (folder / MANIFEST).exists():
+            raise WrongUse(
+                "the recorded run isn't here: an installed package comes without it",
+                where=str(folder),
+                remedy="clone the repository, and run this command there after `make demo`",
+            )
+        told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return cls(folder, told["model"], told["made"], bytes.fromhex(told["secret"]), told["prompts"])
+
+    def options(self) -> ModelOptions:
+        """Return the model's options for a run on the recording."""
+        endpoint = RecordedEndpoint(self.model, file=self.folder / REPLIES)
+        return ModelOptions(chat=endpoint, limits=Limits(concurrency=CONCURRENCY))
+
+    def prepare(self, store: Path) -> None:
+        """Give a store the recording's secret.
+
+        Raises:
+            WrongUse: The store has another one.
+        """
+        make_private(store)
+        keep_secret(store, self.secret, 0)
+
+    def changed_prompts(self) -> list[str]:
+        """Return the names of prompts that are not as they were."""
+        now = prompt_versions()
+        return sorted(name for name, version in self.prompts.items() if now.get(name) != version)
+
+    def restore(self, out: Path) -> None:
+        """Copy the result as it was made."""
+        out.mkdir(parents=True, exist_ok=True)
+        for name in RESULT:
+            if (file := self.folder / name).exists():
+                shutil.copyfile(file, out / name)

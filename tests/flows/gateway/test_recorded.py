@@ -1,0 +1,43 @@
+"""A recorded endpoint answers what was recorded, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pollex.gateway.calls import Call
+from pollex.gateway.gateway import Gateway
+from pollex.gateway.ledger import MemoryLedger
+from pollex.gateway.outcomes import Completed
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint
+
+ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")
+OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="judge", item="c2")
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> RecordedEndpoint:
+    made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl")
+    body = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}]}
+    line = {"key": made.request(ASKED).key, "stage": "judge", "item": "c1", "body": json.dumps(body)}
+    made.file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    return made
+
+
+async def test_a_recorded_reply_comes_back_without_a_network(endpoint: RecordedEndpoint) -> None:
+    async with Gateway(endpoint, MemoryLedger()) as gateway:
+        outcome = await gateway.ask(ASKED)
+    assert isinstance(outcome, Completed)
+    assert outcome.text == "Well."
+
+
+async def test_a_prompt_that_was_not_recorded_stops_the_run_and_says_which(endpoint: RecordedEndpoint) -> None:
+    async with Gateway(endpoint, MemoryLedger()) as gateway:
+        with pytest.raises(NotRecorded, match="judge of c2"):
+            await gateway.ask(OTHER)
+
+
+def test_a_recording_that_is_not_there_has_no_replies(tmp_path: Path) -> None:
+    assert RecordedEndpoint("a-model", file=tmp_path / "none.jsonl").replies == {}
