@@ -11,20 +11,24 @@ examples/recorded.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import os
 import secrets
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from pollex.cli.commands.demo import learned_and_scored
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire
 from pollex.services.options import ModelOptions
-from pollex.services.recorded import MANIFEST, REPLIES, RESULT, Recording
+from pollex.services.recorded import MANIFEST, PACKED, REPLIES, SCORES, Recording, result_in
 from pollex.services.roles import prompt_versions
 from pollex.store.folder import SIZE
 
@@ -102,7 +106,9 @@ def begun(folder: Path) -> Recording:
 
 def record(folder: Path) -> None:
     """Run learning and scoring until every reply is there, and keep them with the result."""
-    recording, out = begun(folder), folder / "run"
+    folder = folder.absolute()
+    recording, out = begun(folder), Path("pollex-demo")
+    os.chdir(folder)  # what is shown names no place of this machine
     shutil.rmtree(out, ignore_errors=True)
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
@@ -111,10 +117,20 @@ def record(folder: Path) -> None:
     lines = sorted(endpoint.given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (HERE / REPLIES).write_text(text, encoding="utf-8")
-    for name in RESULT:
-        shutil.copyfile(out / name, HERE / name)
+    for old in result_in(HERE):
+        old.unlink()
+    for file in result_in(out):
+        shutil.copyfile(file, HERE / file.name)
+    (HERE / PACKED).write_bytes(gzip.compress((out / SCORES).read_bytes(), mtime=0))
     about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
-    put(HERE / MANIFEST, about | {"made": f"{date.today()}", "prompts": prompt_versions()})
+    put(HERE / MANIFEST, about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines))
+
+
+def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Count calls and tokens."""
+    used = [body["usage"] for body in bodies]
+    names = ("prompt_tokens", "completion_tokens")
+    return {"calls": len(used)} | {name: sum(one[name] for one in used) for name in names}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Mapping
@@ -17,8 +18,9 @@ from pollex.services.roles import prompt_versions
 from pollex.store.folder import keep_secret, make_private
 
 MANIFEST, REPLIES = "manifest.json", "replies.jsonl"
-RESULT = ("rubrics.json", "report.html", "scores.jsonl", "scores.html")
-"""Files of the result as it was made."""
+RESULT = ("rubrics.json", "rubrics.rubrics.toml", "rubrics-*.safetensors", "report.html", "scores.html")
+SCORES, PACKED = "scores.jsonl", "scores.jsonl.gz"
+"""Files of the result as it was made; the scores are packed."""
 
 CONCURRENCY = 64
 """Calls at once: a recording is not to be spared."""
@@ -78,6 +80,11 @@ class Recording:
     def restore(self, out: Path) -> None:
         """Copy the result as it was made."""
         out.mkdir(parents=True, exist_ok=True)
-        for name in RESULT:
-            if (file := self.folder / name).exists():
-                shutil.copyfile(file, out / name)
+        for file in result_in(self.folder):
+            shutil.copyfile(file, out / file.name)
+        (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
+
+
+def result_in(folder: Path) -> list[Path]:
+    """Return the files of a result, but for its scores."""
+    return [file for pattern in RESULT for file in sorted(folder.glob(pattern))]

@@ -103,6 +103,7 @@ def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(l
     assert (out / "manifest.json").read_bytes() == (tmp_path / "one" / "manifest.json").read_bytes()
 
 
+@pytest.mark.nightly
 def test_workers_leave_with_a_driver_that_was_killed(learnt: Learnt, tmp_path: Path) -> None:
     log = write_log(
         tmp_path / "log.jsonl", [{**one, "id": f"{n}-{one['id']}"} for n in range(40) for one in small_log()]
