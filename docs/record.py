@@ -116,7 +116,7 @@ def record(folder: Path) -> None:
     learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False)
     lines = sorted(endpoint.given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    (HERE / REPLIES).write_text(text, encoding="utf-8")
+    (HERE / REPLIES).write_bytes(gzip.compress(text.encode(), mtime=0))
     for old in result_in(HERE):
         old.unlink()
     for file in result_in(out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ class RecordedEndpoint(Endpoint):
     """A model whose replies are in a file, by the key of the call.
 
     Attributes:
-        file: JSON lines with `key`, `stage`, `item` and `body`, the reply as it came.
+        file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it came.
     """
 
     base_url: str = PLACE
@@ -42,7 +43,7 @@ class RecordedEndpoint(Endpoint):
         """The recorded replies by key."""
         if not self.file.exists():
             return {}
-        lines = map(json.loads, self.file.read_text(encoding="utf-8").splitlines())
+        lines = map(json.loads, gzip.decompress(self.file.read_bytes()).decode().splitlines())
         return {line["key"]: line["body"] for line in lines}
 
     @property

@@ -17,7 +17,7 @@ from pollex.services.options import ModelOptions
 from pollex.services.roles import prompt_versions
 from pollex.store.folder import keep_secret, make_private
 
-MANIFEST, REPLIES = "manifest.json", "replies.jsonl"
+MANIFEST, REPLIES = "manifest.json", "replies.jsonl.gz"
 RESULT = ("rubrics.json", "rubrics.rubrics.toml", "rubrics-*.safetensors", "report.html", "scores.html")
 SCORES, PACKED = "scores.jsonl", "scores.jsonl.gz"
 """Files of the result as it was made; the scores are packed."""

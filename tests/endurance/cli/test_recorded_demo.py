@@ -44,8 +44,8 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
 ) -> None:
     folder = tmp_path / "recorded"
     shutil.copytree(RECORDED, folder)
-    lines = (folder / REPLIES).read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / REPLIES).write_text("".join(lines[1:]), encoding="utf-8")
+    lines = gzip.decompress((folder / REPLIES).read_bytes()).splitlines(keepends=True)
+    (folder / REPLIES).write_bytes(gzip.compress(b"".join(lines[1:])))
     about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     about["prompts"]["judge_batch"] = "0" * 12
     (folder / MANIFEST).write_text(json.dumps(about), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -19,10 +20,10 @@ OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="jud
 
 @pytest.fixture
 def endpoint(tmp_path: Path) -> RecordedEndpoint:
-    made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl")
+    made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl.gz")
     body = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}]}
     line = {"key": made.request(ASKED).key, "stage": "judge", "item": "c1", "body": json.dumps(body)}
-    made.file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    made.file.write_bytes(gzip.compress(json.dumps(line).encode()))
     return made
 
 
