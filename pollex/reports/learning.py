@@ -43,6 +43,7 @@ from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.reach import MORE, Reach
 from pollex.rubrics.records import Baseline, WindowRecord
+from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.folder import STORE, store_option
 
@@ -171,8 +172,21 @@ def learned_from(rubrics: RubricSet) -> str:
     return (
         f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of satisfaction and {dsat} of dissatisfaction, "
         f"learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}); {tested}. "
-        f"Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
+        f"{written_by(rubrics)}Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
     )
+
+
+def written_by(rubrics: RubricSet) -> str:
+    """Say by whom the rubrics were written, in one sentence; empty where people wrote some of them."""
+    own = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
+    others = len(rubrics.rubrics) - own
+    if not others:
+        return "A program wrote them, no LLM. "
+    if any(rubric.written for rubric in rubrics.rubrics):
+        return ""
+    by = rubrics.roles.get("summarizer", rubrics.judge.name).partition(" and ")[0]
+    rest = f", a program without an LLM the other {own}" if own else ""
+    return f"The model {short(by)} wrote {others if own else 'them'}{rest}. "
 
 
 def _classes(figures: Assessment) -> str:

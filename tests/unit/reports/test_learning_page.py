@@ -14,7 +14,7 @@ from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, ru
 
 from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import learning_page, written_by
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
@@ -227,6 +227,16 @@ def test_it_says_who_did_the_work() -> None:
     words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "built-in (no LLM)"})).words
     assert "Built-in (no LLM)" not in words
     assert "big-model (extractor) and built-in (no LLM) (deduplicator)" in words
+
+
+def test_one_sentence_says_by_whom_the_rubrics_were_written() -> None:
+    ours, theirs = (
+        rubric(n, kind).model_copy(update={"source": of})
+        for n, kind, of in ((1, "sat", "event:fails"), (2, "dsat", ""))
+    )
+    assert "A program wrote them, no LLM." in written_by(rubric_set(rubrics=(ours,)))
+    both = rubric_set(rubrics=(ours, theirs), roles={"summarizer": "big-model and built-in (no LLM)"})
+    assert written_by(both) == "The model big-model wrote 1, a program without an LLM the other 1. "
 
 
 def test_one_rubric_of_one_kind_makes_a_page() -> None:
