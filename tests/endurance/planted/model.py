@@ -23,7 +23,7 @@ Items = list[dict[str, Any]]
 
 MOST_REASONS = 3
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
-_OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement|`answer`: (.*?), Never came up\.", re.DOTALL)
+_OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement|`answer`: (.*?), Never came up\b", re.DOTALL)
 _GLOSS = re.compile(r" \([^)]*\)")
 _CANARY = re.compile(r'The first USER turn contains "(\w+)"\.')
 _MOST = re.compile(r"at most (\d+)")
