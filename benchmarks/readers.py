@@ -9,10 +9,11 @@
   is a decoy, whose quote is another rubric's. Readers say in a copy of `pairs.csv` whether the quote proves the rubric.
 - `rubrics.md`: each headline rubric with its side and two quotes. Readers say in a copy of `rubrics.csv` whether they
   would act on it, and whether it is about this domain.
-- `key.json`: which pairs are decoys. No reader sees it.
+- `key.json`: which pairs are decoys, and whose rubrics they are: the model's or built-in. No reader sees it.
 
 Copies are named `pairs-NAME.csv` and `rubrics-NAME.csv`; answers are y or n. `measure` prints shares with Wilson's 95 %
-intervals for each reader and for what all readers say yes to, how many decoys passed, and how often readers agree.
+intervals for each reader and for what all readers say yes to, how many decoys passed, and how often readers agree;
+where a set has rubrics of both kinds, for each kind by itself, too.
 """
 
 from __future__ import annotations
@@ -125,8 +126,17 @@ def write(
             form = csv.writer(file)
             form.writerow(["number", *QUESTIONS[name]])
             form.writerows([number, *("" for _ in QUESTIONS[name])] for number in range(1, count + 1))
-    key = {"decoys": [n for n, p in enumerate(pairs, 1) if p.decoy], "rubrics": [rubric.id for rubric in rubrics]}
+    key = {
+        "decoys": [n for n, p in enumerate(pairs, 1) if p.decoy],
+        "rubrics": [rubric.id for rubric in rubrics],
+        "kinds": {"pairs": [kind_of(p.rubric) for p in pairs], "rubrics": [kind_of(rubric) for rubric in rubrics]},
+    }
     (folder / "key.json").write_text(json.dumps(key), encoding="utf-8")
+
+
+def kind_of(rubric: ChosenRubric) -> str:
+    """Return by whom a rubric is answered: built-in, distilled or the set's model."""
+    return rubric.answered_by or "model"
 
 
 def placed(quote: Quote, texts: Mapping[str, Conversation]) -> str:
@@ -148,7 +158,8 @@ def told(rubric: ChosenRubric) -> str:
 
 def measure(folder: Path) -> list[str]:
     """Return the figures of the filled sheets in a folder, a line each."""
-    decoys = {str(number) for number in json.loads((folder / "key.json").read_text(encoding="utf-8"))["decoys"]}
+    key = json.loads((folder / "key.json").read_text(encoding="utf-8"))
+    decoys = {str(number) for number in key["decoys"]}
     lines = []
     for sheet, questions in QUESTIONS.items():
         for question in questions:
@@ -157,9 +168,19 @@ def measure(folder: Path) -> list[str]:
             if sheet == "pairs":
                 passed = without(answers, decoys, keep=True)
                 lines += [f"  decoys that passed, {line}" for line in shares(passed)]
-            lines += [f"  {line}" for line in (*shares(without(answers, decoys if sheet == "pairs" else set())),)]
+            genuine = without(answers, decoys if sheet == "pairs" else set())
+            lines += [f"  {line}" for line in shares(genuine)]
+            lines += [f"  {line}" for line in by_kind(genuine, key.get("kinds", {}).get(sheet, []))]
             lines += [f"  {line}" for line in agreements(answers)]
     return lines
+
+
+def by_kind(answers: Answers, kinds: Sequence[str]) -> list[str]:
+    """Return the shares of each kind of rubric, where there is more than one."""
+    numbers = {kind: {str(n) for n, own in enumerate(kinds, 1) if own == kind} for kind in sorted(set(kinds))}
+    if len(numbers) < 2:
+        return []
+    return [f"{kind}, {line}" for kind, rows in numbers.items() for line in shares(without(answers, rows, keep=True))]
 
 
 def filled(folder: Path, sheet: str, question: str) -> dict[str, dict[str, bool]]:

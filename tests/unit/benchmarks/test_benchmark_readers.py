@@ -82,6 +82,15 @@ def test_figures_of_filled_sheets_by_hand(tmp_path: Path) -> None:
     assert "ann: 1.00 [0.21, 1.00] of 1" in lines
 
 
+def test_rubrics_of_the_model_and_built_in_ones_have_figures_of_their_own(tmp_path: Path) -> None:
+    kinds = {"pairs": ["model", "built-in", "model", "built-in"], "rubrics": []}
+    (tmp_path / "key.json").write_text(json.dumps({"decoys": [2], "rubrics": [], "kinds": kinds}))
+    fill(tmp_path, "pairs", "ann", {"proves": ["y", "y", "n", "y"]})
+    lines = [line.strip() for line in measure(tmp_path)]
+    assert "model, ann: 0.50 [0.09, 0.91] of 2" in lines
+    assert "built-in, ann: 1.00 [0.21, 1.00] of 1" in lines
+
+
 def test_an_answer_that_is_neither_is_refused(tmp_path: Path) -> None:
     (tmp_path / "key.json").write_text(json.dumps({"decoys": [], "rubrics": []}))
     fill(tmp_path, "pairs", "ann", {"proves": ["maybe"]})
