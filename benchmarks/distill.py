@@ -1,6 +1,6 @@
 """How well a built-in judge answers a model's rubrics, learned from the model's own answers.
 
-    python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL]
+    python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL] [--group-field FIELD]
     python benchmarks/distill.py --simulated [--conversations 400] [--seed 0]
 
 The first reads answers that were paid for, and asks nobody. `--simulated` learns from a SIMULATED model in a planted
@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--rubrics", type=Path)
     parser.add_argument("--store", type=Path, default=Path(".pollex"))
     parser.add_argument("--base-url")
+    parser.add_argument("--group-field", help="field of the group that the set was split by")
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
     parser.add_argument("--seed", type=int, default=0)
@@ -46,7 +47,7 @@ def main() -> None:
     if asked.simulated:
         show("a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed))
     else:
-        show(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url))
+        show(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field))
 
 
 def show(what: str, found: DistillResult) -> None:
@@ -56,14 +57,16 @@ def show(what: str, found: DistillResult) -> None:
         show_distilled(screen, found)
 
 
-def distilled(logs: list[str], rubrics: Path, store: Path, url: str | None) -> DistillResult:
+def distilled(
+    logs: list[str], rubrics: Path, store: Path, url: str | None, group_field: str | None = None
+) -> DistillResult:
     """Distill without writing anything but the run."""
     return distill(
         logs,
         rubrics,
         out=None,
         least=-1.0,
-        reading=ReadOptions(),
+        reading=ReadOptions(group_field=group_field),
         run=RunOptions(store),
         model=ModelOptions(base_url=url),
         progress=NullProgress(),

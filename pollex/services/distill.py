@@ -255,8 +255,14 @@ def _compared(
     found: tuple[Fidelity, ...],
     usage: Usage | None,
 ) -> DistillResult:
-    """Measure both sets on held-out conversations that the model judged on all its rubrics."""
-    own = {score.conversation_id: score for score in scores_before(before, judged, given) if score.netsat is not None}
+    """Measure both sets on held-out conversations that the model judged on all its rubrics.
+
+    Logs read without the groups that the set was split by are split otherwise: what the set was learned from is left
+    out by its text.
+    """
+    seen = before.learned_from | before.only_fitted_to
+    unseen = [c for c in judged if c.text_hash[:16] not in seen]
+    own = {score.conversation_id: score for score in scores_before(before, unseen, given) if score.netsat is not None}
     pairs = [
         (own[s.conversation_id], s)
         for s in learned.scores
