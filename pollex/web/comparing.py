@@ -78,11 +78,18 @@ def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
     values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
     means = mean_differences(values, second, np.tile(_units(a, pairs.rows[0][known]), 2), rng)
     found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
-    told = known[pairs.label[known] >= 0]
+    told = np.intersect1d(known, labeled_unseen(pairs, a, b))
     up = pairs.label[told] == 1
     if up.any() and not up.all():
         found["AUC"] = auc_difference(pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES)
     return found
+
+
+def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
+    """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
+    seen = np.array([a.sides[i] == "train" or b.sides[j] == "train" for i, j in zip(*pairs.rows, strict=True)], bool)
+    scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
+    return np.flatnonzero(scored & (pairs.label >= 0) & ~seen)
 
 
 def _units(lens: Lens, rows: Ints) -> Ints:

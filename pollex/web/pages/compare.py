@@ -18,6 +18,7 @@ from pollex.web.comparing import Pairs, differences, pairs_of, scatter
 from pollex.web.forms import Form, query, site_of
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
+from pollex.web.model_beside import beside
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
 
@@ -57,6 +58,7 @@ def compare(request: Request) -> Response:
         b=b,
         pairs=pairs,
         figures=figures,
+        beside=beside(site, (a, b), (of_a, of_b), sets, pairs),
         comparison=_by_one_set(site, (a, b), (of_a, of_b), sets),
         too_many=_alike(sets) and max(len(of_a), len(of_b)) > MOST,
         drawing=scatter(pairs, (thetas[0], thetas[1])),

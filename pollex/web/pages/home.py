@@ -12,6 +12,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.web import frame, links
 from pollex.web.forms import Nothing, query, site_of
 from pollex.web.listing import SCORING
+from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
 
@@ -36,6 +37,7 @@ def home(request: Request) -> Response:
         with_scores=next((run for run, _ in every if run.command in SCORING), None),
         named=named,
         in_store=named is not None and named.run in known,
+        beside=built_in_beside(site, named) if named is not None and named.run in known else None,
         sides={title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
     )
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import html
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from small_runs import Pollex
+from web_site import client_of, made_app
 
 from pollex.cli.commands.demo import bundled_recording, replayed
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.recorded import MANIFEST, PACKED, REPLIES, Recording
+from pollex.store.store import Store
 
 RECORDED = Path(__file__).parents[3] / "examples" / "recorded"
 
@@ -36,6 +41,20 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
         assert (mine["id"], mine["decision"], mine["outcome"]) == (theirs["id"], theirs["decision"], theirs["outcome"])
         assert mine["netsat"] == pytest.approx(theirs["netsat"], abs=1e-6)
     assert (tmp_path / "with a model" / "built-in" / "rubrics.json").exists()
+    beside = asyncio.run(pages_of(tmp_path / "with a model" / ".pollex"))
+    assert "What the model adds, and what it costs" in beside
+    assert f"{found.held_out.auc.value:.3f}" in beside
+    assert "771,303, 159,135" in beside  # tokens read and written
+
+
+async def pages_of(folder: Path) -> str:
+    """Return the page that the first page's link on what a model adds leads to."""
+    with Store(folder) as store:
+        async with client_of(made_app(store)) as client:
+            first = (await client.get("/")).text
+            link = re.search(r'href="(/compare[^"]*)">What the model adds', first)
+            assert link
+            return (await client.get(html.unescape(link[1]))).text
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ from web_site import client_of, made_app, made_store
 
 from pollex.store.resume import runs
 from pollex.store.tables import ScoreRow
-from pollex.web.comparing import differences, pairs_of
+from pollex.web.comparing import differences, labeled_unseen, pairs_of
 from pollex.web.lens import lens_of
 
 
@@ -38,9 +38,21 @@ async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:
 
 def test_a_run_beside_itself_differs_in_nothing(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=12) as store:
-        (run, _) = [lens_of(store, run) for run in runs(store)]
+        (_, run) = [lens_of(store, run) for run in runs(store)]
         pairs = pairs_of(run, run)
         assert len(pairs.flips) == 0
         found = differences(pairs, run, run)
     assert {name: figure.value for name, figure in found.items()} == {"NetSAT": 0.0, "P(up)": 0.0, "AUC": 0.0}
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
+
+
+def test_what_a_set_was_learned_from_has_no_part_in_the_auc(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=24) as store:
+        (_, scored) = runs(store)
+        run = lens_of(store, scored)
+        pairs = pairs_of(run, run)
+        every = labeled_unseen(pairs, run, run)
+        seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
+        left = labeled_unseen(pairs, run, lens_of(store, scored, seen))
+    assert len(every) > 3
+    assert set(left.tolist()) == set(every[3:].tolist())
