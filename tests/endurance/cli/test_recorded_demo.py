@@ -49,7 +49,7 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
 
 async def pages_of(folder: Path) -> str:
     """Return the page that the first page's link on what a model adds leads to."""
-    with Store(folder) as store:
+    with Store.open(folder) as store:
         async with client_of(made_app(store)) as client:
             first = (await client.get("/")).text
             link = re.search(r'href="(/compare[^"]*)">What the model adds', first)
