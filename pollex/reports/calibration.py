@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pollex.calibration.model_choice import Choice, Trial, names_of
 from pollex.measures.intervals import FEWEST, Figure
@@ -17,6 +18,19 @@ NO_INTERVAL = "no interval"
 
 LONGEST_OPEN = 8
 """Rows of the longest table of subgroups that is open from the start."""
+
+
+TITLES = {
+    "compared": "Compared with simpler models",
+    "reliability": "Do the probabilities come true?",
+    "judges": "How each judge answers",
+    "questions": "What each question adds",
+    "leverage": "What would raise the main answer",
+    "learning": "Would more labels help?",
+    "chosen": "What was chosen",
+    "left-out": "What was left out",
+    "words": "How to read this page",
+}
 
 
 @dataclass(frozen=True)
@@ -38,32 +52,36 @@ def calibration_page(data: CalibrationData) -> str:
 
     Write it as UTF-8.
     """
+    return render("calibration.html", file="", **on_page(data))
+
+
+def on_page(data: CalibrationData) -> dict[str, Any]:
+    """Return what the templates of a calibrator's page are filled with."""
     leverages = [
         QuestionLeverage(each.question, Figure(each.mean, each.low, each.high, each.n, each.undefined),
                          each.spread)
         for each in data.leverages
     ]  # fmt: skip
-    return render(
-        "calibration.html",
-        file="",
-        data=data,
-        verdict=verdict(data),
-        about=about(data),
-        cautions=list(cautions(data)),
-        spared=smece_spared(data.compared),
-        behind=scale_of([model.behind for model in data.compared if model.behind]),
-        gain_scale=scale_of([each.gain for each in data.gains]),
-        leverages=leverages,
-        leverage_scale=scale_of([each.figure for each in leverages]),
-        longest_open=LONGEST_OPEN,
-        no_interval=NO_INTERVAL,
-        drawn=sum(point.log_loss is not None for point in data.learning) > 1,
-        members=members(data.choice) if data.choice else "",
-        ranking=ranking(data.choice) if data.choice else [],
-        refusals={why: names_of(trials) for why, trials in data.choice.refusals().items()} if data.choice else {},
-        fewest=FEWEST,
-        facts=data.facts,
-    )
+    return {
+        "data": data,
+        "titles": TITLES,
+        "verdict": verdict(data),
+        "about": about(data),
+        "cautions": list(cautions(data)),
+        "spared": smece_spared(data.compared),
+        "behind": scale_of([model.behind for model in data.compared if model.behind]),
+        "gain_scale": scale_of([each.gain for each in data.gains]),
+        "leverages": leverages,
+        "leverage_scale": scale_of([each.figure for each in leverages]),
+        "longest_open": LONGEST_OPEN,
+        "no_interval": NO_INTERVAL,
+        "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
+        "members": members(data.choice) if data.choice else "",
+        "ranking": ranking(data.choice) if data.choice else [],
+        "refusals": {why: names_of(trials) for why, trials in data.choice.refusals().items()} if data.choice else {},
+        "fewest": FEWEST,
+        "facts": data.facts,
+    }
 
 
 def verdict(data: CalibrationData) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +18,11 @@ from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import Figure
 from pollex.reports.calibration import calibration_page
 from pollex.reports.calibration_data import CalibrationData
-from pollex.services.calibrate import TablesRead, faults_json
+from pollex.services.calibrate import TablesRead, faults_json, groups_of
 from pollex.services.training_record import TRAINING, training_of
+
+SOURCE = "source"
+"""Column of a table of judgments that says where each came from, as the application exports it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,23 @@ def report_calibrator(
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
     require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING)
+    tables, data = measure_calibrator(folder, answers, judgments, seed=seed, quick=quick, progress=progress)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with draft_of(out) as draft:
+        draft.write_text(calibration_page(data), encoding="utf-8", errors="replace")
+    return CalibrationReport(out, tables, data)
+
+
+def measure_calibrator(
+    folder: Path,
+    answers: str,
+    judgments: str,
+    *,
+    seed: int = 0,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> tuple[TablesRead, CalibrationData]:
+    """Measure a calibrator beside simpler models; see `report_calibrator`."""
     find_files([answers, judgments])
     model, training = load(folder), training_of(folder)
     table = read_answers(answers, scales=model.questionnaire_.asked)
@@ -105,11 +126,12 @@ def report_calibrator(
     made, groups, unlike = as_fitted(model, training.shift, table, judged)
     bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress())
     facts = {"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments}
+    if sources := groups_of(table, judged).get(SOURCE):
+        rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
+        counted = Counter(sources[row] or "unknown" for row in rows)
+        facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
     data = replace(data_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike, facts=facts)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(out) as draft:
-        draft.write_text(calibration_page(data), encoding="utf-8", errors="replace")
-    return CalibrationReport(out, TablesRead.of(table, judged), data)
+    return TablesRead.of(table, judged), data
 
 
 def _figures(assessment: Assessment | None) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from pollex.web.guard import Door, Guard
 from pollex.web.pages import (
     agreement,
     calibration,
+    calibrators,
     children,
     compare,
     conversation,
@@ -62,6 +63,7 @@ def routes() -> list[BaseRoute]:
         *sets.ROUTES,
         *agreement.ROUTES,
         *calibration.ROUTES,
+        *calibrators.ROUTES,
         *label.ROUTES,
         *share.ROUTES,
         *studies.ROUTES,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
+from pollex.store.store import Store
 from pollex.web.lens import Lens
+from pollex.web.opinions import opinions, settled
 
 if TYPE_CHECKING:
     from pollex.measures.drift import Stability
@@ -66,6 +68,25 @@ class Subgroup:
     name: str
     predicted: float
     seen: Figure
+
+
+Source = Literal["log", "person", "adjudicated"]
+SOURCES: dict[Source, str] = {
+    "log": "thumbs of the log",
+    "person": "people, of conversations drawn at random",
+    "adjudicated": "adjudicated",
+}
+
+
+def with_labels(lens: Lens, store: Store, source: Source) -> Lens:
+    """Return the columns with the labels of one source: of several people the majority's, of a tie none."""
+    if source == "log":
+        return lens
+    said = [one for one in opinions(store, "thumb") if one.source == source]
+    given = settled([one for one in said if source == "adjudicated" or one.drawn == "random"])
+    codes = {text: {"up": 1, "down": 0}.get(one.value, -1) for text, one in given.items()}
+    label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
+    return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})
 
 
 def usable(lens: Lens) -> Bools:

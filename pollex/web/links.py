@@ -20,6 +20,11 @@ def address(path: str, **query: object) -> str:
     return f"{path}?{urlencode({name: _text(value) for name, value in given.items()})}" if given else path
 
 
+def calibrator(name: str) -> str:
+    """Link to a calibrator: a folder that was named at the start, or that of a rubric set by its id."""
+    return f"{CALIBRATION}/{quote(name, safe='')}"
+
+
 def run(run_id: str, part: str = "", **query: object) -> str:
     """Link to a run, or to a part of it: `calls`, `call`, `live`, `errors`."""
     return address(f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""), **query)

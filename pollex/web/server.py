@@ -27,7 +27,7 @@ from pollex.web.app import application
 from pollex.web.guard import Door
 from pollex.web.guests import guests_of
 from pollex.web.profiles import read_profiles
-from pollex.web.site import Site, kept_token, read_sets, sets_beside
+from pollex.web.site import Site, calibrators_beside, calibrators_in, kept_token, read_sets, sets_beside
 from pollex.web.studies import read_studies
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -45,6 +45,7 @@ class Serving:
 
     store: Path | None = None
     rubrics: tuple[Path, ...] = ()
+    calibrators: tuple[Path, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8765
     names: tuple[str, ...] = ()
@@ -67,7 +68,8 @@ def serve(serving: Serving) -> int:
         token = kept_token(folder) if serving.token else None
         files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
         profiles = read_profiles(serving.profiles)
-        site = Site(store, files, token, serving.read_only, profiles=profiles)
+        calibrators = calibrators_in(serving.calibrators) if serving.calibrators else calibrators_beside(folder)
+        site = Site(store, files, token, serving.read_only, calibrators=calibrators, profiles=profiles)
         if studies := read_studies(serving.studies, list(profiles)):
             site.require_writing()
             store.put(studies)

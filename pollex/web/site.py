@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from pollex.errors import BadCalibrator, PollexError
+from pollex.errors import BadCalibrator, PollexError, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -30,6 +30,7 @@ from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 
 TOKEN = "token"  # noqa: S105 - a file's name
+CALIBRATOR = "calibrator.json"
 LARGEST_SET = 16 << 20
 KEPT = 6
 """Runs whose columns stay in memory."""
@@ -66,6 +67,7 @@ class Site:
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
+        calibrators: Folders of calibrators that were fitted to tables, by name.
         profiles: Models that pages may ask, by name.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
         budgets: What talking has cost since the start, by profile.
@@ -82,6 +84,7 @@ class Site:
     unreadable: dict[str, str] = field(default_factory=dict)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    calibrators: Mapping[str, Path] = field(default_factory=dict)
     profiles: Mapping[str, ModelOptions] = field(default_factory=dict)
     working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
@@ -212,6 +215,30 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
             except PollexError:
                 continue
     return found
+
+
+def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
+    """Name calibrators after their folders.
+
+    Raises:
+        BadCalibrator: There is none in one of them.
+        WrongUse: Two folders have the same name.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        if not (folder / CALIBRATOR).is_file():
+            raise BadCalibrator("there is no calibrator", where=str(folder), remedy="`pollex calibrate fit` writes one")
+        if (name := folder.absolute().name) in found:
+            raise WrongUse(
+                f"two calibrators are called {name!r}", remedy="rename one of the folders", option="calibrator"
+            )
+        found[name] = folder
+    return found
+
+
+def calibrators_beside(folder: Path) -> dict[str, Path]:
+    """Find the calibrators next to a store."""
+    return calibrators_in([path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR}"))])
 
 
 def read_sets(paths: Sequence[Path]) -> dict[str, RubricSet]:

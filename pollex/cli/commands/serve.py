@@ -19,6 +19,14 @@ from pollex.store.folder import STORE, VARIABLE
 @click.option(
     "--rubrics", type=click.Path(path_type=Path), multiple=True, help="Rubric set; default: those next to the store."
 )
+@click.option(
+    "--calibrator",
+    "calibrators",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Calibrator's folder; default: those next to the store. Repeatable.",
+)
 @click.option("--profiles", type=click.Path(path_type=Path), help="Models that pages may ask, as TOML.")
 @click.option(
     "--study",
@@ -49,6 +57,7 @@ from pollex.store.folder import STORE, VARIABLE
 def command(
     store: Path | None,
     rubrics: tuple[Path, ...],
+    calibrators: tuple[Path, ...],
     profiles: Path | None,
     studies: tuple[Path, ...],
     score: Path | None,
@@ -92,6 +101,7 @@ def command(
         Serving(
             store=store,
             rubrics=rubrics,
+            calibrators=calibrators,
             profiles=profiles,
             studies=studies,
             host=host,

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pollex.web import frame, links
-from pollex.web.calibrated import FEWEST, bands, drift, subgroups, tails, usable
+from pollex.web.calibrated import FEWEST, SOURCES, Source, bands, drift, subgroups, tails, usable, with_labels
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import SCORING, lens_for, scoring_run
 
@@ -15,26 +15,36 @@ MOST_RUNS = 5
 
 
 class CalibrationForm(Form):
-    """Which run; the last one that scored where none is named."""
+    """Which run, the last one that scored where none is named, and whose labels: sources are never mixed."""
 
     run: str = ""
+    source: Source = "log"
 
 
 def calibration(request: Request) -> Response:
     """Show bands, tails, subgroups, and drift beside other runs."""
     site, form = site_of(request), query(request, CalibrationForm)
     run = scoring_run(site, form.run)
-    lens = lens_for(site, run)
+    lens = with_labels(lens_for(site, run), site.store, form.source)
     every = [one for one in site.runs() if one.command in SCORING]
-    others = [(one.id, lens_for(site, one)) for one in every if one.id != run.id and one.finished][:MOST_RUNS]
+    others = (
+        []
+        if form.source != "log"
+        else [(one.id, lens_for(site, one)) for one in every if one.id != run.id and one.finished][:MOST_RUNS]
+    )
     labels = int(usable(lens).sum())
     enough = labels >= FEWEST
+    named = site.set_of(run)
     return frame.page(
         "calibration.html",
         site=site.id,
         here="Calibration",
         run=run,
         runs=every,
+        source=form.source,
+        sources=SOURCES,
+        named=named,
+        calibrators=sorted(site.calibrators),
         labels=labels,
         fewest=FEWEST,
         enough=enough,

@@ -32,6 +32,8 @@ PAGES = [
     "/compare?a=learn-1&b=score-2",
     "/compare",
     "/calibration",
+    "/calibration?source=person",
+    "/calibration/learn-1",
     "/waiting",
     "/waiting/judge-3",
     "/waiting/judge-3?who=ann",

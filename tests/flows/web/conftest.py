@@ -7,9 +7,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from small_runs import learnt
 from web_site import client_of, made_app, made_store
 
 from pollex.store.store import Store
+
+__all__ = ["learnt"]
 
 
 @pytest.fixture(scope="module")

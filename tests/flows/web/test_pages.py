@@ -37,6 +37,8 @@ PAGES = [
     "/sets",
     "/waiting",
     "/calibration",
+    "/calibration?source=person",
+    "/calibration/learn-1",
     f"/replay?run=learn-1&id={ID}",
     "/compare?a=learn-1&b=score-2",
     "/label",

@@ -13,7 +13,17 @@ from pollex.web.app import routes
 
 OPEN = {links.ENTER, links.HEALTH}
 ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
-NAMES = {"run": "learn-1", "id": "x", "queue": "1", "set": "x", "child": "1", "draft": "1", "guest": "1", "study": "x"}
+NAMES = {
+    "run": "learn-1",
+    "id": "x",
+    "queue": "1",
+    "set": "x",
+    "calibrator": "x",
+    "child": "1",
+    "draft": "1",
+    "guest": "1",
+    "study": "x",
+}
 PAGES = [path.format(**NAMES) for path in sorted(ROUTES) if not path.startswith(links.STATIC) and path not in OPEN]
 READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
 

@@ -1,0 +1,261 @@
+"""What the labels do to a rubric set's calibrator: which of them move it most, and whether more would help.
+
+The calibrator is fitted again and again with the rubrics as they are: the labels that rubrics were chosen on are never
+measured on, those that were held out always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.distributions import log_losses
+from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.reports.calibration_data import LearningPoint
+from pollex.rubrics.answers import SCALES
+from pollex.rubrics.records import CalibratorRecord
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.store import Store
+
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+DRAWS, REDRAWS = 10, 100
+RESAMPLES = 1000
+MOST = 1000
+"""Conversations of each side that are read, drawn at random where there are more."""
+TRIED, SHOWN = 200, 10
+"""Labels that are left out one by one, and those that are shown."""
+EXACT = 1e-6
+"""Of a probability: a calibrator that differs less is the same."""
+
+READ = """
+    SELECT id, arg_max(side, seq) AS side, arg_max(label, seq) AS label, arg_max(judge, seq) AS judge,
+        arg_max("group", seq) AS "group" FROM conversations GROUP BY id ORDER BY min(seq)
+"""
+ANSWERED = """
+    SELECT conversation, question, arg_max(probabilities, seq) AS probabilities FROM answers
+    WHERE outcome = '' AND list_contains($1, question) AND list_contains($2, conversation)
+    GROUP BY conversation, question
+"""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A calibrator that was fitted to some of the labels, measured on held-out ones.
+
+    Attributes:
+        loss: Mean log-loss, with its interval over users.
+        behind: How much larger it is than that with all labels, on the same conversations.
+    """
+
+    point: LearningPoint
+    loss: Figure
+    behind: Figure
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What one label does.
+
+    Attributes:
+        before: P(up) of its conversation by a calibrator that was fitted without it.
+        after: P(up) with it.
+        moved: Mean absolute change of P(up) over the other conversations.
+    """
+
+    id: str
+    up: bool
+    before: float
+    after: float
+    moved: Figure
+
+
+@dataclass(frozen=True)
+class LabelFigures:
+    """The labels of a rubric set's calibrator.
+
+    Attributes:
+        training: Labels that it was fitted to; `annotators` gave them, as far as the log says who.
+        held_out: Labels that it is measured on.
+        drawn: Whether there were too many conversations, so that some were drawn at random.
+        same: Whether the calibrator that is fitted anew gives the kept one's probabilities.
+        curve: With few to all labels; empty where nothing was held out.
+        pulls: The labels that move it most.
+        tried: Labels that were left out one by one: those that it is most surprised by.
+        redrawn: Mean absolute change of P(up) where the labels are drawn anew, with replacement by user; the ends are
+            those that 95 % of the redraws lie between.
+    """
+
+    training: int
+    annotators: int
+    held_out: int
+    drawn: bool
+    same: bool
+    curve: tuple[CurvePoint, ...]
+    pulls: tuple[Pull, ...]
+    tried: int
+    redrawn: Figure
+
+    @property
+    def last_change(self) -> Figure:
+        """Change of the log-loss by the last labels; lower is better."""
+        if len(self.curve) < 2:
+            return Figure(None, undefined="too few labels")
+        one = self.curve[-2].behind
+        ends = [None if end is None else -end for end in (one.high, one.low)]
+        return replace(one, value=None if one.value is None else -one.value, low=ends[0], high=ends[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Conversations of a learning run.
+
+    Attributes:
+        answers: `[row, rubric, option]`; NaN where unanswered.
+        up: Whether the thumb is up; meaningless without one `[row]`.
+        unit: Number of the user, or of the conversation where nobody is known `[row]`.
+    """
+
+    record: CalibratorRecord
+    signs: tuple[float, ...]
+    ids: list[str]
+    answers: Floats
+    up: Bools
+    judges: list[str | None]
+    unit: Ints
+
+    def fit(self, rows: Ints, seen: Floats) -> Floats:
+        """Fit to the labels of some rows; return P(up) of answers."""
+        known = [self.judges[row] for row in rows.tolist()]
+        judges = known if any(known) else None
+        model = fitted(self.record.chosen, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
+        return probability_positive(model, seen)
+
+    def varied(self, rows: Ints) -> bool:
+        """Tell whether some rows have both kinds of label."""
+        return 0 < int(self.up[rows].sum()) < len(rows)
+
+
+def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator) -> LabelFigures | None:
+    """Measure what each label does to a set's calibrator; None where the learning run has too little for it.
+
+    Args:
+        store: The one that has the run which the set names.
+    """
+    record = rubric_set.calibrator
+    rows = store.ask(rubric_set.run, READ)
+    train = [row for row in rows if row["side"] == "train" and row["label"] != "none"]
+    test = [row for row in rows if row["side"] == "test" and row["label"] != "none"]
+    if record is None or rubric_set.edited or not train:
+        return None
+    kept = [_some(train, rng), _some(test, rng), _some([row for row in rows if row["label"] == "none"], rng)]
+    table = _read(store, rubric_set, record, [row for part in kept for row in part])
+    ends = np.cumsum([len(part) for part in kept])
+    mine, others = np.arange(ends[0]), np.arange(ends[0], ends[1])
+    if not table.varied(mine):
+        return None
+    whole = table.fit(mine, table.answers)
+    model = rubric_set.thumb_model
+    drawn = any(len(part) == MOST for part in kept)
+    pulls, tried = _pulls(table, mine, whole, rng)
+    return LabelFigures(
+        training=len(mine),
+        annotators=len({one for one in table.judges[: ends[0]] if one is not None}),
+        held_out=len(others),
+        drawn=drawn,
+        same=model is not None and bool(np.abs(model.probability(table.answers) - whole).max() < EXACT),
+        curve=_curve(table, mine, others, rng) if len(others) else (),
+        pulls=pulls,
+        tried=tried,
+        redrawn=_redrawn(table, mine, whole, rng),
+    )
+
+
+def _some(rows: list[dict[str, str]], rng: np.random.Generator) -> list[dict[str, str]]:
+    if len(rows) <= MOST:
+        return rows
+    return [rows[place] for place in np.sort(rng.choice(len(rows), MOST, replace=False)).tolist()]
+
+
+def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
+    ids = [row["id"] for row in rows]
+    place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
+    answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
+    for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
+        answers[place[given["conversation"]], column[given["question"]]] = given["probabilities"]
+    side = {rubric.id: 1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubric_set.rubrics}
+    names = [("user", row["group"]) if row["group"] is not None else ("id", row["id"]) for row in rows]
+    units = {name: n for n, name in enumerate(dict.fromkeys(names))}
+    return _Table(
+        record,
+        tuple(side[one] for one in record.rubrics),
+        ids,
+        answers,
+        np.array([row["label"] == "positive" for row in rows]),
+        [row["judge"] for row in rows],
+        np.array([units[name] for name in names]),
+    )
+
+
+def _curve(table: _Table, mine: Ints, others: Ints, rng: np.random.Generator) -> tuple[CurvePoint, ...]:
+    """Fit to growing shares of the users, and measure on the held-out labels."""
+    orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
+    found = []
+    for share in SHARES:
+        rows = [mine[np.isin(table.unit[mine], order[: max(1, round(share * len(order)))])] for order in orders]
+        fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
+        if fits:
+            losses = np.array([_losses(table, part, others) for part in fits])
+            found.append((share, float(np.mean([len(part) for part in fits])), losses))
+    best = found[-1][2].mean(axis=0)
+    return tuple(_point(share, labels, losses, best, table.unit[others], rng) for share, labels, losses in found)
+
+
+def _losses(table: _Table, rows: Ints, others: Ints) -> Floats:
+    p = table.fit(rows, table.answers[others])
+    return log_losses(np.stack([1 - p, p], axis=1), table.up[others].astype(np.int64))
+
+
+def _point(
+    share: float, labels: float, losses: Floats, best: Floats, unit: Ints, rng: np.random.Generator
+) -> CurvePoint:
+    mean, spread = losses.mean(axis=0), losses.mean(axis=1)
+    measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
+    figures = measured(measures, unit, rng, RESAMPLES)
+    deviation = float(spread.std(ddof=1)) if len(spread) > 1 else None
+    point = LearningPoint(share, labels, float(mean.mean()), deviation, len(losses))
+    return CurvePoint(point, figures["loss"], figures["behind"])
+
+
+def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> tuple[tuple[Pull, ...], int]:
+    """Leave out one label after the other; the calibrator is fitted anew each time."""
+    surprise = np.abs(table.up[mine] - whole[mine])
+    tried = mine[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
+    without = {row: table.fit(mine[mine != row], table.answers) for row in tried if table.varied(mine[mine != row])}
+    change = {row: np.abs(p - whole) for row, p in without.items()}
+    most = sorted(change, key=lambda row: -float(np.delete(change[row], row).mean()))[:SHOWN]
+    found = []
+    for row in most:
+        others = np.arange(len(whole)) != row
+        moved = measured({"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES)["moved"]
+        pull = Pull(table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved)
+        found.append(pull)
+    return tuple(found), len(tried)
+
+
+def _redrawn(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> Figure:
+    """Return how far P(up) moves where other users had given the labels."""
+    users = np.unique(table.unit[mine])
+    rows_of = {user: mine[table.unit[mine] == user] for user in users.tolist()}
+    moved = []
+    for _ in range(REDRAWS):
+        rows = np.concatenate([rows_of[user] for user in rng.choice(users, len(users)).tolist()])
+        if table.varied(rows):
+            moved.append(float(np.abs(table.fit(rows, table.answers) - whole).mean()))
+    if not moved:
+        return Figure(None, undefined="too few labels of one kind")
+    low, high = np.quantile(moved, [0.025, 0.975]).tolist()
+    return Figure(float(np.mean(moved)), low, high, len(moved), units=len(users))

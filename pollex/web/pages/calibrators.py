@@ -1,0 +1,97 @@
+"""One calibrator: how well it does, which labels it was fitted to, what they do, and whether more would help."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollex.errors import BadInput
+from pollex.graphs.context import Progress
+from pollex.reports.calibration import on_page
+from pollex.reports.calibration_data import CalibrationData
+from pollex.store.store import Store
+from pollex.web import frame, links
+from pollex.web.forms import Nothing, query, site_of
+from pollex.web.site import NamedSet, Site
+from pollex.web.soon import Soon
+
+PATIENCE = 0.3
+"""Seconds that a page waits for figures before it says that they are being worked out."""
+
+
+def calibrator(request: Request) -> Response:
+    """Show a calibrator that was named at the start, or that of a rubric set."""
+    site, name = site_of(request), request.path_params["calibrator"]
+    query(request, Nothing)
+    soon = _soon(site, name)
+    soon.wait(PATIENCE)
+    shown = {"site": site.id, "here": "Calibration", "name": name, "soon": soon}
+    if name in site.calibrators:
+        parts = on_page(soon.value) if soon.value else {}
+        return frame.page("calibrator.html", **shown, **({"data": None} | parts))
+    named = _named(site, name)
+    runs = {run.id for run in site.runs()}
+    labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
+    return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
+
+
+def live(request: Request) -> Response:
+    """Return the part of the page that says what is being worked out."""
+    query(request, Nothing)
+    soon = _soon(site_of(request), request.path_params["calibrator"])
+    return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
+
+
+def _soon(site: Site, name: str) -> Soon:
+    if (folder := site.calibrators.get(name)) is not None:
+        return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
+    named = _named(site, name)
+    return site.kept(("calibrator", named.id), lambda: Soon(partial(_label_figures, site.store, named)))
+
+
+def _named(site: Site, name: str) -> NamedSet:
+    """Return a rubric set by its id, or by the run that made or used it."""
+    if name not in site.sets() and any(name in (run.id, run.id.rpartition("-")[0]) for run in site.runs()):
+        return site.set_of(site.run(name)) or site.set(name)
+    return site.set(name)
+
+
+def _label_figures(store: Store, named: NamedSet, progress: Progress) -> object:
+    from pollex.services.label_figures import label_figures  # scikit-learn comes with it, and takes a second to import
+
+    progress.start("fitting it to other labels", 1)
+    return label_figures(store, named.rubric_set, np.random.default_rng(0))
+
+
+def figures_of(folder: Path, progress: Progress) -> CalibrationData:
+    """Measure a calibrator on the tables that it was fitted to.
+
+    Raises:
+        BadInput: They are not known, or not there any more.
+    """
+    from pollex.services.calibration_report import measure_calibrator  # as above
+    from pollex.services.training_record import training_of
+
+    names = training_of(folder).files
+    if len(names) != 2:
+        remedy = "fit it again, or see `pollex calibrate report`"
+        raise BadInput("it doesn't say which tables it was fitted to", where=str(folder), remedy=remedy)
+    answers, judgments = (_found(Path(name), folder) for name in names)
+    return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
+
+
+def _found(path: Path, folder: Path) -> str:
+    """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
+    places = [path, folder.parent / path, folder.parent / path.name, folder / path.name]
+    return str(next((place for place in places if place.exists()), path))
+
+
+ROUTES = [
+    Route(f"{links.CALIBRATION}/{{calibrator}}", calibrator),
+    Route(f"{links.CALIBRATION}/{{calibrator}}/live", live),
+]

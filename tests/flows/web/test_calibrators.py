@@ -1,0 +1,112 @@
+"""A calibrator's page: what its labels do, by hand, and whose labels figures are of."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx2
+import numpy as np
+import pytest
+from small_runs import Learnt
+from web_site import client_of, made_app, made_store
+
+from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.errors import BadCalibrator, WrongUse
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.label_figures import label_figures
+from pollex.store.resume import answers_of, runs
+from pollex.store.store import Store
+from pollex.store.tables import LabelRow, packed
+from pollex.web.calibrated import with_labels
+from pollex.web.lens import lens_of
+from pollex.web.site import calibrators_in
+
+
+def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learnt: Learnt) -> None:
+    found = RubricSet.load(learnt.rubrics)
+    model, record = found.thumb_model, found.calibrator
+    assert model is not None
+    assert record is not None
+    with Store.open(learnt.store, read_only=True) as store:
+        figures = label_figures(store, found, np.random.default_rng(0))
+        rows = store.ask(found.run, "SELECT id, side, label FROM conversations ORDER BY seq")
+        answers = answers_of(store, found.run)
+    assert figures is not None
+    assert figures.same, "fitted to the same labels it is the kept one"
+    assert (figures.training, figures.held_out) == (record.labels, found.data.held_out)
+    assert figures.curve[-1].point.labels == record.labels
+    assert figures.curve[-1].behind.value == 0.0
+    assert record.held_out is not None
+    assert figures.curve[-1].loss.value == pytest.approx(record.held_out.log_loss.value, abs=1e-6)
+    top = figures.pulls[0]
+    given = model.rows([[*answers[row["id"]].values()] for row in rows])
+    train = [n for n, row in enumerate(rows) if row["side"] == "train" and row["label"] != "none"]
+    left = [n for n in train if rows[n]["id"] != top.id]
+    kinds = {rubric.id: rubric.polarity for rubric in found.rubrics}
+    signs = [1.0 if kinds[one] == "sat" else -1.0 for one in record.rubrics]
+    positive = np.array([row["label"] == "positive" for row in rows])
+    without, whole = (
+        probability_positive(fitted(record.chosen, given[part], signs, positive[part], None, record.rubrics), given)
+        for part in (left, train)
+    )
+    others = [n for n, row in enumerate(rows) if row["id"] != top.id]
+    assert top.moved.value == pytest.approx(np.abs(without - whole)[others].mean())
+    assert top.moved.n == len(others)
+    assert [one.moved.value for one in figures.pulls] == sorted(
+        (one.moved.value for one in figures.pulls), reverse=True
+    )
+
+
+async def worked_out(client: httpx2.AsyncClient, address: str) -> str:
+    """The page, once its figures have come."""
+    for _ in range(3000):
+        if (await client.get(f"{address}/live")).headers["x-pollex-ended"]:
+            return re.sub(r"\s+", " ", (await client.get(address)).text)
+        await asyncio.sleep(0.05)
+    raise AssertionError("no figures came")
+
+
+async def test_a_set_whose_run_is_elsewhere_says_so(learnt: Learnt, tmp_path: Path) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        async with client_of(made_app(store, files={"a.json": RubricSet.load(learnt.rubrics)})) as client:
+            sets = (await client.get("/sets")).text
+            found = re.search(r"/sets/([0-9a-f]{12})", sets)
+            assert found is not None
+            page = await worked_out(client, f"/calibration/{found[1]}")
+            assert "The run that learned it is not in this store" in page
+            assert (await client.get("/calibration/nobody")).status_code == 404
+
+
+async def test_a_calibrator_whose_tables_are_gone_says_which(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    with pytest.raises(BadCalibrator):
+        calibrators_in([folder])
+    (folder / "calibrator.json").write_text('{"arrays_sha256": "a"}')
+    with pytest.raises(WrongUse):
+        calibrators_in([folder, folder])
+    (folder / "training.json").write_text('{"arrays_sha256": "a", "files": ["gone.csv", "judgments.csv"]}')
+    with made_store(tmp_path / ".pollex") as store:
+        async with client_of(made_app(store, calibrators=calibrators_in([folder]))) as client:
+            assert "/calibration/kept" in (await client.get("/calibration")).text
+            assert "gone.csv" in await worked_out(client, "/calibration/kept")
+
+
+async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_with_the_logs(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=60) as store:
+        score = runs(store)[1]
+        lens = lens_of(store, score)
+        for row, (who, value, drawn) in enumerate(
+            [("ann", "up", "random"), ("ann", "down", "unsure"), ("ann", "up", "random"), ("bob", "up", "random")]
+        ):
+            text = lens.hashes[min(row, 2)]
+            store.put([LabelRow(who, text, lens.ids[row], score.id, "thumb", packed(value), drawn=drawn)])
+        store.put([LabelRow("cy", lens.hashes[2], "", score.id, "thumb", packed("down"), source="adjudicated")])
+        store.flush()
+        people, decided = (with_labels(lens, store, source).label for source in ("person", "adjudicated"))
+        assert people[:3].tolist() == [1, -1, 1]
+        assert decided[:3].tolist() == [-1, -1, 0]
+        assert with_labels(lens, store, "log") is lens
+        assert (people[3:] == -1).all()
