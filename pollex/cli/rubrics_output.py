@@ -37,7 +37,10 @@ def show_edit(screen: Screen, found: EditedSet) -> None:
 def show_marks(screen: Screen, found: LintResult) -> None:
     """Show each mark under its rubric."""
     marked = dict.fromkeys(mark.id for mark in found.marks)
-    screen.say(f"{len(marked)} of {count(found.n, 'rubric')} marked")
+    by = f"; better words by {found.worded_by}" if found.worded_by and not found.unanswered else ""
+    screen.say(f"{len(marked)} of {count(found.n, 'rubric')} marked{by}")
+    if found.unanswered:
+        screen.say(f"{found.worded_by} gave no better words ({found.unanswered}); those below are by rule", "yellow")
     for id_ in marked:
         screen.say(f"{id_}  {found.texts[id_]}")
         for mark in found.marks:

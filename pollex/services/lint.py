@@ -1,19 +1,22 @@
-"""Mark the rubrics of a set that are hard to judge."""
+"""Mark the rubrics of a set that are hard to judge; a model, where one is named, words them better."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pollex.agents.embedded.deduplicator import BY_DESIGN, NEAR
 from pollex.agents.embedded.embedder import Embedder
-from pollex.graphs.context import Progress
+from pollex.graphs.context import NullProgress, Progress
+from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.roles import embedder_for
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.roles import dismissed, embedder_for, hire
+from pollex.services.workspace import Workspace, workspace
 
 
 @dataclass(frozen=True)
@@ -22,24 +25,40 @@ class LintResult:
 
     Attributes:
         texts: By id, what the marked rubrics say.
+        worded_by: The model whose words are proposed; empty for words by rule.
+        unanswered: Why the model gave no words; empty where it did, or wasn't asked.
     """
 
     marks: tuple[Mark, ...]
     texts: dict[str, str]
     n: int
+    worded_by: str = ""
+    unanswered: str = ""
 
     @property
     def complete(self) -> bool:
-        """Return true: every rubric was looked at."""
-        return True
+        """Return whether every rubric was looked at, and the model answered if it was asked."""
+        return not self.unanswered
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
-        return {"rubrics": self.n, "marks": [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]}
+        marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
+        told = {"worded_by": self.worded_by, "unanswered": self.unanswered} if self.worded_by else {}
+        return {"rubrics": self.n, "marks": marks} | told
 
 
-def lint_rubrics(rubrics: Path | RubricSet, *, progress: Progress | None = None) -> LintResult:  # noqa: ARG001 - of every use case
+def lint_rubrics(
+    rubrics: Path | RubricSet,
+    *,
+    run: RunOptions | None = None,
+    model: ModelOptions | None = None,
+    progress: Progress | None = None,
+) -> LintResult:
     """Mark rubrics with two parts, ambiguous words or presuppositions, twins, and constant answers.
+
+    Args:
+        run: Where replies are kept.
+        model: Who words marked sentences better; None: rules, where one applies.
 
     Raises:
         BadRubrics: The set can't be read.
@@ -50,7 +69,32 @@ def lint_rubrics(rubrics: Path | RubricSet, *, progress: Progress | None = None)
     marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder_for(None)))
     order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
-    return LintResult(ordered, {one.id: one.text for one in found.rubrics}, len(found.rubrics))
+    result = LintResult(ordered, {one.id: one.text for one in found.rubrics}, len(found.rubrics))
+    if model is None or model.name is None:
+        return result
+    with workspace(run or RunOptions(), progress or NullProgress()) as opened:
+        return opened.run(_worded(opened, found, result, model))
+
+
+async def _worded(opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions) -> LintResult:
+    """Put the model's words in place of those by rule, for sentences that are marked for their words."""
+    from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.rewording import reworded
+
+    marked = [rubric for rubric in found.rubrics if marks_on_words(rubric)]
+    why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
+    async with dismissed(await hire(model, found.domain, opened.store)) as staff:
+        opened.announce(staff)
+        judge = staff.roles.judge
+        assert isinstance(judge, LlmJudge), "a model was named"
+        better = await reworded(judge.asker, marked, why)
+    if isinstance(better, Unanswered):
+        return replace(result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}")
+    marks = tuple(
+        replace(mark, better=better.get(mark.id, mark.better)) if mark.why in why.get(mark.id, ()) else mark
+        for mark in result.marks
+    )
+    return replace(result, marks=marks, worded_by=model.name or "")
 
 
 def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:

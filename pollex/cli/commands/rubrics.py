@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
+from pollex.cli.options import URL, with_store
+from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
     from pollex.rubrics.rubric import Polarity
@@ -127,18 +129,23 @@ def diff(before: Path, after: Path, as_json: bool) -> int:
 
 @command.command("lint")
 @rubrics_argument
-@json_option
-def lint(rubrics: Path, as_json: bool) -> int:
+@click.option("--model", help="Model that words marked sentences better; default: rules, where one applies.")
+@URL
+@with_store
+def lint(rubrics: Path, run: RunOptions, model: str | None, base_url: str | None) -> int:
     """Mark the rubrics that are hard to judge, with better words where there are some.
 
     Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near twin or a mirror of
     another, one that is all but constant on training conversations, and one that rests on one conversation.
 
     \b
-    Example
+    Examples
       pollex rubrics lint rubrics.json
+      pollex rubrics lint rubrics.json --model gpt-5-mini
     """
     from pollex.cli.rubrics_output import show_marks
     from pollex.services.lint import lint_rubrics
+    from pollex.services.options import ModelOptions
 
-    return cli.run(partial(lint_rubrics, rubrics), show_marks, as_json=as_json)
+    asked = ModelOptions(model=model, base_url=base_url) if model else None
+    return cli.run(partial(lint_rubrics, rubrics, run=run, model=asked), show_marks, as_json=run.as_json)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
+from protocol_server import ProtocolServer
+from rubric_set_by_hand import rubric, rubric_set
 from small_runs import Learnt, Pollex
 
 from pollex import diff_sets
@@ -104,3 +107,26 @@ def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) 
     edits_beside(mine).write_text('[[rubrics]]\ntext = "x"\npolarity = "good"\n', encoding="utf-8")
     with pytest.raises(BadRubrics, match="polarity"):
         RubricSet.load(mine)
+
+
+def test_a_model_words_marked_rubrics_better(pollex: Pollex, tmp_path: Path) -> None:
+    texts = ("The assistant always names the price and books.", "The user fails to get the keys and leaves.")
+    spoken = [rubric(n, "sat").model_copy(update={"text": text, "source": "person"}) for n, text in enumerate(texts)]
+    rubric_set(rubrics=tuple(spoken)).save(tmp_path / "r.json")
+    said = [
+        {"i": 1, "texts": ["The assistant names the price.", "The assistant always books."]},
+        {"i": 2, "texts": ["The user leaves without keys."]},
+        {"i": 7, "texts": ["The user asks nothing."]},
+    ]
+    with ProtocolServer(
+        script=[{"match": "marks", "do": "message", "content": json.dumps({"better": said})}]
+    ) as server:
+        asking = ("rubrics", "lint", "r.json", "--model", "m", "--base-url", server.url, "--store", "s", "--json")
+        ended = pollex(*asking)
+        paid = server.counts()["paid"]
+        again = pollex(*asking)
+        assert server.counts()["paid"] == 2 * paid - 1  # the endpoint is probed anew; the words aren't bought twice
+    assert ended.code == 0, ended.err
+    better = {mark["id"]: mark["better"] for mark in ended.last["marks"] if "joined" in mark["why"]}
+    assert better == {"rubric0": ["The assistant names the price."], "rubric1": ["The user leaves without keys."]}
+    assert (ended.last["worded_by"], again.last["marks"]) == ("m", ended.last["marks"])
