@@ -199,12 +199,16 @@ class Guard:
         self._running += 1
         started = list[bool]()
 
+        limit = asyncio.timeout(SECONDS)
+
         async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and "content-length" not in MutableHeaders(scope=_raw(message)):
+                limit.reschedule(None)  # a stream has begun: it may take its time
             started.append(True)
             await send(message)
 
         try:
-            async with asyncio.timeout(SECONDS):
+            async with limit:
                 await self.app(scope, _limited(receive), watched)
         except TimeoutError:
             if not started:

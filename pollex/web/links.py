@@ -12,6 +12,7 @@ SETS, SET_DIFF, COMPARE, REPLAY = "/sets", "/sets/diff", "/compare", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
 SHARE, TALK = "/share", "/talk"
 STATIC = "/static"
+NDJSON = "application/x-ndjson"
 
 
 def address(path: str, **query: object) -> str:

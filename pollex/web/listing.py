@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from pollex.web.faults import NotThere
 from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
 from pollex.web.forms import Form
 from pollex.web.lens import Lens, lens_of
+from pollex.web.searching import with_words
 from pollex.web.site import Site
 
 UpDown = Literal["up", "down", "none"]
@@ -88,6 +89,23 @@ class Row:
     probability: float
     failed: int
 
+    @classmethod
+    def of(cls, lens: Lens, row: int, number: int) -> Row:
+        """Return a row of a run as the one with a number in a list."""
+        return cls(
+            number=number,
+            id=lens.ids[row],
+            opening=lens.openings[row],
+            turns=int(lens.turns[row]),
+            thumb=int(lens.label[row]),
+            predicted=int(lens.predicted[row]),
+            decided=int(lens.decided[row]),
+            certain=int(lens.certain[row]),
+            netsat=float(lens.netsat[row]),
+            probability=float(lens.probability[row]),
+            failed=int(lens.failed[row]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Listing:
@@ -137,21 +155,8 @@ class Listing:
         return self._rows(0, self.total)
 
     def _rows(self, first: int, last: int) -> Iterator[Row]:
-        lens = self.lens
         for number, row in enumerate(self.order[first:last].tolist(), first):
-            yield Row(
-                number=number,
-                id=lens.ids[row],
-                opening=lens.openings[row],
-                turns=int(lens.turns[row]),
-                thumb=int(lens.label[row]),
-                predicted=int(lens.predicted[row]),
-                decided=int(lens.decided[row]),
-                certain=int(lens.certain[row]),
-                netsat=float(lens.netsat[row]),
-                probability=float(lens.probability[row]),
-                failed=int(lens.failed[row]),
-            )
+            yield Row.of(self.lens, row, number)
 
     def neighbors(self, conversation_id: str) -> tuple[str | None, str | None]:
         """Return the ids before and behind a conversation in the list."""
@@ -167,6 +172,13 @@ class Listing:
     def address(self, **changes: object) -> str:
         """Link to this list with changes."""
         return links.conversations(self.run.id, **self.form.but(**changes))
+
+
+def row_json(row: Row) -> dict[str, object]:
+    """Return a row as JSON values; missing figures are null."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value for name, value in vars(row).items()
+    }
 
 
 def list_form(text: str) -> ListForm:
@@ -210,7 +222,7 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
     lens = lens_for(site, run)
-    hashes = _with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
+    hashes = with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
     return Listing(run, lens, form, wanted_of(form, hashes).masks(lens))
 
 
@@ -227,16 +239,4 @@ def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:
         group=form.group,
         words=form.q,
         hashes=hashes,
-    )
-
-
-ANY_TURN = "SELECT DISTINCT text_hash FROM texts WHERE regexp_matches(turns, ?, 'il')"
-
-
-def _with_words(site: Site, run: Run, lens: Lens, words: str) -> frozenset[str]:
-    """Return hashes of the texts that have words in any turn."""
-    stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
-    return site.kept(
-        ("search", lens.version, words),
-        lambda: frozenset(row["text_hash"] for row in site.store.ask(run.id, ANY_TURN, [stored])),
     )

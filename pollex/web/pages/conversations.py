@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -23,7 +22,7 @@ from pollex.web.calibrated import unlike_training
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
-from pollex.web.listing import ListForm, Listing, Row, listing_of
+from pollex.web.listing import ListForm, Listing, Row, listing_of, row_json
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -94,7 +93,7 @@ def download(request: Request) -> Response:
     if form.kind == "parquet":
         return _parquet(listing)
     lines = _csv(listing) if form.kind == "csv" else _jsonl(listing)
-    media = "text/csv" if form.kind == "csv" else "application/x-ndjson"
+    media = "text/csv" if form.kind == "csv" else links.NDJSON
     headers = {"Content-Disposition": f'attachment; filename="conversations.{form.kind}"'}
     return StreamingResponse(lines, media_type=media, headers=headers)
 
@@ -125,13 +124,6 @@ def _csv(listing: Listing) -> Iterator[str]:
         yield text.getvalue()
         text.seek(0)
         text.truncate()
-
-
-def row_json(row: Row) -> dict[str, object]:
-    """Return a row as JSON values; missing figures are null."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value for name, value in vars(row).items()
-    }
 
 
 def _require_version(listing: Listing) -> None:

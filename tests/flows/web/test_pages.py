@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import duckdb
@@ -13,13 +15,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rubric_set_by_hand import rubric, rubric_set
-from web_site import client_of, made_app, made_store
+from web_site import PORT, client_of, made_app, made_store
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import Worth
 from pollex.services.set_differences import differing
+from pollex.store.resume import runs
 from pollex.store.store import Store
+from pollex.web.app import application
 from pollex.web.frame import static_files
+from pollex.web.guard import Door
+from pollex.web.searching import search
+from pollex.web.site import Site
 
 ID = "conversation 4"
 PAGES = [
@@ -176,6 +183,52 @@ async def test_words_of_any_turn_are_found_where_asked_for(client: httpx2.AsyncC
         for words in ("first", "all")
     ]
     assert [one["total"] for one in found] == [0, 30]
+
+
+async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client: httpx2.AsyncClient) -> None:
+    asked = {"run": "learn-1", "q": "TRACK(parcel)", "words": "all", "thumb": "up"}
+    answer = await client.get("/api/conversations/search", params=asked)
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert [*lines[-1]] == ["ended", "found"]
+    assert lines[-2] == {"done": 30, "total": 30, "found": 10}
+    listed = (await client.get("/api/conversations", params=asked)).json()
+    assert [line["hit"]["id"] for line in lines[:-2]] == [row["id"] for row in listed["rows"]]
+    assert (await client.get("/api/conversations/search")).status_code == 400
+
+
+def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
+    run = runs(store)[0].id
+    pieces = [*search(store, run, "parcel 1", piece=7)]
+    assert [one.done for one in pieces] == [7, 14, 21, 28, 30]
+    whole = [*search(store, run, "parcel 1")]
+    assert len(whole) == 1
+    assert sum(len(one.hashes) for one in pieces) == len(whole[0].hashes) == 11
+    assert frozenset().union(*(one.hashes for one in pieces)) == whole[0].hashes
+
+
+async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
+    site = Site(store, {}, None)
+    app = application(site, Door.at(("127.0.0.1",), PORT, None, site.id))
+    sent: list[dict[str, Any]] = []
+
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "method": "GET",
+        "path": "/api/conversations/search",
+        "query_string": b"q=parcel&run=learn-1",
+        "headers": [(b"host", f"127.0.0.1:{PORT}".encode())],
+    }
+    await app(scope, gone, send)
+    assert b"".join(message.get("body", b"") for message in sent) == b""
+    assert not any(key[0] == "search" for key in site._made), "what was not read to the end is not kept"
 
 
 async def test_neighbors_are_those_of_the_list_that_one_came_from(client: httpx2.AsyncClient) -> None:

@@ -1,0 +1,68 @@
+"""Conversations with words in any turn, one after the other as they are found."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.faults import Fault
+from pollex.web.filters import all_of
+from pollex.web.forms import query, site_of
+from pollex.web.lens import Lens
+from pollex.web.listing import ListForm, Row, lens_for, row_json, scoring_run, wanted_of
+from pollex.web.searching import Found, keep
+from pollex.web.searching import search as pieces_of
+from pollex.web.site import Site
+
+
+async def search(request: Request) -> Response:
+    """Send the first `n` hits a line each, and a line of progress a piece, until all is read or nobody listens."""
+    site, form = site_of(request), query(request, ListForm)
+    if not form.q:
+        raise Fault("there are no words to look for", remedy="give q=WORDS")
+    run = await run_in_threadpool(scoring_run, site, form.run)
+    lens = await run_in_threadpool(lens_for, site, run)
+    return StreamingResponse(_lines(request, site, run, lens, form), media_type=links.NDJSON)
+
+
+async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListForm) -> AsyncIterator[str]:
+    rows, found, hits = _rows_of(lens, form), set[str](), 0
+    pieces = pieces_of(site.store, run.id, form.q)
+    while (piece := await run_in_threadpool(next, pieces, None)) is not None:
+        if await request.is_disconnected():
+            return
+        mine = sorted(row for text in piece.hashes - found for row in rows.get(text, ()))
+        found |= piece.hashes
+        shown = mine[: max(0, form.n - hits)]
+        hits += len(mine)
+        yield "".join(_line({"hit": row_json(Row.of(lens, row, row))}) for row in shown) + _line(_told(piece, hits))
+    keep(site, lens, form.q, frozenset(found))
+    yield _line({"ended": True, "found": hits})
+
+
+def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
+    """Return the rows of each text that the other conditions leave."""
+    left = all_of(wanted_of(form, frozenset()).masks(lens), len(lens), but="q")
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row in left.nonzero()[0].tolist():
+        rows[lens.hashes[row]].append(row)
+    return rows
+
+
+def _told(piece: Found, hits: int) -> dict[str, object]:
+    return {"done": piece.done, "total": piece.total, "found": hits}
+
+
+def _line(told: dict[str, object]) -> str:
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+ROUTES = [Route("/api/conversations/search", search)]
