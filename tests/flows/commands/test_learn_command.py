@@ -142,21 +142,6 @@ def test_how_far_the_set_reaches_is_measured_on_held_out_conversations(learnt: L
     assert "fewer than 5 of a class" in reach["more"]["undefined"]
 
 
-def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
-    def learns(name: str) -> str:
-        given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)
-        return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
-
-    assert learns("a.json") == learns("a.json") == "report.html"
-    written = Path("report.html").read_bytes()
-    assert learns("b.json") == learns("b.json") == "b-report.html"
-    assert Path("report.html").read_bytes() == written
-    refitted = pollex("refit", learnt.log, "--rubrics", "b.json", "--store", store, "--json")
-    assert refitted.last["report"] == "b-report.html"
-    Path("a.json").unlink()
-    assert learns("b.json") == "report.html"
-
-
 def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_last_digit(
     pollex: Pollex, tmp_path: Path, learnt: Learnt
 ) -> None:

@@ -287,3 +287,18 @@ def test_answers_of_a_run_stand_for_rubrics_as_they_were(pollex: Pollex, tmp_pat
     same = ("theta", "window", "judge")  # the judge's fingerprint, too: nobody else answered
     assert {name: after[name] for name in same} == {name: before[name] for name in same}
     assert "there is no run 'nobody'" in pollex(*fitted, "answers=nobody").err
+
+
+def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+    def learns(name: str) -> str:
+        given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)
+        return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
+
+    assert learns("a.json") == learns("a.json") == "report.html"
+    written = Path("report.html").read_bytes()
+    assert learns("b.json") == learns("b.json") == "b-report.html"
+    assert Path("report.html").read_bytes() == written
+    refitted = pollex("refit", learnt.log, "--rubrics", "b.json", "--store", store, "--json")
+    assert refitted.last["report"] == "b-report.html"
+    Path("a.json").unlink()
+    assert learns("b.json") == "report.html"
