@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
 from pollex.store.database import FILE as DATABASE
@@ -184,14 +186,22 @@ def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     source = f"read_json(?, format = 'newline_delimited', hive_partitioning = false, columns = {{{types}}})"
     lines = path.with_name(f".{path.name}.{os.getpid()}.jsonl")
     try:
-        with _json_out(lines, columns) as put:
-            yield put
+        with lines.open("wb") as out:
+            yield lambda rows: out.writelines(_line({name: row[name] for name in columns}) for row in rows)
         with draft_of(path) as draft, duckdb.connect(config={"threads": 1}) as database:
             target = _quoted(str(draft))
             query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"  # noqa: S608
             database.execute(query, [glob.escape(str(lines))])
     finally:
         lines.unlink(missing_ok=True)
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of JSON that only DuckDB reads; at a tenth of `json`'s time where it can be encoded."""
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a lone surrogate, or a number of more than 64 bits
+        return f"{json.dumps(row, ensure_ascii=False)}\n".encode(errors="replace")
 
 
 def _quoted(text: str) -> str:

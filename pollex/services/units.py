@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.formats.scores import rows
@@ -57,7 +58,10 @@ class UnitScorer:
     @cached_property
     def judge(self) -> Judge:
         """The set's judge, built when it is first asked."""
-        return embedded_judge(self.rubrics, None, self.embedding_model)
+        judge = embedded_judge(self.rubrics, None, self.embedding_model)
+        if isinstance(judge, EmbeddedJudge):
+            judge.remembered = 1  # it is asked about all rubrics at once
+        return judge
 
     @property
     def reads_vectors(self) -> bool:

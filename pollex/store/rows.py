@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from json.encoder import JSONEncoder, encode_basestring_ascii
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
+import orjson
 from pydantic import BaseModel
 
 from pollex.agents.roles import Extraction
@@ -106,7 +107,7 @@ class AnswerLines:
                 turns: Sequence[int] = ()
             else:
                 rest = (
-                    f'"probabilities":{_NUMBERS.encode(answer.probabilities)},"chosen":{answer.chosen},"outcome":"",'
+                    f'"probabilities":{orjson.dumps(answer.probabilities).decode()},"chosen":{answer.chosen},"outcome":"",'
                     f'"detail":"","source":"{answer.source}","justification":{_text(answer.justification)},'
                 )
                 turns = answer.turns
@@ -120,9 +121,6 @@ class AnswerLines:
             same = {"run": self._run, "question": question.id, "question_hash": hashed, "fingerprint": fingerprint}
             self._begins[key] = packed(same)[:-1]
         return self._begins[key]
-
-
-_NUMBERS = JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def _text(text: str) -> str:

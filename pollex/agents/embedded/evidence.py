@@ -141,7 +141,8 @@ def strongest(marks: Floats | Sequence[float], turns: Indices | Sequence[int], m
     marked = [int(turn) for turn in turns if marks[turn] != 0]
     if len(marked) <= most:
         return sorted(marked)
-    return sorted(sorted(marked, key=lambda turn: (-round(float(marks[turn]), 6), -turn))[:most])
+    ranked = sorted([(-round(float(marks[turn]), 6), -turn) for turn in marked])
+    return sorted([-turn for _, turn in ranked[:most]])
 
 
 def spot(view: View, signal: Signal, turn: int) -> int:

@@ -27,7 +27,7 @@ from pollex.rubrics.rubric import Rubric, content_id
 VERSION = "4"
 FOLDS = 5
 REMEMBERED = 256
-"""Conversations looked at that are kept for further questions about them."""
+"""See `EmbeddedJudge.remembered`."""
 
 MOST_TURNS = 3
 """So many turns are named as what an answer rests on."""
@@ -44,6 +44,9 @@ class EmbeddedJudge:
         learned: State of an earlier judge, from its `learned`.
         rubrics: Rubrics that it will be asked about; only where one of them reads vectors are turns embedded together.
 
+    Attributes:
+        remembered: Conversations that are kept, looked at, for further questions about them.
+
     Raises:
         BadRubrics: `learned` has another form.
     """
@@ -59,6 +62,7 @@ class EmbeddedJudge:
         self._fingerprint: str | None = None
         self._replicate: int | None = None
         self._views: dict[str, View] = {}
+        self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
@@ -115,18 +119,19 @@ class EmbeddedJudge:
             return [
                 Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
             ]
-        for question in questions:  # before the view is made: it is read for their events
-            if question.rubric is not None:
-                self._evidence_of(question.rubric)
+        evidence = [self._evidence_of(rubric_of(q)) for q in questions]  # a view is read for the events of all of it
         view = self._view(conversation)
         scales = self._scales_for(conversation)
-        return [self._answer(view, question, scales) for question in questions]
+        return [
+            self._answer(view, question, signal, scales.get(question.rubric.id if question.rubric else question.id))
+            for question, signal in zip(questions, evidence, strict=True)
+        ]
 
     def _view(self, conversation: Conversation) -> View:
         """Look at a conversation once for all that is asked about it."""
         view = self._views.get(conversation.text_hash)
         if view is None or view.conversation.id != conversation.id:
-            if len(self._views) >= REMEMBERED:
+            if len(self._views) >= self.remembered:
                 del self._views[next(iter(self._views))]
             view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
         return view
@@ -135,21 +140,22 @@ class EmbeddedJudge:
         fold = self._folds.get(conversation.text_hash)
         return self.scales if fold is None else self._fold_scales[fold]
 
-    def _answer(self, view: View, question: Question, scales: Mapping[str, Scale]) -> Answer:
-        rubric = question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
-        evidence, scale = self._evidence_of(rubric), scales.get(rubric.id)
+    def _answer(self, view: View, question: Question, evidence: Signal, scale: Scale | None) -> Answer:
         marks: list[float] = evidence.marks(view).tolist()  # a few numbers: plain Python is quicker than arrays
-        turns = view.of(evidence.party)
-        seen = turns if self._replicate is None else resample_turns(turns, chance(view.conversation, self._replicate))
-        measures = summary([marks[turn] for turn in seen.tolist()])
+        turns = view.places(evidence.party)
+        seen = turns
+        if self._replicate is not None:
+            drawn = resample_turns(view.of(evidence.party), chance(view.conversation, self._replicate))
+            seen = drawn.tolist()
+        measures = summary([marks[turn] for turn in seen])
         p = binomial(logistic((scale or UNSTUDIED).odds_of(measures)), len(question.options))
-        return Answer.model_construct(
+        return Answer.trusted(
             question_id=question.id,
             probabilities=p,
             chosen=p.index(max(p)),
             source="built-in",
             justification=justified(evidence, measures, scale),
-            turns=tuple(strongest(marks, turns.tolist(), MOST_TURNS)),
+            turns=tuple(strongest(marks, turns, MOST_TURNS)),
             judge=self.name,
         )
 
@@ -167,6 +173,11 @@ class EmbeddedJudge:
         wanted = self._patterns.union(found.event.pattern for found in events)
         if wanted != self._patterns:
             self._patterns, self._views = wanted, {}
+
+
+def rubric_of(question: Question) -> Rubric:
+    """Return the rubric that a question is about; for any other question one of its words."""
+    return question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
 
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
@@ -207,9 +218,10 @@ def justified(evidence: Signal, measures: Sequence[float], scale: Scale | None) 
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     if scale is None:
         return f"{evidence.name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
-    if (heaviest := scale.heaviest) is None:
+    if scale.heaviest is None:
         return f"{evidence.name}: tells nothing here; in the training log it doesn't separate good from bad"
-    return f"{evidence.name}: {MEASURES[heaviest]} {measures[heaviest]:.2f}, the middle is {scale.middle[heaviest]:.2f}"
+    place, middle = scale.heaviest
+    return f"{evidence.name}: {MEASURES[place]} {measures[place]:.2f}, the middle is {middle}"
 
 
 NEAR = 0.8
@@ -296,9 +308,10 @@ class Scale:
         return GAIN * total
 
     @cached_property
-    def heaviest(self) -> int | None:
-        """Place of the measure with the greatest weight; None where none has any."""
-        return int(np.argmax(self.weight)) if self.weight.any() else None
+    def heaviest(self) -> tuple[int, str] | None:
+        """Place of the measure with the greatest weight, and its middle; None where none has any."""
+        place = int(np.argmax(self.weight))
+        return (place, f"{self.middle[place]:.2f}") if self.weight.any() else None
 
     @cached_property
     def _telling(self) -> list[tuple[int, float, float, float]]:

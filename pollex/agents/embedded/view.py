@@ -45,6 +45,7 @@ class View:
         self.roles: list[str] = [turn.role for turn in conversation.turns]
         self._embedder = embedder
         self._patterns = patterns
+        self._places: dict[str, list[int]] = {}
         self._readings: dict[str, Reading] = {}
 
     def reading(self, lexicon: str, topics: Topics) -> Reading:
@@ -90,6 +91,12 @@ class View:
         if party == "both":
             return self._both
         return self.user if party == "user" else self.assistant
+
+    def places(self, party: str) -> list[int]:
+        """Return what `of` does as a list, the same one on each call."""
+        if party not in self._places:
+            self._places[party] = self.of(party).tolist()
+        return self._places[party]
 
     @cached_property
     def _both(self) -> Indices:

@@ -25,6 +25,7 @@ from pollex.formats.files import rows_of
 from pollex.formats.json_rows import Row
 from pollex.formats.parquet_rows import parquet_rows
 from pollex.formats.read_logs import read_logs
+from pollex.formats.write import write_rows
 from pollex.text import MAX_DEPTH, parse_json
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
@@ -336,3 +337,21 @@ def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(t
     duckdb.connect().execute(f"COPY (FROM read_json('{source}')) TO '{path}' (FORMAT parquet)")
     by_parquet = read_logs(path)
     assert by_lines.fingerprint == by_csv.fingerprint == by_parquet.fingerprint
+
+
+def test_a_row_with_half_a_character_stands_in_a_parquet_file(tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.parquet", [{"id": "a\ud800"}, {"id": "é"}], {"id": "VARCHAR"})
+    found = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
+    assert found == [("a?",), ("é",)]
+
+
+def test_a_plain_message_is_read_as_one_with_more_fields(tmp_path: Path) -> None:
+    plain = [
+        {"role": " Human ", "content": "a"},
+        {"role": "gpt", "content": ""},
+        {"role": "tool", "content": "data:x/y;base64,QUJD"},
+    ]
+    rich = [message | {"id": "1"} for message in plain]
+    lines = "\n".join(json.dumps({"id": str(n), "messages": each}) for n, each in enumerate((plain, rich)))
+    first, second = logs_from(tmp_path, "log.jsonl", lines)
+    assert first.turns == second.turns

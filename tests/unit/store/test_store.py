@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from pollex.agents.roles import Extraction
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
@@ -261,3 +261,15 @@ class TestRuns:
             other.take_up(run.id, roles=["built-in (no LLM)"])
             found = find_run(store, run.id)
             assert (found.status, found.roles, found.finished) == ("unfinished", ("built-in (no LLM)",), None)
+
+
+def test_texts_of_more_bytes_than_most_lines_have_are_kept_whole(folder: Path, conversation: Conversation) -> None:
+    long = conversation.model_copy(update={"turns": (Turn(role="user", content='ü\n"' * 400_000), *conversation.turns)})
+    with Store.open(folder) as store:
+        run = begin(store)
+        store.put(conversation_rows(run.id, [long, conversation.model_copy(update={"id": "short"})]))
+        store.flush()
+        found = {one.id: one for one in conversations_of(store, run.id)}
+    assert found[long.id].turns[0] == long.turns[0]
+    assert len(found) == 2
+    assert not list(folder.rglob(".*.draft"))

@@ -21,7 +21,8 @@ _UNMARKED = re.compile(
     r"|How (?:about|many|much|can|may)|When would|Where would|Anything else)\b)"
 )
 """Where a question begins after a sentence whose full stop was left out: its capital tells."""
-_ABBREVIATION = re.compile(r"\b(?:mr|mrs|ms|dr|st|vs|e\.g|i\.e|a\.m|p\.m|no|approx|etc)\.$", re.IGNORECASE)
+_ABBREVIATIONS = ("mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e.g.", "i.e.", "a.m.", "p.m.", "no.", "approx.", "etc.")
+_ABBREVIATED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})$")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
@@ -86,12 +87,6 @@ class Sentence:
     bag: frozenset[str]
     asking: bool
     hits: dict[str, Hit] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, text: str, low: str, start: int, turn: int) -> Sentence:
-        """Read the words of a sentence."""
-        words, asking = tuple(_WORD.findall(low)), "?" in low[-4:]
-        return cls(text, low, start, turn, words, frozenset((*words, "?") if asking else words), asking)
 
     @property
     def end(self) -> int:
@@ -198,7 +193,7 @@ def moves_of(conversation: Conversation) -> list[Move]:
 def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[tuple[int, str]]) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
-    calls = _CALL.findall(text) if turn.role == "assistant" else []
+    calls = _CALL.findall(text) if turn.role == "assistant" and "[tool call" in text else []
     sentences = list(sentences_of(text, index))
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
@@ -219,24 +214,30 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     low = lowered(text)
     start = 0
     for end, following in _cuts(low, text):
-        piece = low[start:end]
-        lead = len(piece) - len(piece.lstrip(" \t\n\r-*•>#"))
-        body = piece[lead:].rstrip()
-        if _WORD.search(body) or "?" in body:
-            begin = start + lead
-            yield Sentence.of(text[begin : begin + len(body)], body, begin, turn)
+        piece = low[start:end].lstrip(" \t\n\r-*•>#")
+        begin = end - len(piece)
+        body = piece.rstrip()
+        words = tuple(_WORD.findall(body))
+        if words or "?" in body:
+            asking = "?" in body[-4:]
+            bag = frozenset((*words, "?") if asking else words)
+            yield Sentence(text[begin : begin + len(body)], body, begin, turn, words, bag, asking)
         start = following
 
 
-def _cuts(low: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where sentences end, and where the next ones begin."""
+def _cuts(low: str, text: str) -> list[tuple[int, int]]:
+    """Return where sentences end, and where the next ones begin."""
     cuts = [match.span() for match in _UNMARKED.finditer(text)] if "?" in text else []
     for match in _END.finditer(low):
-        end = match.end() if match.group()[0] != "\n" else match.start()
-        if not _ABBREVIATION.search(low[max(0, match.start() - 6) : match.start() + 1]):
-            cuts.append((end, match.end()))
-    yield from sorted(cuts)
-    yield len(low), len(low)
+        start, end = match.span()
+        if not low.endswith(_ABBREVIATIONS, 0, start + 1) or not _ABBREVIATED.search(
+            low[max(0, start - 6) : start + 1]
+        ):
+            cuts.append((start if low[start] == "\n" else end, end))
+    if len(cuts) > 1:
+        cuts.sort()
+    cuts.append((len(low), len(low)))
+    return cuts
 
 
 def lowered(text: str) -> str:
@@ -245,7 +246,10 @@ def lowered(text: str) -> str:
         text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
         text = _CALL.sub(lambda m: " " * len(m.group()), text)
         text = _INLINE.sub(lambda m: "§" * len(m.group()), text)
-    low = text.lower().translate(_LOWERED)
+    low = text.lower()
+    if low.isascii() and "`" not in low:
+        return low
+    low = low.translate(_LOWERED)
     if len(low) != len(text):  # a few letters have a longer lower case
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text).translate(_LOWERED)
     return low

@@ -52,7 +52,7 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) 
 
     def marks(view: View) -> Floats:
         out = np.zeros(len(view.texts))
-        for turn in view.of(party).tolist():
+        for turn in view.places(party):
             low = view.lowered[turn] if quick else None
             found = compiled.search(view.texts[turn]) if low is None or quick is None else quick.search(low)
             if found is not None:

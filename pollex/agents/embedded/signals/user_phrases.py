@@ -50,19 +50,20 @@ SIGNALS = [
         "user",
         "The user corrects the assistant.",
         r"^\W{0,9}(no|nope|nah|wait)\b(?!,? (thank|that'?s all|thats all|that is all|problem|worries))"
-        r"|\bi (meant|said|asked|wanted|mentioned)\b|\bnot what\b|\bactually\b|\binstead\b|\bwrong\b|\bincorrect\b"
-        r"|\bthat'?s not\b|\bas i (said|wrote)\b",
+        r"|\b(i (meant|said|asked|wanted|mentioned)|not what|actually|instead|wrong|incorrect|that'?s not"
+        r"|as i (said|wrote))\b",
         -1,
     ),
     words(
         "complaint",
         "user",
         "The user complains about the lack of progress.",
-        r"\bstill\b.{0,30}\b(not|no|the same|get|gets|fail\w*|see|broken|crash\w*|n'?t)|\bsame (error|problem"
+        r"\b(still\b.{0,30}\b(not|no|the same|get|gets|fail\w*|see|broken|crash\w*|n'?t)|same (error|problem"
         r"|issue|result"
-        r"|exception|thing)|\balready (told|said|tried|gave|did|have|posted|shared)|(does|did|do|is|wo)n'?t (work|help)"
-        r"|\bnot work|\buseless|\bfrustrat|\bannoy|\bridiculous|\bwaste|\bterrible|\bworse|\bworst|\bnever ?mind"
-        r"|\bforget it|\bcome on\b|\bseriously\b|\bwhat the\b|\bhell\b|\bdisappoint|\bgiv(e|ing) up|\bnot help",
+        r"|exception|thing)|already (told|said|tried|gave|did|have|posted|shared)"
+        r"|not work|useless|frustrat|annoy|ridiculous|waste|terrible|worse|worst|never ?mind"
+        r"|forget it|come on\b|seriously\b|what the\b|hell\b|disappoint|giv(e|ing) up|not help)"
+        r"|(does|did|do|is|wo)n'?t (work|help)",
         -1,
     ),
     words(

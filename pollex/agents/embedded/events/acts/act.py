@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pollex.agents.embedded.events.sentences import Hit, Move, Sentence
@@ -34,14 +35,6 @@ class Rule:
     sure: float
     unless: re.Pattern[str] | None = None
     mood: Mood = "any"
-
-    def find(self, sentence: Sentence) -> re.Match[str] | None:
-        if self.mood != "any" and (self.mood == "question") != sentence.asking:
-            return None
-        found = self.pattern.search(sentence.low)
-        if found is None or (self.unless is not None and self.unless.search(sentence.low)):
-            return None
-        return found
 
 
 def rule(cues: str, pattern: str, sure: float = 0.9, *, unless: str = "", mood: Mood = "any") -> Rule:
@@ -78,14 +71,11 @@ class Acts:
     def __init__(self, acts: Iterable[Act]) -> None:
         self.by_name = {act.name: act for act in acts}
         self._rules = [(act, one) for act in self.by_name.values() for one in act.rules]
-        self._by_cue: dict[str, defaultdict[str, list[int]]] = {
-            "user": defaultdict(list),
-            "assistant": defaultdict(list),
+        self._indices = {
+            (party, asking): Cues(self._rules, party, asking=asking)
+            for party in ("user", "assistant")
+            for asking in (True, False)
         }
-        for number, (act, one) in enumerate(self._rules):
-            for cue in one.cues:
-                self._by_cue[act.party][cue].append(number)
-        self._cues = {party: frozenset(found) for party, found in self._by_cue.items()}
 
     def mark(self, moves: list[Move]) -> None:
         """Fill the hits of all sentences, move by move."""
@@ -96,24 +86,42 @@ class Acts:
             before = move.did
 
     def _mark(self, sentence: Sentence, before: frozenset[str], party: str) -> None:
-        by_cue = self._by_cue[party]
-        cues = sentence.bag & self._cues[party]
-        if not cues:
-            return
-        for number in sorted(set().union(*map(by_cue.__getitem__, cues))):
-            act, one = self._rules[number]
+        hits, low = sentence.hits, sentence.low
+        for act, one in self._indices[party, sentence.asking].rules_of(sentence.bag):
             if act.after and act.after.isdisjoint(before):
                 continue
-            known = sentence.hits.get(act.name)
+            known = hits.get(act.name)
             if (known and known.sure >= one.sure) or (act.longest and len(sentence.words) > act.longest):
                 continue
-            found = one.find(sentence)
-            if found is not None:
-                sentence.hits[act.name] = hit_of(act, one, found, sentence)
+            found = one.pattern.search(low)
+            if found is not None and (one.unless is None or one.unless.search(low) is None):
+                hits[act.name] = hit_of(act, one, found, sentence)
+
+
+class Cues:
+    """The rules for sentences of one party that ask or state, by their cues."""
+
+    def __init__(self, rules: Sequence[tuple[Act, Rule]], party: str, *, asking: bool) -> None:
+        mood = "question" if asking else "statement"
+        self._rules = [(act, one) for act, one in rules if act.party == party and one.mood in ("any", mood)]
+        self._by_cue: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (_, one) in enumerate(self._rules):
+            for cue in one.cues:
+                self._by_cue[cue].append(number)
+        self._cues = frozenset(self._by_cue)
+        self._known = lru_cache(maxsize=4096)(self._rules_by)
+
+    def rules_of(self, words: frozenset[str]) -> Sequence[tuple[Act, Rule]]:
+        """Return the rules that have one of these words as a cue, in their order."""
+        return self._known(words & self._cues)
+
+    def _rules_by(self, cues: frozenset[str]) -> Sequence[tuple[Act, Rule]]:
+        numbers = set().union(*map(self._by_cue.__getitem__, cues))
+        return [self._rules[number] for number in sorted(numbers)]
 
 
 def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit:
     """Make a hit from a match."""
-    detail = found.groupdict().get("detail") or ""
+    detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
     start = sentence.start + found.start()
     return Hit(act.name, one.sure, start, sentence.start + found.end(), detail)
