@@ -62,6 +62,7 @@ QUESTION: dict[str, tuple[Kind, str]] = {
 }
 CALLS: dict[str, tuple[Kind, str]] = {
     "concurrency": (int, "Maximum number of calls in flight; 64 if not set."),
+    "calls_per_minute": (int, "Maximum number of calls sent in a minute; as many as the endpoint takes if not set."),
     "deadline": (float, "Time limit of a single call in seconds; 120 if not set."),
     "max_wait": (float, "Maximum wait for an endpoint that is down, in seconds; 120 if not set."),
     "max_cost": (float, "Stop at this cost; needs price."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pollex.errors import LimitReached, WrongUse
 from pollex.gateway.calls import Call
@@ -156,6 +156,7 @@ class Limits:
         backoff: Seconds, about, before a call that failed is sent again; doubled each further time.
         max_wait: Most seconds to wait for an endpoint that is away or asks for a pause; then the run ends.
         max_calls: Most calls sent, attempts included.
+        calls_per_minute: Most calls sent in a minute; None: as many as the endpoint takes.
         max_cost: Most money, known costs plus estimates where the endpoint doesn't count tokens.
         price: Needed for `max_cost`.
         failures: So many calls failing in a row pause the run.
@@ -168,21 +169,36 @@ class Limits:
     backoff: float = 0.5
     max_wait: float = 120.0
     max_calls: int | None = None
+    calls_per_minute: int | None = None
     max_cost: float | None = None
     price: Price | None = None
     failures: int = 10
     cut_prompts: int = 3
 
     def __post_init__(self) -> None:
-        counted = min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts)
+        a_minute = 1 if self.calls_per_minute is None else self.calls_per_minute
+        counted = min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts, a_minute)
         if counted < 1 or not self.deadline > 0:  # NaN is above nothing
-            raise WrongUse("a limit is below 1", remedy="give positive numbers for concurrency, deadline and attempts")
+            raise WrongUse(
+                "a limit is below 1",
+                remedy="give positive numbers for concurrency, calls a minute, deadline and attempts",
+            )
         for name in ("max_wait", "max_calls", "max_cost"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise WrongUse(f"{name} is {value:g}", remedy="give a number from 0 on, or leave it out", option=name)
         if self.max_cost is not None and self.price is None:
             raise WrongUse("a limit of costs needs prices", remedy="add them", option={"price": "0.15:0.60"})
+
+    @property
+    def spacing(self) -> float:
+        """Seconds between two calls at least; 0 without a limit of calls a minute."""
+        return 60 / self.calls_per_minute if self.calls_per_minute else 0.0
+
+    def shared(self, workers: int) -> Limits:
+        """Return the part of one of so many workers, in what is not leased: concurrency and calls a minute."""
+        a_minute = None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
+        return replace(self, concurrency=max(1, self.concurrency // workers), calls_per_minute=a_minute)
 
 
 class Budget:

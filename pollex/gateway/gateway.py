@@ -134,7 +134,7 @@ class Gateway:
 
     async def _opened(self) -> Session:
         if self._session is None:
-            limiter = Limiter(self.limits.concurrency)
+            limiter = Limiter(self.limits.concurrency, self.limits.spacing)
             wire = connect(self.endpoint, self.limits.concurrency)
             self._session = Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
             if self._stopped is not None:

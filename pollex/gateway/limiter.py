@@ -25,11 +25,15 @@ class Limiter:
     replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by a tenth a second,
     until spacing is too short to matter; slots grow by one a round.
 
+    Args:
+        least: Seconds between two calls at least, for a limit that the user sets.
+
     For one event loop. Times are those of the loop's monotonic clock, in seconds.
     """
 
-    def __init__(self, ceiling: int) -> None:
+    def __init__(self, ceiling: int, least: float = 0.0) -> None:
         self._ceiling = ceiling
+        self._least = least
         self._limit = float(min(ceiling, FIRST_CALLS))
         self._out = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -147,8 +151,8 @@ class Limiter:
 
     def _take(self) -> None:
         self._out += 1
-        if self._spacing:
-            self._ready_at = self._loop.time() + self._spacing
+        if spacing := max(self._spacing, self._least):
+            self._ready_at = self._loop.time() + spacing
 
     def _pump(self) -> None:
         """Give free slots to those who wait, now or when the wait is over."""

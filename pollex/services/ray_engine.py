@@ -138,8 +138,7 @@ class _Crew:
         cores = int(ray.cluster_resources().get("CPU", 1))
         self._size = cluster.workers or (1 if by_model else cores)
         if by_model:  # the limit holds for all of them
-            each = max(1, job.model.limits.concurrency // self._size)
-            job = replace(job, model=replace(job.model, limits=replace(job.model.limits, concurrency=each)))
+            job = replace(job, model=replace(job.model, limits=job.model.limits.shared(self._size)))
         self._job = ray.put(job)
         self._purse = ray.remote(Purse).options(num_cpus=0).remote(job.model.limits)
         self._made = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)

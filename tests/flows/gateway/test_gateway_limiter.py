@@ -6,11 +6,13 @@ import asyncio
 import selectors
 from collections import deque
 from collections.abc import Callable, Coroutine
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from pollex.errors import Interrupted
+from pollex.errors import Interrupted, WrongUse
+from pollex.gateway.budget import Limits
 from pollex.gateway.limiter import FIRST_CALLS, Limiter
 
 
@@ -188,3 +190,17 @@ def test_closing_tells_everybody_who_waits_or_asks() -> None:
             await limiter.acquire()
 
     simulate(test)
+
+
+def test_calls_are_apart_as_a_limit_of_calls_a_minute_asks() -> None:
+    limits = Limits(calls_per_minute=600)
+
+    async def test() -> None:
+        limiter = Limiter(10, limits.spacing)
+        given = sorted(await asyncio.gather(*(limiter.acquire() for _ in range(5))))
+        assert min(later - earlier for earlier, later in pairwise(given)) >= 0.1 - 1e-6
+
+    simulate(test)
+    assert limits.shared(3).calls_per_minute == 200  # together no more than one alone
+    with pytest.raises(WrongUse, match="below 1"):
+        Limits(calls_per_minute=0)
