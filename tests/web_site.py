@@ -89,16 +89,16 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     learn = store.begin("learn", fingerprint={"data": "d"}, **given)
     found = rubric_set(words, run=learn.id)
     store.put([fact(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)])
-    _judged(store, learn.id, found, range(n), words, "train")
+    judged(store, learn.id, found, range(n), words, "train")
     store.finish(learn.id, "done", roles=["built-in (no LLM)"])
     score = store.begin("score", fingerprint={"rubrics": "?"}, **given)
     store.put(rubric_rows(score.id, found.rubrics))
-    _judged(store, score.id, found, range(n), words, "")
+    judged(store, score.id, found, range(n), words, "")
     store.finish(score.id, "partial", roles=[words("built-in (no LLM)")])
     return store
 
 
-def _judged(store: Store, run: str, found: RubricSet, numbers: range, words: Words, side: str) -> None:
+def judged(store: Store, run: str, found: RubricSet, numbers: range, words: Words, side: str) -> None:
     netsat, tracer, questions = scorer(found), Tracer(store, run), found.questions
     conversations = [conversation(number, words) for number in numbers]
     store.put(conversation_rows(run, conversations, side=side))

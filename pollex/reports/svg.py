@@ -85,11 +85,24 @@ def tick_label(value: float) -> str:
     return f"{value:g}".replace("-", MINUS)
 
 
-def svg(title: str, *parts: object, width: int = WIDTH, height: int = HEIGHT, class_: str = "panel") -> Markup:
-    """Make a drawing with a title for screen readers; a group if it has links."""
+def svg(
+    title: str,
+    *parts: object,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    class_: str = "panel",
+    fixed: bool = False,
+) -> Markup:
+    """Make a drawing with a title for screen readers; a group if it has links.
+
+    Args:
+        fixed: Whether it keeps its own size, however wide the page is.
+    """
     inside = join(parts)
     role = "group" if "<a " in inside else "img"  # foreign text has no `<`
-    return element("svg", element("title", title), inside, viewBox=f"0 0 {width} {height}", class_=class_, role=role)
+    size = {"width": width, "height": height} if fixed else {}
+    frame = {"viewBox": f"0 0 {width} {height}", "class_": class_, "role": role, **size}
+    return element("svg", element("title", title), inside, **frame)
 
 
 def group(title: str, *parts: object) -> Markup:

@@ -22,11 +22,12 @@ from pollex.measures.drift import Stability
 from pollex.measures.intervals import Figure
 from pollex.reports.compare import compare_page
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.arms import Arm, arms_of
+from pollex.services.arms import Arm, arm_of_run, arms_of
 from pollex.services.compare import Comparison, compared
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import unedited
+from pollex.store.store import Store
 
 Status = Literal["passed", "open", "failed"]
 
@@ -169,20 +170,14 @@ def check(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     rubric_set = unedited(rubrics)
-    conditions = [Condition.parse(text, rubric_set) for text in fail_if]
-    if not conditions:
-        raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
-    if again and (once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]):
-        what = f"{once[0]!r} has no interval that holds at every look"
-        raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
+    conditions = conditions_of(fail_if, rubric_set, again=again)
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
     arms, lost = arms_of([against, new], rubric_set, reading=reading, run=run, model=model, progress=progress)
     given = None if labels is None else read_labels(labels, reading)[0]
     found = compared(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05)
-    figures = [figure_of(one, found, arms[0], arms[1], rubric_set, again=again) for one in conditions]
-    verdicts = tuple(verdict(*pair) for pair in zip(conditions, figures, strict=True))
+    verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
     if page is not None:
         with draft_of(page) as draft:
             draft.write_text(compare_page([found], verdicts), encoding="utf-8")
@@ -192,9 +187,57 @@ def check(
     return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=lost, written=written)
 
 
-def figure_of(
-    condition: Condition, found: Comparison, a: Arm, b: Arm, rubric_set: RubricSet, *, again: bool = False
-) -> Figure:
+def check_runs(
+    store: Store,
+    new: str,
+    against: str,
+    rubric_set: RubricSet,
+    fail_if: Sequence[str],
+    *,
+    again: bool = False,
+    strict: bool = False,
+    found: Comparison | None = None,
+) -> CheckResult:
+    """Check a run of an open store against another, both scored by one rubric set, as `check` does.
+
+    Args:
+        found: Their comparison, if it was made before.
+
+    Raises:
+        WrongUse: A condition can't be read, or can't be looked at again and again.
+    """
+    conditions = conditions_of(fail_if, rubric_set, again=again)
+    arms = [arm_of_run(store, name, rubric_set) for name in (against, new)] if again or found is None else []
+    found = found or compared(arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05)
+    verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
+    return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=0)
+
+
+def _verdicts(
+    conditions: Sequence[Condition], found: Comparison, arms: Sequence[Arm], rubric_set: RubricSet, *, again: bool
+) -> tuple[Verdict, ...]:
+    return tuple(
+        verdict(one, at_every_look(one.of, arms[0], arms[1], rubric_set) if again else figure_of(one, found))
+        for one in conditions
+    )
+
+
+def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -> list[Condition]:
+    """Read the conditions of a check.
+
+    Raises:
+        WrongUse: There is none, or one can't be read, or can't be looked at again and again.
+    """
+    conditions = [Condition.parse(text, rubric_set) for text in texts]
+    if not conditions:
+        raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
+    if again and (once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]):
+        what = f"{once[0]!r} has no interval that holds at every look"
+        raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
+    return conditions
+
+
+def figure_of(condition: Condition, found: Comparison) -> Figure:
     """Return what a condition looks at, with the interval that fits."""
     if condition.kind == "unlike":
         return found.watch.unlike
@@ -205,8 +248,6 @@ def figure_of(
         if share is None:
             return Figure(None, undefined=f"{found.labels[0]} and {found.labels[1]} labels at random are too few")
         return Figure(share.value, share.low, share.high, share.n)
-    if again:
-        return at_every_look(condition.of, a, b, rubric_set)
     rubrics = {one.id: one.difference for one in found.rubrics}
     return {"p": found.probability, "netsat": found.netsat, **rubrics}[condition.of]
 

@@ -21,6 +21,7 @@ from pollex.web.pages import (
     agreement,
     calibration,
     calibrators,
+    check,
     children,
     compare,
     conversation,
@@ -74,6 +75,7 @@ def routes() -> list[BaseRoute]:
         *replay.ROUTES,
         *drafts.ROUTES,
         *compare.ROUTES,
+        *check.ROUTES,
         *children.ROUTES,
     ]
 

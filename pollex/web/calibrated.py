@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
-from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.store.store import Store
 from pollex.web.lens import Lens
 from pollex.web.opinions import opinions, settled
-
-if TYPE_CHECKING:
-    from pollex.measures.drift import Stability
 
 FEWEST = 50
 """Labels below which nothing is said."""
@@ -137,18 +133,6 @@ def subgroups(lens: Lens, most: int = 20) -> list[Subgroup]:
         for name, own in largest
         if len(own) >= 5
     ]
-
-
-def unlike_training(lens: Lens, found: RubricSet) -> Stability | None:
-    """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
-    from pollex.measures.drift import is_unlike  # SciPy comes with both, and takes half a second
-    from pollex.services.score import drift_from
-
-    if found.spread is None:
-        return None
-    places = np.searchsorted(found.spread.edges, lens.netsat[~np.isnan(lens.netsat)], side="right")
-    drift = drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())
-    return drift if is_unlike(drift) else None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node]) -> Markup:
     lines = [_edge(place[a], place[b], chosen, height) for a, b, chosen in edges if a in place and b in place]
     boxes = [_box(name, *place[name], ran.get(name)) for name in place]
     told = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
-    return svg(told, lines, boxes, width=width, height=height, class_="graph")
+    return svg(told, lines, boxes, width=width, height=height, class_="graph", fixed=True)
 
 
 def _box(name: str, x: float, y: float, node: Node | None) -> Markup:

@@ -59,7 +59,7 @@ def compare(request: Request) -> Response:
         pairs=pairs,
         figures=figures,
         beside=beside(site, (a, b), (of_a, of_b), sets, pairs),
-        comparison=_by_one_set(site, (a, b), (of_a, of_b), sets),
+        comparison=by_one_set(site, (a, b), (of_a, of_b), sets),
         too_many=_alike(sets) and max(len(of_a), len(of_b)) > MOST,
         drawing=scatter(pairs, (thetas[0], thetas[1])),
         differ=changed_parts(a.fingerprint, b.fingerprint),
@@ -86,7 +86,7 @@ def _alike(sets: Sequence[NamedSet | None]) -> bool:
     return first is not None and second is not None and first.id == second.id
 
 
-def _by_one_set(
+def by_one_set(
     site: Site, runs: tuple[Run, Run], lenses: tuple[Lens, Lens], sets: Sequence[NamedSet | None]
 ) -> Comparison | None:
     """Return what `pollex compare` finds, where one rubric set scored both runs."""

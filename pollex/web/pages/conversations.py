@@ -18,10 +18,10 @@ from starlette.routing import Route
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.write import write_rows
 from pollex.web import drawings, frame, links
-from pollex.web.calibrated import unlike_training
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
+from pollex.web.likeness import unlike_of
 from pollex.web.listing import ListForm, Listing, Row, listing_of, row_json
 
 COLUMNS = (
@@ -58,11 +58,7 @@ def conversations(request: Request) -> Response:
         site=site.id,
         here="Conversations",
         listing=listing,
-        unlike=site.kept(
-            ("unlike", listing.lens.version, found.id), lambda: unlike_training(listing.lens, found.rubric_set)
-        )
-        if found
-        else None,
+        unlike=unlike_of(site, listing.run),
         runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
         titles={name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split"},
         columns=COLUMNS,

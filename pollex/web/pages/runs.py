@@ -18,6 +18,7 @@ from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.graph_drawing import drawing, strip
+from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
 from pollex.web.run_page import (
     BINS,
@@ -173,6 +174,7 @@ def run_page(request: Request) -> Response:
         counted=counted(site, run),
         named=site.set_of(run),
         scores=run.command in SCORING,
+        unlike=unlike_of(site, run),
         pulse=pulse_of(site, run) if status not in ENDED else None,
     )
 

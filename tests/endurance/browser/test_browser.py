@@ -31,6 +31,8 @@ PAGES = [
     "/replay?run=learn-1&id=conversation+1",
     "/compare?a=learn-1&b=score-2",
     "/compare",
+    "/check",
+    "/check?run=score-2&against=learn-1&what=mean(p)+drops+by&limit=0.03",
     "/calibration",
     "/calibration?source=person",
     "/calibration/learn-1",

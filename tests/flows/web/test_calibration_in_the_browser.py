@@ -12,8 +12,9 @@ from web_site import client_of, made_app, made_store
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import fact
-from pollex.web.calibrated import bands, tails, unlike_training, usable
+from pollex.web.calibrated import bands, tails, usable
 from pollex.web.lens import lens_of
+from pollex.web.likeness import unlike_training
 
 
 async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
@@ -53,9 +54,11 @@ async def test_conversations_unlike_those_of_the_set_are_marked(tmp_path: Path) 
         for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
             spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
             found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
-            assert (unlike_training(lens, found) is not None) is marked
+            assert (unlike_training(known, found) is not None) is marked
             store.put([fact(learn.id, "rubric_set", "set", found)])
             store.flush()
             async with client_of(made_app(store)) as client:
                 page = (await client.get("/conversations", params={"run": learn.id})).text
+                assert ("not known to be calibrated here" in page) is marked
+                page = (await client.get(f"/runs/{learn.id}")).text
                 assert ("not known to be calibrated here" in page) is marked

@@ -48,6 +48,8 @@ PAGES = [
     "/calibration/learn-1",
     f"/replay?run=learn-1&id={ID}",
     "/compare?a=learn-1&b=score-2",
+    "/check",
+    "/check?run=score-2&against=learn-1&what=mean(p)+drops+by&limit=0.03",
     "/label",
     "/label/agreement",
     "/label/adjudicate",

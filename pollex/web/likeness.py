@@ -1,0 +1,43 @@
+"""Whether a run's conversations are like those that its rubric set was learned from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pollex.measures.arrays import Floats
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.runs import Run
+from pollex.web.listing import SCORING
+from pollex.web.site import Site
+
+if TYPE_CHECKING:
+    from pollex.measures.drift import Stability
+
+LAST = "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation HAVING arg_max(netsat, seq) IS NOT NULL"
+
+
+def unlike_of(site: Site, run: Run) -> Stability | None:
+    """Return how unlike a run's NetSAT is to that of its set's conversations; None unless it is by more than chance."""
+    named = site.set_of(run)
+    if named is None or run.command not in SCORING or run.finished is None:
+        return None
+
+    def compared() -> Stability | None:
+        rows = site.store.ask(run.id, LAST)
+        return unlike_training(np.array([row["netsat"] for row in rows], dtype=np.float64), named.rubric_set)
+
+    return site.kept(("unlike", run.id, run.finished, named.id), compared)
+
+
+def unlike_training(netsat: Floats, found: RubricSet) -> Stability | None:
+    """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
+    from pollex.measures.drift import is_unlike  # SciPy comes with both, and takes half a second
+    from pollex.services.score import drift_from
+
+    if found.spread is None:
+        return None
+    places = np.searchsorted(found.spread.edges, netsat, side="right")
+    drift = drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())
+    return drift if is_unlike(drift) else None

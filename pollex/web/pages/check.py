@@ -1,0 +1,137 @@
+"""A run checked against another: whether a condition of a gate fails, passes or is open, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.errors import WrongUse
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.runs import Run
+from pollex.web import frame, links
+from pollex.web.faults import Fault
+from pollex.web.forms import Form, query, site_of
+from pollex.web.listing import SCORING, lens_for, scoring_run
+from pollex.web.pages.compare import MOST, by_one_set
+from pollex.web.site import NamedSet, Site
+
+if TYPE_CHECKING:
+    from pollex.services.check import CheckResult
+
+LIMIT = 0.03
+
+
+class CheckForm(Form):
+    """Two runs and conditions, separated by semicolons; `what` and `limit` are a condition in two fields."""
+
+    run: str = ""
+    against: str = ""
+    fail_if: str = ""
+    what: str = "mean(p) drops by"
+    limit: float | None = None
+    again: bool = False
+    strict: bool = False
+
+    @property
+    def conditions(self) -> list[str]:
+        """Conditions as text; none before the form was sent."""
+        chosen = [] if self.limit is None else [f"{self.what} {self.limit:g}"]
+        return [*filter(None, map(str.strip, self.fail_if.split(";"))), *chosen]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a gate says.
+
+    Attributes:
+        seen: Conversations of the baseline that the rubrics were learned from.
+        unscored: Conversations of both runs without a probability, which are left out.
+    """
+
+    result: CheckResult
+    seen: int
+    unscored: int
+
+
+def check(request: Request) -> Response:
+    """Let people choose a baseline and a condition; show whether it fails, passes or is open."""
+    site, form = site_of(request), query(request, CheckForm)
+    run = scoring_run(site, form.run)
+    named = site.set_of(run)
+    baselines = _baselines(site, run, named)
+    against = site.run(form.against) if form.against else None
+    return frame.page(
+        "check.html",
+        site=site.id,
+        here="Runs",
+        form=form,
+        runs=[one for one in site.runs() if one.command in SCORING],
+        run=run,
+        named=named,
+        baselines=baselines,
+        against=against,
+        choices=choices_of(named.rubric_set) if named else {},
+        limit=LIMIT if form.limit is None else form.limit,
+        checked=checked(site, form, run, against) if against and form.conditions else None,
+    )
+
+
+def choices_of(found: RubricSet) -> dict[str, str]:
+    """Return what a condition may look at, in words, by its text without the limit."""
+    plain = {
+        "mean(p) drops by": "mean P(up) drops by",
+        "mean(p) rises by": "mean P(up) rises by",
+        "mean(netsat) drops by": "mean NetSAT drops by",
+        "share drops by": "share of good conversations drops by (labels at random)",
+        "drift(p) above": "stability index of P(up) is above",
+        "unlike above": "share of conversations unlike the baseline is above",
+    }
+    ways = {"sat": "drops", "dsat": "rises"}
+    rubrics = {
+        f"mean({one.id}) {ways[one.polarity]} by": f"mean answer {ways[one.polarity]} by: {one.text}"
+        for one in found.rubrics
+    }
+    return plain | rubrics
+
+
+def checked(site: Site, form: CheckForm, run: Run, against: Run) -> Checked:
+    """Check a run against another.
+
+    Raises:
+        Fault: One rubric set has not scored both, they are too many for a page, or a condition can't be read, or can't
+            be looked at again and again.
+    """
+    from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
+
+    lenses, sets = (lens_for(site, against), lens_for(site, run)), [site.set_of(against), site.set_of(run)]
+    found = by_one_set(site, (against, run), lenses, sets)
+    if found is None or sets[0] is None:
+        what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
+        raise Fault(what, remedy="`pollex check` scores what is not scored, and takes as many as there are")
+    rubric_set, options = sets[0].rubric_set, {"again": form.again, "strict": form.strict}
+    try:
+        result = check_runs(site.store, run.id, against.id, rubric_set, form.conditions, found=found, **options)
+    except WrongUse as error:
+        raise Fault(error.what, remedy=error.advice) from error
+    seen = 0 if not rubric_set.reasons else sum(side == "train" for side in lenses[0].sides)
+    return Checked(result, seen, sum(map(len, lenses)) - sum(found.sizes))
+
+
+def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
+    """Return the runs that the same rubric set scored, the last one first."""
+    others = [one for one in site.runs() if one.command in SCORING and one.id != run.id]
+    return [one for one in others if named and (other := site.set_of(one)) and other.id == named.id]
+
+
+def as_json(request: Request) -> Response:
+    """Return what `pollex check --json` prints."""
+    site, form = site_of(request), query(request, CheckForm)
+    found = checked(site, form, site.run(form.run), site.run(form.against))
+    return JSONResponse({"ok": True} | found.result.as_json() | {"unscored": found.unscored})
+
+
+ROUTES = [Route(links.CHECK, check), Route("/api/check", as_json)]
