@@ -36,6 +36,7 @@ from pollex.web.pages import (
     share,
     studies,
     talk,
+    thumbs,
     waiting,
 )
 from pollex.web.site import Site
@@ -71,6 +72,7 @@ def routes() -> list[BaseRoute]:
         *share.ROUTES,
         *studies.ROUTES,
         *talk.ROUTES,
+        *thumbs.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
         *drafts.ROUTES,

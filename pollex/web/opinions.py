@@ -24,6 +24,9 @@ LAST = """
 """A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
 themselves."""
 
+VOLUNTARY = "voluntary"
+"""Drawn by the annotators themselves, who had seen the score: such labels stay out of figures."""
+
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""
 
@@ -97,7 +100,7 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     decided = {one.text_hash for one in of if one.source == "adjudicated"}
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for one in of:
-        if one.source == "person" and one.text_hash not in decided:
+        if one.source == "person" and one.drawn != VOLUNTARY and one.text_hash not in decided:
             by_text[one.text_hash].append(one)
     return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}
 

@@ -25,6 +25,7 @@ from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import lens_for
 from pollex.web.once import once
 from pollex.web.opinions import (
+    VOLUNTARY,
     Opinion,
     agreement,
     asked_about,
@@ -69,7 +70,7 @@ def agree(request: Request) -> Response:
     site = site_of(request)
     form = query(request, AgreementForm)
     said = opinions(site.store, form.question)
-    people = [one for one in said if one.source == "person"]
+    people = [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]
     return frame.page(
         "agreement.html",
         form=form,

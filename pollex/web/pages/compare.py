@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pollex.errors import BadCalibrator
@@ -15,6 +15,7 @@ from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
 from pollex.web import frame, links
 from pollex.web.comparing import Pairs, differences, pairs_of, scatter
+from pollex.web.faults import Fault
 from pollex.web.forms import Form, query, site_of
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
@@ -31,15 +32,18 @@ MOST = 10_000
 
 
 class CompareForm(Form):
-    """The form of a comparison of two runs."""
+    """The form of a comparison of two runs; the list of runs names them alike, as `run`."""
 
     a: str = ""
     b: str = ""
+    run: str = ""
 
 
 def compare(request: Request) -> Response:
     """Show two runs side by side."""
     site, form = site_of(request), query(request, CompareForm)
+    if form.run:
+        return _of_ticked(site, request.query_params.getlist("run"))
     scoring = [run for run in site.runs() if run.command in SCORING]
     if not (form.a and form.b):
         return frame.page("compare.html", site=site.id, here="Runs", runs=scoring, a=None, b=None, form=form)
@@ -71,6 +75,15 @@ def compare(request: Request) -> Response:
             for i in pairs.flips[:FLIPS].tolist()
         ],
     )
+
+
+def _of_ticked(site: Site, names: list[str]) -> Response:
+    """Lead to two runs that were ticked in the list, the earlier one first."""
+    if len(names) != 2:
+        raise Fault("two runs are compared, no more and no fewer", remedy="tick two in the list of runs")
+    every = [run.id for run in site.runs()]
+    a, b = sorted((site.run(name).id for name in names), key=every.index, reverse=True)
+    return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
 
 
 def _compared(site: Site, a: Lens, b: Lens) -> tuple[Pairs, dict[str, object]]:

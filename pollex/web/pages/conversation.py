@@ -20,15 +20,18 @@ from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import list_form, listing_of
+from pollex.web.opinions import opinions
+from pollex.web.queues import QUESTION
 from pollex.web.site import NamedSet, Site
 
 
 class ConversationForm(Form):
-    """The form of a conversation's page; `of` is the query of its list."""
+    """The form of a conversation's page; `of` is the query of its list, `who` gives thumbs."""
 
     run: str
     id: str
     of: str = ""
+    who: str = ""
 
 
 def conversation(request: Request) -> Response:
@@ -56,6 +59,9 @@ def conversation(request: Request) -> Response:
         before=before,
         behind=behind,
         elsewhere=elsewhere(site, run, trace),
+        people=[one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
+        in_batches=not trace.steps and trace.score is not None,
+        read_only=site.read_only,
     )
 
 

@@ -15,6 +15,7 @@ from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
+from pollex.web.pages.waiting import waiting_in
 
 LAST = 5
 SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
@@ -35,11 +36,21 @@ def home(request: Request) -> Response:
         total=len(every),
         live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
         with_scores=next((run for run, _ in every if run.command in SCORING), None),
+        waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
+        left=site.store.rows(LEFT),
         named=named,
         in_store=named is not None and named.run in known,
         beside=built_in_beside(site, named) if named is not None and named.run in known else None,
         sides={title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
     )
+
+
+LEFT = """
+    SELECT q.id, q.name, count(DISTINCT CASE WHEN s.skip = '' THEN l.text_hash END) AS labeled
+    FROM queues AS q JOIN leases AS l ON l.queue = q.id LEFT JOIN sheets AS s ON s.lease = l.id
+    GROUP BY q.id ORDER BY max(l.rowid) DESC LIMIT 1
+"""
+"""The queue that somebody labeled last."""
 
 
 def strongest(found: RubricSet, kind: Polarity) -> list[Support]:

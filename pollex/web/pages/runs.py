@@ -84,6 +84,7 @@ def runs(request: Request) -> Response:
         runs=shown,
         total=len(every),
         form=form,
+        scoring=SCORING,
         commands=sorted({run.command for run, _ in every}),
         statuses=sorted({status for _, status in every}),
         counted={run.id: counted(site, run) | failed(site, run) for run, _ in shown},

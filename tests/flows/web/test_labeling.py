@@ -15,7 +15,7 @@ from web_site import client_of, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
 from pollex.store.store import Store
-from pollex.web.opinions import Opinion, agreement, disputed, settled, with_oneself
+from pollex.web.opinions import Opinion, agreement, disputed, opinions, settled, with_oneself
 
 
 @pytest.fixture
@@ -274,3 +274,31 @@ async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_not
     rows = (await client.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
     assert len(rows) == 12, "a second answer is no second label"
     assert repeats < 5 or with_oneself(store, "thumb").n == 2 * repeats
+
+
+async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_blind_one(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    about = {"run": "learn-1", "id": "conversation 4", "who": "ann"}
+    for value in ("up", "down"):
+        assert (await client.post("/api/thumbs", json=about | {"value": value})).status_code == 200
+    assert [row["drawn"] for row in store.rows("SELECT drawn FROM labels")] == ["voluntary"] * 2
+    page = (await client.get("/conversation", params=about)).text
+    assert page.count("who saw the score") == 1, "the last one counts"
+    of = await queue(client, kind="filter", filter="q=conversation 4", random_share=0, overlap=2)
+    assert await answer_all(client, of, "bob", "up") == 1
+    assert (await client.post("/api/thumbs", json=about | {"who": "bob", "value": "down"})).status_code == 409
+    assert (await client.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})).status_code == 404
+    assert "1\xa0label of people" in (await client.get("/label/agreement")).text
+    assert disputed(opinions(store, "thumb")) == {}, "who had seen the score disagrees with nobody"
+
+
+async def test_home_says_which_queue_was_left(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, _ = labeled
+    of = await queue(client, kind="random", name="Mondays")
+    assert "Mondays" not in (await client.get("/")).text, "nobody began it"
+    found = await lease(client, of, "ann")
+    assert (await client.post("/api/labels", json={"lease": found, "who": "ann", "value": "up"})).status_code == 200
+    page = re.sub(r"\s+", " ", (await client.get("/")).text)
+    assert f'href="/label/{of}">Mondays</a>: 1' in page

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import numpy as np
 import pytest
 from web_site import client_of, made_app, made_store
@@ -56,3 +58,11 @@ def test_what_a_set_was_learned_from_has_no_part_in_the_auc(tmp_path: Path) -> N
         left = labeled_unseen(pairs, run, lens_of(store, scored, seen))
     assert len(every) > 3
     assert set(left.tolist()) == set(every[3:].tolist())
+
+
+async def test_two_runs_that_are_ticked_are_compared_the_earlier_one_first(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/compare?run=score-2&run=learn-1")
+    assert answer.status_code == 303
+    found = parse_qs(urlsplit(answer.headers["location"]).query)
+    assert [found[name][0].rpartition("-")[0] for name in ("a", "b")] == ["learn-1", "score-2"]
+    assert (await client.get("/compare?run=score-2")).status_code == 400
