@@ -1,7 +1,7 @@
-"""Screens of the demo in the browser, light and dark, as README and the how-tos show them.
+"""Screens of the demo and of the recorded run in the browser, light and dark, as README and the how-tos show them.
 
-    python docs/screens.py                 # docs/screens/*.png
-    python docs/screens.py --demo FOLDER   # of a demo that was made before
+    python docs/screens.py                                     # docs/screens/*.png
+    python docs/screens.py --demo FOLDER --recorded FOLDER     # of demos that were made before
 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
 """
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,23 @@ def pages(page: Any, base: str) -> dict[str, str]:
     }
 
 
-def shoot(browser: Any, url: str, scheme: str) -> list[Path]:
+def recorded_pages(page: Any, base: str) -> dict[str, str]:
+    """Return the pages of the recorded run: what the model adds, a conversation, a call with prompt and answer."""
+
+    def first(path: str, link: str) -> str:
+        page.goto(base + path)
+        return str(page.locator(link).first.get_attribute("href"))
+
+    learned = first("/runs?command=learn", "table a").partition("?")[0]
+    run = learned.rpartition("/")[2]
+    return {
+        "recorded-compare": first("/", "#look ~ ul a[href^='/compare']"),
+        "recorded-conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
+        "recorded-call": first(f"{learned}/calls", "main a[href*='/call?key=']"),
+    }
+
+
+def shoot(browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[str, str]]) -> list[Path]:
     """Take all screens in a scheme."""
     context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme=scheme)
     page, base, made = context.new_page(), url.partition("/enter")[0], []
@@ -85,15 +101,20 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demo", type=Path)
+    parser.add_argument("--recorded", type=Path)
     given = parser.parse_args()
     program = os.environ.get("POLLEX_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     SCREENS.mkdir(exist_ok=True)
+    made: list[Path] = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        if given.demo is None:
-            subprocess.run([sys.executable, "-m", "pollex", "demo"], cwd=folder, check=True)
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        with served(given.demo or Path(folder) / "pollex-demo") as url:
-            made = [path for scheme in ("light", "dark") for path in shoot(browser, url, scheme)]
+        for known, more, shown in ((given.demo, [], pages), (given.recorded, ["--recorded"], recorded_pages)):
+            demo = known or Path(folder) / f"pollex-demo{''.join(more)}"
+            if known is None:
+                command = [sys.executable, "-m", "pollex", "demo", "--out", demo.name, *more]
+                subprocess.run(command, cwd=folder, check=True)  # noqa: S603 - ours
+            with served(demo) as url:
+                made += [path for scheme in ("light", "dark") for path in shoot(browser, url, scheme, shown)]
     for path in made:
         sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
     return int(any(path.stat().st_size > LARGEST for path in made))
