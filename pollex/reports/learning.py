@@ -179,11 +179,12 @@ def learned_from(rubrics: RubricSet) -> str:
 def written_by(rubrics: RubricSet) -> str:
     """Say by whom the rubrics were written, in one sentence; empty where people wrote some of them."""
     own = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
-    others = len(rubrics.rubrics) - own
+    others = sum("@" in rubric.source for rubric in rubrics.rubrics)  # a prompt at its version
+    reworded = any(rubric.written not in ("", rubric.text) for rubric in rubrics.rubrics)
+    if reworded or own + others < len(rubrics.rubrics):
+        return ""
     if not others:
         return "A program wrote them, no LLM. "
-    if any(rubric.written for rubric in rubrics.rubrics):
-        return ""
     by = rubrics.roles.get("summarizer", rubrics.judge.name).partition(" and ")[0]
     rest = f", a program without an LLM the other {own}" if own else ""
     return f"The model {short(by)} wrote {others if own else 'them'}{rest}. "

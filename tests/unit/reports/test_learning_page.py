@@ -232,11 +232,15 @@ def test_it_says_who_did_the_work() -> None:
 def test_one_sentence_says_by_whom_the_rubrics_were_written() -> None:
     ours, theirs = (
         rubric(n, kind).model_copy(update={"source": of})
-        for n, kind, of in ((1, "sat", "event:fails"), (2, "dsat", ""))
+        for n, kind, of in ((1, "sat", "event:fails"), (2, "dsat", "summarize_dsat@43c5d8"))
     )
+    fitted = theirs.model_copy(update={"written": theirs.text})
+    reworded = theirs.model_copy(update={"written": "Other words."})
     assert "A program wrote them, no LLM." in written_by(rubric_set(rubrics=(ours,)))
     both = rubric_set(rubrics=(ours, theirs), roles={"summarizer": "big-model and built-in (no LLM)"})
     assert written_by(both) == "The model big-model wrote 1, a program without an LLM the other 1. "
+    assert written_by(rubric_set(rubrics=(ours, fitted), roles=both.roles)) == written_by(both)
+    assert written_by(rubric_set(rubrics=(ours, reworded), roles=both.roles)) == ""
 
 
 def test_one_rubric_of_one_kind_makes_a_page() -> None:
