@@ -11,6 +11,8 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.web.lens import Lens
 
 BINS = 40
+GROUPS = 8
+"""Groups that can be chosen: those with the most conversations."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
     "decision": ("Decision by probability", "decided", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
     "certain": ("Certainty", "certain", {1: ("yes", "outside the window"), 0: ("no", "inside the window")}),
     "differs": ("Thumb and label", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),
+    "answered": ("Answers", "answered", {1: ("yes", "to all rubrics"), 0: ("no", "some missing")}),
 }
 """Name in the address to title, column, and code to value and words."""
 
@@ -93,6 +96,11 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
     left = all_of(masks, len(lens), but="side")
     sides = Counter(side for side, kept in zip(lens.sides, left.tolist(), strict=True) if kept)
     found["side"] = [Choice(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
+    left = all_of(masks, len(lens), but="group")
+    names, codes = lens.group_codes
+    counts = np.bincount(codes[left & (codes >= 0)], minlength=len(names))
+    most = np.argsort(-counts, kind="stable")[:GROUPS].tolist()
+    found["group"] = [Choice(names[code], names[code], int(counts[code])) for code in most if counts[code]]
     return {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
 
 

@@ -94,6 +94,18 @@ class Lens:
         return np.where(both, (self.label != self.predicted).astype(int), -1)
 
     @cached_property
+    def group_codes(self) -> tuple[list[str], Ints]:
+        """Names of groups, and the place of each row's among them; −1 without one `[row]`."""
+        names = [*dict.fromkeys(group for group in self.groups if group)]
+        place = {name: code for code, name in enumerate(names)}
+        return names, np.array([place.get(group or "", -1) for group in self.groups], dtype=np.int64)
+
+    @cached_property
+    def answered(self) -> Ints:
+        """1 where every question has an answer, else 0."""
+        return np.asarray(self.failed == 0, dtype=np.int64)
+
+    @cached_property
     def place(self) -> dict[str, int]:
         """Row by id."""
         return {id_: row for row, id_ in enumerate(self.ids)}

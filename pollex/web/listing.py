@@ -25,6 +25,8 @@ from pollex.web.site import Site
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
 ROWS, MOST_ROWS = 100, 500
+RANGES = {"netsat": "NetSAT", "probability": "P(up)", "entropy": "Entropy", "turns": "Turns"}
+"""Figures that a list is narrowed by, with their heads."""
 
 
 class ListForm(Form):
@@ -42,12 +44,17 @@ class ListForm(Form):
     decision: UpDown | None = None
     certain: YesNo | None = None
     differs: YesNo | None = None
+    answered: YesNo | None = None
     side: Literal["train", "test", "none"] | None = None
     group: str | None = None
     netsat_from: float | None = None
     netsat_to: float | None = None
     probability_from: float | None = None
     probability_to: float | None = None
+    entropy_from: float | None = None
+    entropy_to: float | None = None
+    turns_from: float | None = None
+    turns_to: float | None = None
     q: str = Field("", max_length=500)
     words: Literal["first", "all"] = "first"
     sort: Literal["place", "netsat", "probability", "entropy", "surprise", "turns", "failed"] = "place"
@@ -68,7 +75,8 @@ class ListForm(Form):
     @property
     def narrowed(self) -> dict[str, str]:
         """The parameters that leave rows out, with their values as text."""
-        parts = (*FACETS, "side", "group", "netsat_from", "netsat_to", "probability_from", "probability_to", "q")
+        ends = [f"{name}_{end}" for name in RANGES for end in ("from", "to")]
+        parts = (*FACETS, "side", "group", *ends, "q")
         found = {name: getattr(self, name) for name in parts}
         return {name: str(value) for name, value in found.items() if value not in (None, "")}
 
@@ -234,7 +242,7 @@ def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:
     """
     return Wanted(
         facets={name: value for name in FACETS if (value := getattr(form, name)) is not None},
-        ranges={name: ends for name in ("netsat", "probability") if (ends := form.range_of(name)) != (None, None)},
+        ranges={name: ends for name in RANGES if (ends := form.range_of(name)) != (None, None)},
         side=None if form.side is None else {"none": ""}.get(form.side, form.side),
         group=form.group,
         words=form.q,

@@ -69,6 +69,11 @@ def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinio
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
+def people_in(said: Sequence[Opinion]) -> list[Opinion]:
+    """Return people's opinions, without those of who had seen the score."""
+    return [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]
+
+
 def agreement(of: Sequence[Opinion]) -> Figure:
     """Compute Krippendorff's alpha of annotators' answers, with its interval."""
     if len(shared := _shared(of)) < FEWEST:

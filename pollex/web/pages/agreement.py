@@ -25,13 +25,13 @@ from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import lens_for
 from pollex.web.once import once
 from pollex.web.opinions import (
-    VOLUNTARY,
     Opinion,
     agreement,
     asked_about,
     between,
     disputed,
     opinions,
+    people_in,
     settled,
     with_oneself,
 )
@@ -70,7 +70,8 @@ def agree(request: Request) -> Response:
     site = site_of(request)
     form = query(request, AgreementForm)
     said = opinions(site.store, form.question)
-    people = [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]
+    people = people_in(said)
+    log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     return frame.page(
         "agreement.html",
         form=form,
@@ -80,23 +81,25 @@ def agree(request: Request) -> Response:
         here="Label",
         all=agreement(people),
         pairs=between(people),
-        log=agreement([*people, *_of_log(site, people)]) if form.question == QUESTION else None,
+        log=agreement([*people, *log]) if form.question == QUESTION else None,
+        rubrics=agreement([*people, *rubrics]) if form.question == QUESTION else None,
         n=len(people),
         random=sum(one.drawn == "random" for one in people),
         disputed=len(disputed(said)),
     )
 
 
-def _of_log(site: Site, people: list[Opinion]) -> list[Opinion]:
-    """Return the log's thumbs of the labeled texts, as an annotator's."""
+def _others(site: Site, people: list[Opinion], column: Literal["label", "decided"]) -> list[Opinion]:
+    """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
     found = []
     for run in {one.run for one in people}:
         lens = lens_for(site, site.run(run))
+        codes = getattr(lens, column)
         texts = {one.text_hash: one for one in people if one.run == run}
         for row, text in enumerate(lens.hashes):
-            if text in texts and lens.label[row] >= 0:
-                value = "up" if lens.label[row] else "down"
-                found.append(Opinion("(log)", text, lens.ids[row], run, value, "log", ""))
+            if text in texts and codes[row] >= 0:
+                value = "up" if codes[row] else "down"
+                found.append(Opinion("", text, lens.ids[row], run, value, column, ""))
     return found
 
 

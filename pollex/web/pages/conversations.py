@@ -22,7 +22,7 @@ from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
 from pollex.web.likeness import unlike_of
-from pollex.web.listing import ListForm, Listing, Row, listing_of, row_json
+from pollex.web.listing import RANGES, ListForm, Listing, Row, listing_of, row_json
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -35,6 +35,9 @@ COLUMNS = (
     ("", "Certainty", False),
 )
 """Column to sort by, head, and whether it is a number."""
+
+
+TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split", "group": "Group"}
 
 
 def conversations(request: Request) -> Response:
@@ -60,8 +63,10 @@ def conversations(request: Request) -> Response:
         listing=listing,
         unlike=unlike_of(site, listing.run),
         runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
-        titles={name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split"},
+        titles={name: title for name, (title, _, _) in FACETS.items()}
+        | {"side": "Part of the split", "group": "Group"},
         columns=COLUMNS,
+        ranges=RANGES,
         read_only=site.read_only,
         drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
         reach=(float(counted.edges[0]), float(counted.edges[-1])) if counted else None,

@@ -23,6 +23,7 @@ from pollex.web.listing import SCORING
 from pollex.web.run_page import (
     BINS,
     CALL_ORDER,
+    Spans,
     calls_of,
     drawn_graphs,
     errors_of,
@@ -154,7 +155,7 @@ def run_page(request: Request) -> Response:
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
     whole = form.start is None and form.end is None
     low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
-    spans = _while_ended(site, run, ("spans",), lambda: spans_of(site.store, run))
+    spans = spans_kept(site, run)
     times = times_of(spans, low, high)
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     status = site.status(run)
@@ -178,6 +179,11 @@ def run_page(request: Request) -> Response:
         unlike=unlike_of(site, run),
         pulse=pulse_of(site, run) if status not in ENDED else None,
     )
+
+
+def spans_kept(site: Site, run: Run) -> list[Spans]:
+    """Return a run's spans by name; those of a finished run are kept."""
+    return _while_ended(site, run, ("spans",), lambda: spans_of(site.store, run))
 
 
 def live(request: Request) -> Response:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.errors import BadCalibrator
 from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
@@ -125,6 +130,27 @@ def one_rubric(request: Request) -> Response:
     )
 
 
+def download(request: Request) -> Response:
+    """Send a set with its arrays and the file for edits, packed together."""
+    query(request, Nothing)
+    named = site_of(request).set(request.path_params["set"])
+    try:
+        body = _packed(named.rubric_set)
+    except BadCalibrator as error:
+        raise NotThere(error.what, remedy="the folder that it was learned into has it whole") from None
+    headers = {"Content-Disposition": 'attachment; filename="rubrics.zip"'}
+    return Response(body, media_type="application/zip", headers=headers)
+
+
+def _packed(found: RubricSet) -> bytes:
+    with tempfile.TemporaryDirectory() as folder, io.BytesIO() as whole:
+        found.save(Path(folder) / "rubrics.json")
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(Path(folder).iterdir()):
+                archive.write(path, path.name)
+        return whole.getvalue()
+
+
 def diff(request: Request) -> Response:
     """Show what two sets differ in: words, order, figures."""
     site, form = site_of(request), query(request, DiffForm)
@@ -138,4 +164,5 @@ ROUTES = [
     Route(links.SET_DIFF, diff),
     Route(f"{links.SETS}/{{set}}", one_set),
     Route(f"{links.SETS}/{{set}}/rubric", one_rubric),
+    Route(f"{links.SETS}/{{set}}/file", download),
 ]

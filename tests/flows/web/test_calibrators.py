@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
+import zipfile
 from pathlib import Path
 
 import httpx2
@@ -74,6 +76,10 @@ async def test_a_set_whose_run_is_elsewhere_says_so(learnt: Learnt, tmp_path: Pa
             sets = (await client.get("/sets")).text
             found = re.search(r"/sets/([0-9a-f]{12})", sets)
             assert found is not None
+            whole = await client.get(f"/sets/{found[1]}/file")
+            with zipfile.ZipFile(io.BytesIO(whole.content)) as archive:
+                archive.extractall(tmp_path / "whole")
+            assert RubricSet.load(tmp_path / "whole" / "rubrics.json").thumb_model is not None
             page = await worked_out(client, f"/calibration/{found[1]}")
             assert "The run that learned it is not in this store" in page
             assert (await client.get("/calibration/nobody")).status_code == 404

@@ -233,6 +233,21 @@ async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
     assert not any(key[0] == "search" for key in site._made), "what was not read to the end is not kept"
 
 
+async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: httpx2.AsyncClient) -> None:
+    every = (await client.get("/api/conversations", params={"run": "learn-1"})).json()["rows"]
+    for asked, kept in (
+        ({"answered": "no"}, [row for row in every if row["failed"]]),
+        ({"group": "user 1"}, [row for row in every if int(row["id"].split()[-1]) % 4 == 1]),
+        ({"turns_from": 4, "turns_to": 4}, every),
+        ({"turns_to": 3}, []),
+    ):
+        told = (await client.get("/api/conversations", params={"run": "learn-1"} | asked)).json()
+        assert [row["id"] for row in told["rows"]] == [row["id"] for row in kept]
+    page = (await client.get("/conversations", params={"run": "learn-1", "turns_from": "4"})).text
+    assert "user 1" in page
+    assert 'name="turns_from" value="4.0"' in page
+
+
 async def test_neighbors_are_those_of_the_list_that_one_came_from(client: httpx2.AsyncClient) -> None:
     listed = (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat"})).json()["rows"]
     page = (

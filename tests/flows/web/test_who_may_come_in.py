@@ -36,25 +36,25 @@ async def test_without_the_token_no_route_answers(stranger: httpx2.AsyncClient, 
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("host", ["evil.example:8765", "127.0.0.1:1", "127.0.0.1", ""])
-async def test_under_another_name_no_route_answers(client: httpx2.AsyncClient, path: str, host: str) -> None:
-    assert (await client.get(path, headers={"Host": host})).status_code == 400
+async def test_under_another_name_no_route_answers(client: httpx2.AsyncClient, path: str) -> None:
+    for host in ("evil.example:8765", "127.0.0.1:1", "127.0.0.1", ""):
+        assert (await client.get(path, headers={"Host": host})).status_code == 400, host
+
+
+FOREIGN = (
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"},
+)
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
-        {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"},
-    ],
-)
-async def test_no_other_site_writes(client: httpx2.AsyncClient, path: str, headers: dict[str, str]) -> None:
-    assert (await client.post(path, headers=headers)).status_code == 403
+async def test_no_other_site_writes(client: httpx2.AsyncClient, path: str) -> None:
+    for headers in FOREIGN:
+        assert (await client.post(path, headers=headers)).status_code == 403, headers
 
 
 async def test_another_site_may_link_to_a_page_and_not_read_it(client: httpx2.AsyncClient) -> None:
