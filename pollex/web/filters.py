@@ -97,8 +97,8 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
     sides = Counter(side for side, kept in zip(lens.sides, left.tolist(), strict=True) if kept)
     found["side"] = [Choice(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
     left = all_of(masks, len(lens), but="group")
-    names, codes = lens.group_codes
-    counts = np.bincount(codes[left & (codes >= 0)], minlength=len(names))
+    names, group = lens.group_codes
+    counts = np.bincount(group[left & (group >= 0)], minlength=len(names))
     most = np.argsort(-counts, kind="stable")[:GROUPS].tolist()
     found["group"] = [Choice(names[code], names[code], int(counts[code])) for code in most if counts[code]]
     return {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
