@@ -116,6 +116,8 @@ class Columns:
             except duckdb.IOException as failure:  # a part was put together with others meanwhile
                 if tried == 4 or ("No files found" not in str(failure) and "No such file" not in str(failure)):
                     raise _unreadable(self._folder, failure) from failure
+            except duckdb.InvalidInputException as failure:  # also a ProgrammingError: a file without its end
+                raise _unreadable(self._folder, failure) from failure
             except (duckdb.ProgrammingError, duckdb.PermissionException):
                 raise  # the query is wrong, not the store
             except duckdb.Error as failure:

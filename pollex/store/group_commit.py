@@ -16,17 +16,25 @@ T = TypeVar("T")
 class GroupCommit(Generic[T]):
     """A thread that passes batches to `commit`, in order.
 
-    The first failure is final: those who wait get it, and so does everybody who comes later. A caller who puts more
-    than `room` bytes ahead of the thread is held back, so memory stays bounded.
+    The first failure is final, unless `goes_on`: those who wait get it, and so does everybody who comes later. A caller
+    who puts more than `room` bytes ahead of the thread is held back, so memory stays bounded.
 
     Args:
         commit: Called in the thread with a batch, and whether somebody waits for all that was put to be readable.
         linger: Seconds that a batch may gather while nobody waits for it.
         room: Bytes that may be queued.
+        goes_on: Only those whose batch failed get the failure; what comes later is tried.
     """
 
-    def __init__(self, commit: Callable[[list[T], bool], None], *, linger: float = 0.2, room: int = 32 << 20) -> None:
-        self._commit, self._linger, self._room = commit, linger, room
+    def __init__(
+        self,
+        commit: Callable[[list[T], bool], None],
+        *,
+        linger: float = 0.2,
+        room: int = 32 << 20,
+        goes_on: bool = False,
+    ) -> None:
+        self._commit, self._linger, self._room, self._goes_on = commit, linger, room, goes_on
         self._changed = threading.Condition()
         self._items: list[T] = []
         self._waiting: list[Future[None] | asyncio.Future[None]] = []
@@ -97,9 +105,11 @@ class GroupCommit(Generic[T]):
             except Exception as failure:  # whatever it is, those who wait must hear of it
                 with self._changed:
                     self.failure = failure
-                    waiting += self._waiting
+                    waiting += [] if self._goes_on else self._waiting
                     self._changed.notify_all()
             self._wake(waiting)
+            if self._goes_on:
+                self.failure = None
 
     def _wake(self, waiting: Sequence[Future[None] | asyncio.Future[None]]) -> None:
         """Wake all who wait: one call into each event loop, however many wait in it."""

@@ -62,7 +62,8 @@ class Store:
         prompts: Whether prompts are kept.
     """
 
-    def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None) -> None:
+    def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False) -> None:
+        self._goes_on = goes_on
         self.folder, self.notices, self.prompts = folder, list[str](), True
         self._given, self._claims, self._closed = secret, dict[str, Claim](), False
         _refuse_older(folder)
@@ -80,11 +81,14 @@ class Store:
         atexit.register(self.close)  # a program that ends without closing would lose what is queued
 
     @classmethod
-    def open(cls, folder: Path = DEFAULT, *, read_only: bool = False, secret: bytes | None = None) -> Self:
+    def open(
+        cls, folder: Path = DEFAULT, *, read_only: bool = False, secret: bytes | None = None, goes_on: bool = False
+    ) -> Self:
         """Open the store, for writing unless `read_only`; make it where there is none.
 
         Args:
             secret: That of another store whose replies are to be found here; see `folder.keep_secret`.
+            goes_on: A write that failed is told to who wrote it, and later ones are tried; a run ends instead.
 
         Raises:
             StoreDamaged: It can't be read.
@@ -96,7 +100,7 @@ class Store:
                 "its name is not valid UTF-8", where=str(folder), remedy="name another folder", option="store"
             )
         try:
-            return cls(folder, read_only=read_only, secret=secret)
+            return cls(folder, read_only=read_only, secret=secret, goes_on=goes_on)
         except OSError as failure:
             raise write_failed(folder, failure) from failure
 
@@ -279,7 +283,7 @@ class Store:
         except BaseException:
             self._database.close()
             raise
-        self._commits = GroupCommit(self._commit)
+        self._commits = GroupCommit(self._commit, goes_on=self._goes_on)
 
     def _take_in_runs(self, connection: sqlite3.Connection) -> None:
         """Note the runs that have a folder, in a database that was made anew."""
@@ -294,9 +298,9 @@ class Store:
             try:
                 self._apply(changes)
             except StoreFull as full:
-                raise StoreFull(
-                    f"{full.what}, {self.paid} answers safe", where=full.where, remedy=full.remedy
-                ) from full
+                if self._goes_on:
+                    raise StoreFull(full.what, remedy="make room, then give the last answer again") from full
+                raise StoreFull(f"{full.what}, {self.paid} answers safe", remedy=full.remedy) from full
         for item in items:
             if isinstance(item, Line):
                 self._rows[item.kind, item.run].append(item.text)

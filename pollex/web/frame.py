@@ -83,8 +83,9 @@ def page(template: str, http: int = 200, headers: dict[str, str] | None = None, 
 
 
 def wants_json(scope: Scope) -> bool:
-    """Return whether the client wants JSON rather than pages."""
-    return scope["path"].startswith("/api/") or Headers(scope=scope).get("accept", "") == "application/json"
+    """Return whether the client wants JSON rather than pages, as forms do that are sent without a script."""
+    accepted = Headers(scope=scope).get("accept", "")
+    return accepted == "application/json" or (scope["path"].startswith("/api/") and "text/html" not in accepted)
 
 
 def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") -> Response:
@@ -92,7 +93,8 @@ def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") 
     if wants_json(scope):
         told = {"ok": False, "error": what, "where": where, "remedy": remedy, "status": status}
         return JSONResponse(told, status)
-    return page("fault.html", status, code=status, what=what, remedy=remedy, where=where, here="", site="")
+    lost = scope["method"] == "POST" and status >= 500
+    return page("fault.html", status, code=status, what=what, remedy=remedy, where=where, lost=lost, here="", site="")
 
 
 def failure(scope: Scope, error: PollexError) -> Response:

@@ -64,7 +64,7 @@ def serve(serving: Serving) -> int:
     folder = serving.store or found_store(Path())
     listening = listen(serving.host, serving.port)
     port = listening.getsockname()[1]
-    with Store.open(folder, read_only=serving.read_only) as store:
+    with Store.open(folder, read_only=serving.read_only, goes_on=True) as store:
         token = kept_token(folder) if serving.token else None
         files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
         profiles = read_profiles(serving.profiles)

@@ -1,6 +1,6 @@
 // Keys: their functions are in the page's data-key attributes, so the cheatsheet is always correct.
 const OFF = "pollex-no-keys";
-let first = "", timer;
+let first = "", timer, leaving = false;
 
 const fields = "input:not([type=checkbox],[type=radio],[type=button],[type=submit]), textarea, select, [contenteditable]";
 const shown = (element) => element.getClientRects().length > 0 && !element.disabled;
@@ -15,7 +15,12 @@ function typing(event) {
   return event.target.matches?.(fields) || document.querySelector("dialog[open]") || event.isComposing;
 }
 
+// A page that was answered is left: keys that come before the next one is there would answer this one again.
+document.addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
+addEventListener("pageshow", () => (leaving = false));
+
 document.addEventListener("keydown", (event) => {
+  if (leaving) return;
   if (event.key === "Escape" && event.target.matches?.(fields)) return event.target.blur();
   if (event.key === "Enter" && event.ctrlKey) {
     const main = keyed().find((one) => one.dataset.key === "Ctrl+Enter");
