@@ -50,12 +50,15 @@ def last_object(text: str) -> Block | None:
     begin = behind_thoughts(text)
     if begin is None:
         return None
-    mended, found = _mended(text), None
+    mended = found = None
     for _ in range(_MOST_STARTS):
         begin = text.find("{", begin)
         if begin < 0:
             break
-        block = _decode(text, begin) or _decode(mended, begin)
+        block = _decode(text, begin)
+        if block is None:
+            mended = _mended(text) if mended is None else mended
+            block = _decode(mended, begin)
         found = block or found
         begin = block.end if block else begin + 1
     return found

@@ -65,7 +65,7 @@ class OpenAIWire:
 
     def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
         self._endpoint = endpoint
-        self._url = endpoint.url("chat/completions")
+        self._url = httpx2.URL(endpoint.url("chat/completions"))
         self._http = DefaultAioHttpClient(
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
@@ -82,7 +82,8 @@ class OpenAIWire:
             openai_proxy="",  # else OPENAI_PROXY, which it refuses beside a client of ours
             http_async_client=self._http,
         )
-        self._headers = _headers(self.model.root_async_client.default_headers, endpoint)
+        # With the client: merging them into each request takes a sixth of what a call costs.
+        self._http.headers.update(_headers(self.model.root_async_client.default_headers, endpoint))
 
     async def send(self, request: Request, seconds: float) -> Reply:
         """See `Wire`."""
@@ -97,14 +98,14 @@ class OpenAIWire:
         """See `Wire`."""
         await self._http.aclose()
 
-    async def _send(self, method: str, url: str, body: bytes | None, cap: int, seconds: float) -> Reply:
+    async def _send(self, method: str, url: httpx2.URL | str, body: bytes | None, cap: int, seconds: float) -> Reply:
         loop = asyncio.get_running_loop()
         began = loop.time()
         arriving = _Arriving(cap)
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._http.stream(method, url, content=body, headers=self._headers) as response,
+                self._http.stream(method, url, content=body) as response,
             ):
                 await arriving.read(response)
         except TimeoutError:

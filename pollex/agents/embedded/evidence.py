@@ -70,7 +70,13 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
     statement = f"The {party} says “{phrase}”."
-    return words(f"phrase:{party}:{phrase}", party, statement, rf"(?<!\w){pattern}(?!\w)")
+    return words(
+        f"phrase:{party}:{phrase}",
+        party,
+        statement,
+        rf"(?<!\w){pattern}(?!\w)",
+        holds=phrase.split(maxsplit=1)[0].lower(),
+    )
 
 
 def wording(rubric: Rubric) -> Callable[[View], Floats]:

@@ -100,7 +100,7 @@ class View:
 
     @cached_property
     def _both(self) -> Indices:
-        return np.sort(np.concatenate([self.user, self.assistant]))
+        return np.array(sorted([*self.user.tolist(), *self.assistant.tolist()]), dtype=np.intp)
 
     @cached_property
     def replies(self) -> list[tuple[int, int]]:

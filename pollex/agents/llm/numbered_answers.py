@@ -70,8 +70,10 @@ class Sheet:
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
+        if self.tokens is None:
+            return None
         span, match = self._spans.get((str(place), "answer")), self._match(place)
-        if self.tokens is None or span is None or match is None:
+        if span is None or match is None:
             return None
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
         found = self.tokens.distribution(span[0], written)

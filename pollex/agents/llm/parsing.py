@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from pollex.gateway.json_in_text import Block, behind_thoughts, last_object
@@ -38,9 +39,13 @@ def chosen(answer: Any, options: Sequence[str]) -> int | None:
     """Return the index of the option that `answer` names, after NFKC and trimming."""
     if not isinstance(answer, str):
         return None
-    labels = [as_read(option) for option in options]
-    label = as_read(answer)
-    return labels.index(label) if label in labels else None
+    return _places(tuple(options)).get(as_read(answer))
+
+
+@lru_cache(maxsize=256)
+def _places(options: tuple[str, ...]) -> dict[str, int]:
+    """Return the index of each option by its spelling as it is compared; of equal ones the first."""
+    return {as_read(option): place for place, option in reversed(list(enumerate(options)))}
 
 
 def as_read(option: str) -> str:

@@ -40,21 +40,31 @@ class Signal:
     vectors: bool = False
 
 
-def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0) -> Signal:
+def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, holds: str = "") -> Signal:
     """Make a signal for turns that match `pattern` (ignoring case).
 
     Only runs of word characters may repeat without bound in a pattern: anything else can take time that grows with the
     square of a turn's length.
+
+    Args:
+        holds: In lower case, what a turn that matches holds: most turns don't, and that is found out quickly.
     """
     compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     # Half as long on lower case, which for ASCII is the same.
     quick = re.compile(pattern, re.MULTILINE) if _CLASSES.sub("", pattern).islower() else None
+    search = quick.search if quick else compiled.search
 
     def marks(view: View) -> Floats:
         out = np.zeros(len(view.texts))
+        lowered: list[str | None] = view.lowered if quick else [None] * len(view.texts)
         for turn in view.places(party):
-            low = view.lowered[turn] if quick else None
-            found = compiled.search(view.texts[turn]) if low is None or quick is None else quick.search(low)
+            low = lowered[turn]
+            if low is None:
+                found = compiled.search(view.texts[turn])
+            elif holds in low:
+                found = search(low)
+            else:
+                continue
             if found is not None:
                 out[turn] = 1.0
         return out
