@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -120,12 +120,16 @@ def tails(lens: Lens) -> list[Tail]:
     return found
 
 
-def subgroups(lens: Lens, most: int = 20) -> list[Subgroup]:
-    """Return the largest groups, each with what was predicted and seen."""
+def subgroups(lens: Lens, values: Mapping[str, str] | None = None, most: int = 20) -> list[Subgroup]:
+    """Return the largest groups, each with what was predicted and seen.
+
+    Args:
+        values: Of a field, by conversation; None: the groups of the log.
+    """
     rows = np.flatnonzero(usable(lens))
     by_group: dict[str, list[int]] = {}
     for row in rows.tolist():
-        if (name := lens.groups[row]) is not None:
+        if (name := lens.groups[row] if values is None else values.get(lens.ids[row])) is not None:
             by_group.setdefault(name, []).append(row)
     largest = sorted(by_group.items(), key=lambda pair: -len(pair[1]))[:most]
     return [

@@ -33,11 +33,17 @@ def unlike_of(site: Site, run: Run) -> Stability | None:
 
 def unlike_training(netsat: Floats, found: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
-    from pollex.measures.drift import is_unlike  # SciPy comes with both, and takes half a second
-    from pollex.services.score import drift_from
+    from pollex.measures.drift import is_unlike  # SciPy comes with it, and takes half a second
+
+    drift = drift_of(netsat, found)
+    return drift if is_unlike(drift) else None
+
+
+def drift_of(netsat: Floats, found: RubricSet) -> Stability | None:
+    """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
+    from pollex.services.score import drift_from  # SciPy comes with it, and takes half a second
 
     if found.spread is None:
         return None
     places = np.searchsorted(found.spread.edges, netsat, side="right")
-    drift = drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())
-    return drift if is_unlike(drift) else None
+    return drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())

@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from pollex.web import frame, links
 from pollex.web.calibrated import FEWEST, SOURCES, Source, bands, drift, subgroups, tails, usable, with_labels
+from pollex.web.fields import fields_of, times_among, weeks
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import SCORING, lens_for, scoring_run
 
@@ -15,10 +16,17 @@ MOST_RUNS = 5
 
 
 class CalibrationForm(Form):
-    """Which run, the last one that scored where none is named, and whose labels: sources are never mixed."""
+    """Which run, the last one that scored where none is named, and whose labels: sources are never mixed.
+
+    Attributes:
+        by: Field of the log whose values are groups; else its groups.
+        time: Field of the log that says when.
+    """
 
     run: str = ""
     source: Source = "log"
+    by: str = ""
+    time: str = ""
 
 
 def calibration(request: Request) -> Response:
@@ -35,6 +43,8 @@ def calibration(request: Request) -> Response:
     labels = int(usable(lens).sum())
     enough = labels >= FEWEST
     named = site.set_of(run)
+    fields = fields_of(site, run, lens)
+    times = times_among(fields)
     return frame.page(
         "calibration.html",
         site=site.id,
@@ -50,7 +60,11 @@ def calibration(request: Request) -> Response:
         enough=enough,
         bands=bands(lens) if enough else [],
         tails=tails(lens) if enough else [],
-        subgroups=subgroups(lens) if enough else [],
+        subgroups=subgroups(lens, fields.get(form.by)) if enough else [],
+        form=form,
+        fields=[*fields],
+        times=[*times],
+        weeks=weeks(lens, times[form.time], named.rubric_set if named else None) if form.time in times else [],
         drift=site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
     )
 

@@ -32,7 +32,6 @@ PAGES = [
     "/compare?a=learn-1&b=score-2",
     "/compare",
     "/check",
-    "/check?run=score-2&against=learn-1&what=mean(p)+drops+by&limit=0.03",
     "/calibration",
     "/calibration?source=person",
     "/calibration/learn-1",

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
+from rubric_set_by_hand import plain
 from small_runs import Learnt, learnt
 from visitors import Served, Visitor
+from web_site import judged, made_store
+
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import facts_of, runs
+from pollex.web.site import set_digest
 
 __all__ = ["learnt"]
 
@@ -50,3 +57,26 @@ def test_a_search_can_be_stopped_while_the_server_is_still_at_it(visitor: Visito
     finally:
         server.send_signal(signal.SIGCONT)
     assert page.get_by_label("Words").input_value() == "parcel"
+
+
+def test_a_check_of_two_runs_is_filled_in_and_read(
+    tmp_path: Path, serve: Callable[..., Served], visit: Callable[..., Visitor]
+) -> None:
+    folder = tmp_path / ".pollex"
+    with made_store(folder, n=60) as store:
+        learn = runs(store)[0].id
+        found = RubricSet.parse(facts_of(store, learn, "rubric_set")["set"])
+        run = store.begin("score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={})
+        judged(store, run.id, found, range(60), plain, "")
+        store.finish(run.id, "done")
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go(f"/runs/{run.id}")
+    page.get_by_role("link", name="Check against another run").click()
+    page.get_by_label("against the baseline").select_option(learn)
+    page.get_by_label("fails if").select_option("drift(p) above")
+    page.get_by_role("button", name="Check").click()
+    page.get_by_role("heading", name="The gate is open").wait_for()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert visitor.findings() == [], scheme

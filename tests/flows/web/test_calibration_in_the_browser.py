@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rubric_set_by_hand import rubric_set
-from web_site import client_of, made_app, made_store
+from web_site import client_of, conversation, made_app, made_store
 
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
-from pollex.store.rows import fact
-from pollex.web.calibrated import bands, tails, usable
+from pollex.store.rows import conversation_rows, fact
+from pollex.web.calibrated import bands, subgroups, tails, usable
+from pollex.web.fields import fields_of, moment_of, times_among, weeks
 from pollex.web.lens import lens_of
 from pollex.web.likeness import unlike_training
+from pollex.web.site import Site
 
 
 async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
@@ -62,3 +64,51 @@ async def test_conversations_unlike_those_of_the_set_are_marked(tmp_path: Path) 
                 assert ("not known to be calibrated here" in page) is marked
                 page = (await client.get(f"/runs/{learn.id}")).text
                 assert ("not known to be calibrated here" in page) is marked
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026-10-01T10:00:00Z", 1),
+        ("2026-10-02", 2),
+        ("1790935200", 2),
+        ("1790935200000", 2),
+        ("u154", None),
+        ("17", None),
+        ("nan", None),
+    ],
+)
+def test_times_are_read_however_logs_write_them(written: str, day: int | None) -> None:
+    found = moment_of(written)
+    assert (found and found.day) == day
+
+
+async def test_weeks_and_groups_are_those_of_a_field_of_the_log(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=120) as store:
+        score = runs(store)[1]
+        days = {number: f"2026-09-{1 + number // 12:02}T10:00:00Z" for number in range(120)}
+        told = [
+            conversation(number).model_copy(
+                update={"metadata": {"about": {"at": days[number], "side": "ab"[number % 2]}, "tags": ["x"]}}
+            )
+            for number in range(120)
+        ]
+        store.put(conversation_rows(score.id, told))
+        store.flush()
+        lens = lens_of(store, score)
+        fields = fields_of(Site(store, {}), score, lens)
+        assert sorted(fields) == ["about.at", "about.side"]
+        assert [*times_among(fields)] == ["about.at"]
+        found = weeks(lens, fields["about.at"], None)
+        assert [week.begins.isoformat() for week in found] == ["2026-08-31", "2026-09-07"]
+        first = np.array([int(id_.split()[-1]) < 72 for id_ in lens.ids])
+        known = first & ~np.isnan(lens.probability)
+        assert found[0].n == known.sum()
+        assert found[0].mean == pytest.approx(lens.probability[known].mean())
+        assert found[0].seen.n == (usable(lens) & first).sum()
+        sides = subgroups(lens, fields["about.side"])
+        assert sorted(one.name for one in sides) == ["a", "b"]
+        asked = {"run": score.id, "by": "about.side", "time": "about.at"}
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/calibration", params=asked)).text
+        assert "2026-09-07" in page

@@ -1,0 +1,119 @@
+"""Fields of a log beside the turns: groups and weeks of them, on the page of calibration."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pollex.measures.arrays import Ints
+from pollex.measures.intervals import Figure
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import share_of
+from pollex.store.runs import Run
+from pollex.web.calibrated import usable
+from pollex.web.lens import Lens
+from pollex.web.likeness import drift_of
+from pollex.web.site import Site
+
+if TYPE_CHECKING:
+    from pollex.measures.drift import Stability
+
+KEPT = "SELECT id, arg_max(metadata, seq) AS metadata FROM conversations GROUP BY id"
+MOST_FIELDS, MOST_WEEKS = 30, 60
+LATEST = 1e11
+"""Numbers over this are times in milliseconds, those under it in seconds."""
+
+Values = Mapping[str, str]
+"""By conversation."""
+
+
+@dataclass(frozen=True)
+class Week:
+    """Conversations of one week, beside those that the rubrics were learned from.
+
+    Attributes:
+        begins: Its Monday.
+        n: Conversations with a probability, whose mean is `mean`.
+        seen: Share of thumbs up among labels that nothing was learned from.
+        drift: How unlike NetSAT is spread; None for too few, and where the set doesn't say how it was spread.
+    """
+
+    begins: date
+    n: int
+    mean: float
+    seen: Figure
+    drift: Stability | None
+
+
+def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
+    """Return the fields of a run's conversations that have one value each, by name."""
+
+    def read() -> dict[str, Values]:
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in site.store.ask(run.id, KEPT):
+            for name, value in _flat(json.loads(row["metadata"] or "{}")):
+                found[name][row["id"]] = value
+        most = Counter({name: len(values) for name, values in found.items()}).most_common(MOST_FIELDS)
+        return {name: found[name] for name, _ in most}
+
+    return site.kept(("fields", lens.version), read)
+
+
+def _flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield names and values; fields within a field have both names, joined by a dot."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and not before:
+            yield from _flat(value, f"{name}.")
+        elif isinstance(value, str | int | float):
+            yield f"{before}{name}", str(value)
+
+
+def times_among(fields: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the fields that hold times."""
+    return {name: values for name, values in fields.items() if all(map(moment_of, [*values.values()][:50]))}
+
+
+def moment_of(value: str) -> datetime | None:
+    """Read a time: ISO 8601, or seconds or milliseconds since 1970; None where it is neither."""
+    try:
+        number = float(value)
+    except ValueError:
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    seconds = number / 1000 if number > LATEST else number
+    return datetime.fromtimestamp(seconds, UTC) if 1e8 < seconds < 1e10 else None
+
+
+def weeks(lens: Lens, values: Values, found: RubricSet | None) -> list[Week]:
+    """Return the last weeks that a field's times lie in, the first one first."""
+    rows: dict[date, list[int]] = defaultdict(list)
+    for id_, value in values.items():
+        if (moment := moment_of(value)) is not None and id_ in lens.place:
+            day = moment.astimezone(UTC).date()
+            rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
+    told = usable(lens)
+    return [_week(lens, begins, np.array(rows[begins]), told[rows[begins]], found) for begins in sorted(rows)][
+        -MOST_WEEKS:
+    ]
+
+
+def _week(lens: Lens, begins: date, rows: Ints, told: Sequence[bool], found: RubricSet | None) -> Week:
+    p, netsat = lens.probability[rows], lens.netsat[rows]
+    labels = lens.label[rows][np.asarray(told)]
+    known = p[~np.isnan(p)]
+    return Week(
+        begins,
+        len(known),
+        float(known.mean()) if len(known) else float("nan"),
+        share_of(int((labels == 1).sum()), len(labels)),
+        None if found is None else drift_of(netsat[~np.isnan(netsat)], found),
+    )
