@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pollex.measures.arrays import Ints
+from pollex.measures.arrays import Bools, Ints
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
@@ -106,9 +106,9 @@ def weeks(lens: Lens, values: Values, found: RubricSet | None) -> list[Week]:
     ]
 
 
-def _week(lens: Lens, begins: date, rows: Ints, told: Sequence[bool], found: RubricSet | None) -> Week:
+def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | None) -> Week:
     p, netsat = lens.probability[rows], lens.netsat[rows]
-    labels = lens.label[rows][np.asarray(told)]
+    labels = lens.label[rows][told]
     known = p[~np.isnan(p)]
     return Week(
         begins,
