@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,15 +94,18 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
     for name, (_, column, codes) in FACETS.items():
         values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
         found[name] = [Choice(value, words, int((values == code).sum())) for code, (value, words) in codes.items()]
-    left = all_of(masks, len(lens), but="side")
-    sides = Counter(side for side, kept in zip(lens.sides, left.tolist(), strict=True) if kept)
+    sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
     found["side"] = [Choice(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
-    left = all_of(masks, len(lens), but="group")
-    names, group = lens.group_codes
-    counts = np.bincount(group[left & (group >= 0)], minlength=len(names))
-    most = np.argsort(-counts, kind="stable")[:GROUPS].tolist()
-    found["group"] = [Choice(names[code], names[code], int(counts[code])) for code in most if counts[code]]
+    groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
+    most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
+    found["group"] = [Choice(name, name, count) for name, count in most if count]
     return {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
+
+
+def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
+    """Count the rows of each name among those that are left; those without a name under an empty one."""
+    counts = np.bincount(codes[left] + 1, minlength=len(names) + 1).tolist()
+    return Counter(dict(zip(["", *names], counts, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Rows are in the order in which the run first used each conversation; that of equ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -96,9 +97,12 @@ class Lens:
     @cached_property
     def group_codes(self) -> tuple[list[str], Ints]:
         """Names of groups, and the place of each row's among them; −1 without one `[row]`."""
-        names = [*dict.fromkeys(group for group in self.groups if group)]
-        place = {name: code for code, name in enumerate(names)}
-        return names, np.array([place.get(group or "", -1) for group in self.groups], dtype=np.int64)
+        return _coded(self.groups)
+
+    @cached_property
+    def side_codes(self) -> tuple[list[str], Ints]:
+        """Parts of the split, and the place of each row's among them; −1 for rows that are in none `[row]`."""
+        return _coded(self.sides)
 
     @cached_property
     def answered(self) -> Ints:
@@ -133,6 +137,12 @@ class Lens:
         if name == "place":
             return np.arange(len(self), dtype=np.float64)
         return np.asarray(getattr(self, NUMBERS[name]), dtype=np.float64)
+
+
+def _coded(values: Sequence[str | None]) -> tuple[list[str], Ints]:
+    names = [*dict.fromkeys(value for value in values if value)]
+    place = {name: code for code, name in enumerate(names)}
+    return names, np.array([place.get(value or "", -1) for value in values], dtype=np.int64)
 
 
 NUMBERS = {
