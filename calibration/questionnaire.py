@@ -137,6 +137,8 @@ class Questionnaire:
                 f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",
                 remedy="give one column for each option of each question that is asked",
             )
+        if self._plain(array):
+            return array
         for question, block in self.blocks.items():
             part = array[:, block]
             missing = np.isnan(part)
@@ -156,6 +158,12 @@ class Questionnaire:
                         "question with no answer",
                     )
         return array
+
+    def _plain(self, array: Floats) -> bool:
+        """Return whether all is there and nothing is wrong: block by block takes thirty times as long to find out."""
+        firsts = [block.start for block in self.blocks.values()]
+        sums = np.add.reduceat(array, firsts, axis=1) if firsts else array
+        return bool((array >= 0).all() and (sums <= 1 + SUM_TOLERANCE / 2).all())
 
     def present(self, X: Floats) -> Bools:
         """Mask answered questions `[row, asked]`; a block of zeros (inapplicable) counts as answered."""
