@@ -1,0 +1,134 @@
+"""All that a demo has, by keys alone: nothing here touches a mouse, or a field that no key led to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from visitors import Served, Visitor
+from web_site import judged_run, made_store
+
+STOPS = """() => {
+  const at = document.activeElement, style = getComputedStyle(at);
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  return [[...document.querySelectorAll("*")].indexOf(at), seen, at.outerHTML.slice(0, 80)];
+}"""
+
+
+def tab_to(page: Any, wanted: Any) -> None:
+    """Press Tab until something has focus."""
+    for _ in range(300):
+        if wanted.evaluate("one => one === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab never comes to {wanted}")
+
+
+def test_tab_goes_through_a_page_in_its_order_and_focus_is_always_seen(visitor: Visitor) -> None:
+    page = visitor.page
+    for path in (
+        "/",
+        "/conversations?run=learn-1&predicted=up",
+        "/conversation?run=learn-1&id=conversation+1",
+        "/label",
+    ):
+        visitor.go(path)
+        places = []
+        for _ in range(25):
+            page.keyboard.press("Tab")
+            place, seen, what = page.evaluate(STOPS)
+            if what.startswith("<body"):  # after the last one it is the browser's turn
+                break
+            assert seen, f"{path}: {what}"
+            places.append(place)
+        assert places == sorted(set(places)), path
+        assert len(places) > 10, path
+
+
+def test_focus_stays_on_its_row_while_rows_come_and_go(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/conversations?run=learn-1")
+    for _ in range(100):
+        page.keyboard.press("j")
+    for key, row in (("j", 102), ("j", 103), ("k", 102), ("k", 101)):
+        page.keyboard.press(key)
+        page.locator(f"#rows tr[aria-rowindex='{row}'] a:focus").wait_for()
+
+
+def test_the_whole_demo_can_be_gone_through_by_keys_alone(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    with made_store(folder, n=12) as store:
+        judged_run(store)
+    page = visit(serve(folder)).page
+    keys = page.keyboard
+    for key, place in (("r", "runs"), ("s", "sets"), ("k", "calibration"), ("t", "talk"), ("w", "waiting")):
+        keys.type(f"g{key}")
+        page.wait_for_url(f"**/{place}")
+
+    keys.type("gr")
+    page.wait_for_url("**/runs")
+    enter(page, page.get_by_role("link", name="learn-1").first, "**/runs/learn-1*")
+    enter(page, page.get_by_role("link", name="Calls").first, "**/calls*")
+    keys.type("gs")
+    page.wait_for_url("**/sets")
+    enter(page, page.locator(".card a").first, "**/sets/*")
+
+    keys.type("gc")
+    page.wait_for_url("**/conversations")
+    tab_to(page, page.locator("select[name=run]"))
+    keys.type("learn")
+    keys.press("Escape")
+    keys.press("/")
+    keys.type("parcel 1?")
+    keys.press("Enter")
+    page.wait_for_url("**run=learn*q=parcel*")
+    keys.press("j")
+    keys.press("Enter")
+    page.wait_for_url("**/conversation?*")
+    keys.press("]")
+    page.locator(".turn a:focus").wait_for()
+    keys.press("a")
+    page.wait_for_url("**/replay?*")
+    keys.press("Backspace")
+    page.wait_for_url("**/conversation?*")
+
+    keys.type("gl")
+    page.wait_for_url("**/label")
+    tab_to(page, page.get_by_label("Name", exact=True))
+    keys.type("thumbs")
+    keys.press("Enter")
+    page.get_by_role("heading", name="thumbs").wait_for()
+    tab_to(page, page.get_by_label("Your name"))
+    keys.type("ann")
+    keys.press("Control+Enter")
+    page.wait_for_url("**lease=*")
+    keys.press("u")
+    page.get_by_text("1 of 11 done").wait_for()
+    keys.press("z")
+    page.get_by_text("another answer replaces it").wait_for()
+    keys.press("d")
+    page.get_by_text("1 of 11 done").wait_for()
+    with sqlite3.connect(folder / "store.sqlite") as kept:
+        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == ['"up"', '"down"']
+
+    keys.type("gw")
+    page.wait_for_url("**/waiting")
+    enter(page, page.get_by_role("link", name="judge-3"), "**/waiting/judge-3*")
+    keys.press("?")
+    assert page.locator("dialog").is_visible()
+    keys.press("Escape")
+    assert not page.locator("dialog").count()
+    keys.type("gh")
+    page.wait_for_url("**/")
+
+
+def enter(page: Any, link: Any, place: str) -> None:
+    """Go to a link by Tab and Enter."""
+    tab_to(page, link)
+    page.keyboard.press("Enter")
+    page.wait_for_url(place)

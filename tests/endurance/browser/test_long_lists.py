@@ -1,0 +1,52 @@
+"""Lists of very many conversations: their end, their middle, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from serve import made
+from visitors import Served, Visitor
+
+from pollex.store.store import Store
+
+ROWS = "all => all.map(row => [Number(row.ariaRowIndex), row.querySelector('a').title])"
+
+
+@pytest.mark.parametrize("n", [3000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def test_every_row_of_a_long_list_is_the_one_that_its_number_says(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path, n: int
+) -> None:
+    folder = tmp_path / ".pollex"
+    with Store.open(folder) as store:
+        run = made(store, n, np.random.default_rng(0), rubrics=1)
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go(f"/conversations?run={run}")
+    assert page.locator("#window table").get_attribute("aria-rowcount") == str(n + 1)
+    page.locator("#window").focus()
+    for key, row in (("End", n + 1), ("Home", 2)):
+        page.keyboard.press(key)
+        page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for(timeout=60_000)
+        in_order(visitor)
+    for share in (0.5, 0.9, 0.1):
+        page.locator("#window").evaluate("(box, share) => { box.scrollTop = share * box.scrollHeight }", share)
+        page.locator(f"#rows tr[aria-rowindex='{int(share * n) + 10}']").wait_for(timeout=60_000)
+        in_order(visitor)
+    page.wait_for_url("**at=*")
+    place = page.url
+    page.reload()
+    assert page.url == place
+    page.locator(f"#rows tr[aria-rowindex='{int(0.1 * n) + 10}']").wait_for(timeout=60_000)
+    in_order(visitor)
+    assert page.evaluate("document.querySelectorAll('*').length") <= 2500
+
+
+def in_order(visitor: Visitor) -> None:
+    """Row by row, the number is that of the conversation."""
+    rows = visitor.page.locator("#rows tr").evaluate_all(ROWS)
+    assert len(rows) == 100
+    assert [title for _, title in rows] == [f"conversation {number - 2}" for number, _ in rows]
+    assert [number for number, _ in rows] == list(range(rows[0][0], rows[0][0] + 100))
