@@ -122,7 +122,7 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     keys.press("?")
     assert page.locator("dialog").is_visible()
     keys.press("Escape")
-    assert not page.locator("dialog").count()
+    page.locator("dialog").wait_for(state="detached")
     keys.type("gh")
     page.wait_for_url("**/")
 
