@@ -62,6 +62,8 @@ def pages(page: Any, base: str) -> dict[str, str]:
         "label": "/label",
         "share": "/share",
         "calibration": "/calibration",
+        "calibrator": f"/calibration/{run}#learning",
+        "check": f"/check?run={other}&against={run}&what=mean(p)+drops+by&limit=0.03",
         "talk": "/talk",
     }
 
@@ -88,6 +90,8 @@ def shoot(browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[
     page, base, made = context.new_page(), url.partition("/enter")[0], []
     page.goto(url)
     for name, path in pages(page, base).items():
+        page.goto(base + path)
+        page.locator("[data-live]").first.wait_for(state="detached")  # figures that are worked out meanwhile
         page.goto(base + path)
         made.append(SCREENS / f"{name}-{scheme}.png")
         page.screenshot(path=made[-1])

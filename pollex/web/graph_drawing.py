@@ -13,6 +13,8 @@ from pollex.web.run_page import Node
 from pollex.web.words import duration
 
 WIDE, HIGH, GAP, ROW = 128, 46, 36, 70
+LONG = 960
+"""Pixels; longer drawings shrink to a page, but not below that."""
 Edges = Sequence[tuple[str, str, bool]]
 
 
@@ -47,7 +49,8 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node]) -> Markup:
     lines = [_edge(place[a], place[b], chosen, height) for a, b, chosen in edges if a in place and b in place]
     boxes = [_box(name, *place[name], ran.get(name)) for name in place]
     told = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
-    return svg(told, lines, boxes, width=width, height=height, class_="graph", fixed=True)
+    kind = "graph long" if width > LONG else "graph"
+    return svg(told, lines, boxes, width=width, height=height, class_=kind, fixed=True)
 
 
 def _box(name: str, x: float, y: float, node: Node | None) -> Markup:
