@@ -5,7 +5,7 @@ const box = document.getElementById("window");
 if (box) {
   const body = document.getElementById("rows"), table = box.querySelector("table");
   const total = Number(box.dataset.total), version = box.dataset.version, size = 100;
-  let first = Number(box.dataset.at), shown = body.rows.length, height = 34, asked = 0, pending;
+  let first = Number(box.dataset.at), shown = body.rows.length, height = 34, asked = 0, going = null, pending;
   const before = spacer(), after = spacer();
   body.before(before);
   body.after(after);
@@ -48,6 +48,7 @@ if (box) {
     shown = body.rows.length;
     fit();
     box.scrollTop = top;
+    arrive();
     announce(`Rows ${first + 1} to ${first + shown} of ${total}`);
   }
 
@@ -69,14 +70,20 @@ if (box) {
     }, 60);
   }, { passive: true });
 
-  async function move(by) {
+  function move(by) {
     const links = [...body.querySelectorAll("td:first-child a")], at = links.indexOf(document.activeElement);
     const next = at < 0 ? (by > 0 ? Math.max(0, Math.floor(box.scrollTop / height) - first) : 0) : at + by;
     if (links[next]) return links[next].focus();
     const row = first + next;
     if (row < 0 || row >= total) return;
-    await show(row);
-    body.querySelectorAll("td:first-child a")[row - first]?.focus();
+    going = row;
+    show(row);
+  }
+  // Rows that one scrolled to may come before those that a key asked for.
+  function arrive() {
+    const link = going === null ? undefined : body.querySelectorAll("td:first-child a")[going - first];
+    going = null;
+    link?.focus();
   }
   for (const button of document.querySelectorAll("[data-move]"))
     button.addEventListener("click", () => move(Number(button.dataset.move)));
