@@ -91,7 +91,7 @@ def wording(rubric: Rubric) -> Callable[[View], Floats]:
         own = view.conversation.id
         others = examples(own if own in quoted else "")
         out = np.zeros(len(view.texts))
-        for turn in view.of(party):
+        for turn in view.places(party):
             out[turn] = others.nearest(view.texts[turn])
         return out
 
@@ -144,9 +144,11 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
 
 def strongest(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
-    marked = [int(turn) for turn in turns if marks[turn] != 0]
+    marked = sorted([int(turn) for turn in turns if marks[turn] != 0])
     if len(marked) <= most:
-        return sorted(marked)
+        return marked
+    if len({marks[turn] for turn in marked}) == 1:
+        return marked[-most:]
     ranked = sorted([(-round(float(marks[turn]), 6), -turn) for turn in marked])
     return sorted([-turn for _, turn in ranked[:most]])
 

@@ -395,6 +395,8 @@ def binomial(p: float, options: int) -> tuple[float, ...]:
     The expected Likert value is exactly 10·p.
     """
     n, q = options - 1, 1 - p
+    if n == 4:  # nearly always: the same, to the last bit, in a third of the time
+        return q**4, 4 * p * q**3, 6 * p**2 * q**2, 4 * p**3 * q, p**4
     return tuple([ways * p**k * q ** (n - k) for k, ways in enumerate(coefficients(n))])
 
 

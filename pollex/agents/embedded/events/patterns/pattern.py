@@ -65,7 +65,7 @@ class Firing:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exchange:
     """A move of the assistant with its neighboring moves.
 
