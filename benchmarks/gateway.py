@@ -48,6 +48,7 @@ from pollex.graphs.score.run import score
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
+from pollex.services.roles import WAVES
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
@@ -196,7 +197,12 @@ async def score_graph(work: Work) -> None:
                 work.rubrics,
                 judge=judge_at(gateway, work.rubrics),
                 data_fingerprint="benchmark",
-                setting=RunSettings.of(store, traced=ledger.trace, at_once=2 * work.limits.concurrency),
+                setting=RunSettings.of(
+                    store,
+                    traced=ledger.trace,
+                    batch=WAVES * work.limits.concurrency,
+                    at_once=2 * work.limits.concurrency,
+                ),
             )
     if scored.counts != {"scored": len(work.conversations)}:
         raise RuntimeError(f"not all was scored: {scored.counts}")

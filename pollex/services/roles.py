@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 BY_BATCH = 10_000
 """Conversations whose calls go into one batch; more take another one."""
 
+WAVES = 8
+"""Conversations in flight for each call that a model answers at once: at the end of so many, some slots wait."""
+
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
 
@@ -76,8 +79,13 @@ class Workers:
 
     @property
     def in_flight(self) -> int:
-        """Return how many conversations to have in flight; those that wait for one batch are many."""
-        return BY_BATCH if self.by_batch else BATCH
+        """Return how many conversations to have in flight; those that wait for one batch are many.
+
+        LangGraph looks at all of them whenever one is done: more than keep the calls busy only cost.
+        """
+        if self.by_batch or self.gateway is None:
+            return BY_BATCH if self.by_batch else BATCH
+        return min(BATCH, WAVES * self.gateway.limits.concurrency)
 
     def used(self) -> dict[str, Any]:
         """Return the model's usage so far; empty for the built-in roles."""
