@@ -5,13 +5,14 @@ for (const part of document.querySelectorAll("[data-live]")) {
   let tag = "";
   const timer = setInterval(async () => {
     if (document.hidden) return;
-    let answer;
+    let answer, text;
     try {
       answer = await fetchPart(part.dataset.live, { headers: tag ? { "If-None-Match": tag } : {} });
+      text = await answer.text();
     } catch { return; }
     if (answer.status === 304) return;
     tag = answer.headers.get("ETag") ?? "";
-    place(part, await answer.text());
+    place(part, text);
     if (!answer.headers.get("X-Pollex-Ended")) return;
     clearInterval(timer);
     if (answer.headers.get("X-Pollex-Ended") === "again") return location.reload();

@@ -36,13 +36,14 @@ if (box) {
     address.searchParams.set("version", version);
     pending?.abort();
     pending = new AbortController();
-    let answer;
+    let answer, text;
     try {
       answer = await fetchPart(exact(address, start), { headers: { "X-Pollex-Part": "rows" }, signal: pending.signal });
+      text = await answer.text(); // also ends here when one scrolls on
     } catch { return; }
     if (ask !== asked) return;
     if (answer.status === 409) return announce("More conversations have come: load the page again to see them.");
-    const text = await answer.text(), top = box.scrollTop;
+    const top = box.scrollTop;
     place(body, text);
     first = Number(answer.headers.get("X-Pollex-At"));
     shown = body.rows.length;
