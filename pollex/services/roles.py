@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BY_BATCH = 10_000
 """Conversations whose calls go into one batch; more take another one."""
 
-WAVES = 8
+WAVES = 4
 """Conversations in flight for each call that a model answers at once: at the end of so many, some slots wait."""
 
 EMBEDDINGS = "embeddings"
