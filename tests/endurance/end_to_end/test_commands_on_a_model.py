@@ -89,10 +89,11 @@ def test_the_table_after_a_run_counts_what_the_server_counted(learnt: Learnt) ->
 def test_a_dry_run_asks_nobody_and_says_at_least_what_is_then_used(learnt: Learnt) -> None:
     plan, used = learnt.planned.json["plan"], learnt.ended.json["usage"]
     assert learnt.asked_by_plan == 0
-    assert plan.keys() == used.keys()
+    assert plan.keys() - used.keys() <= {"deduplicate"}  # where no two rubrics are near, nobody is asked
+    assert used.keys() <= plan.keys()
     assert plan["extract"]["calls"] == used["extract"]["calls"]
     assert plan["extract"]["outcomes"] == {"planned": COUNT // 2}
-    for stage in ("summarize", "deduplicate", "judge"):
+    for stage in used.keys() & {"summarize", "deduplicate", "judge"}:
         assert plan[stage]["calls"] >= used[stage]["calls"]
         assert plan[stage]["outcomes"] == {"at most": plan[stage]["calls"]}
     assert plan["all"]["cost"] > 0
