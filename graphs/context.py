@@ -6,6 +6,7 @@ It reaches nodes by LangGraph's runtime, never by state.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -147,9 +148,11 @@ class BatchContext(Context):
 
     Attributes:
         pending: Ids of the items that are to be worked on, in order.
+        ended: How many tasks have ended, by item of the batch.
     """
 
     pending: Sequence[str]
+    ended: Counter[str] = field(default_factory=Counter)
 
     def next_batch(self, state: BatchState) -> BatchState:
         """Return the next batch of pending items; an empty one when none is left."""
@@ -157,7 +160,15 @@ class BatchContext(Context):
         batch = list(self.pending[begun : begun + self.batch])
         return {"begun": begun + len(batch), "batch": batch}
 
+    def end(self, item: str, stage: str, tasks: int = 1) -> None:
+        """Report an item as done once all its tasks have ended: a batch of a slow model takes hours."""
+        self.ended[item] += 1
+        if self.ended[item] == tasks:
+            self.progress.advance(stage)
+
     async def close(self, batch: Sequence[str], stage: str) -> None:
-        """Report a batch as done and commit it, which bounds the cost of a kill."""
-        self.progress.advance(stage, len(batch))
+        """Commit a batch, which bounds the cost of a kill, and report those items as done that `end` didn't."""
+        if left := [item for item in batch if not self.ended[item]]:
+            self.progress.advance(stage, len(left))
+        self.ended.clear()
         await self.store.settle()

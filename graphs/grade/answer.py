@@ -59,6 +59,7 @@ async def respond(state: Item, runtime: Runtime[AnswerContext]) -> BatchState:
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
         kept = responded(case, found, context.respondent.name, temperature)
         context.store.put(conversation_rows(context.run, [kept]))
+    context.end(case.id, "answer")
     return {}
 
 

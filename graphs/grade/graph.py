@@ -93,6 +93,7 @@ async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> BatchSt
     context = runtime.context
     case = context.cases[state["id"]]
     await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
+    context.end(case.id, "grade", tasks=2 if context.plain else 1)
     return {}
 
 
@@ -102,6 +103,7 @@ async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> BatchSta
     assert context.plain is not None, "it is sent to only where there is one"
     case = context.cases[state["id"]]
     await ask(context, "grade_plainly", context.plain, case.conversation, [plain_question(context.profile)])
+    context.end(case.id, "grade", tasks=2)
     return {}
 
 

@@ -83,6 +83,7 @@ async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
         asked = [run_question(context.question, number) for number in range(len(votes))]
         context.store.put(answer_rows(context.run, conversation, asked, votes, ensemble.drawn_from))
     context.work.tallies[id_] = Tally.of(votes, len(context.question.options))
+    context.end(id_, "judge")
     return {}
 
 

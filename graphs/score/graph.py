@@ -95,12 +95,14 @@ async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
 
 
 async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext) -> None:
-    questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
-    if not questions:
+    sides = {q.rubric.polarity for q in context.questions if q.rubric}
+    if polarity not in sides:
         return
+    questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
     conversation = context.shelf[conversation_id]
     answers = await ask(context, f"judge_{polarity}", context.judge, conversation, questions)
     context.answers.setdefault(conversation_id, []).extend(answers)
+    context.end(conversation_id, "score", tasks=len(sides))
 
 
 async def score_batch(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:

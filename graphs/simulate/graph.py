@@ -35,6 +35,7 @@ async def converse(state: Item, runtime: Runtime[SimulateContext]) -> BatchState
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
             context.store.put(conversation_rows(context.run, [failed(scene, found)]))
+            context.end(scene.id, "simulate")
         else:
             span.outputs([f"{len(found.turns)} turns, ended: {found.ended}"])
             context.held[scene.id] = found
@@ -63,6 +64,7 @@ async def check_quality(state: Item, runtime: Runtime[SimulateContext]) -> Batch
             span.failed(f"{quality.outcome}: {quality.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the dialogue, too.
         context.store.put(conversation_rows(context.run, [simulated(scene, dialogue, quality)]))
+    context.end(scene.id, "simulate")
     return {}
 
 
