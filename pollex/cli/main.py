@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import signal
 import sys
 from difflib import get_close_matches
@@ -16,13 +15,13 @@ import click
 
 from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
+from pollex.cli.typed import resume_command, secrets_given
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError
 from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "label", "share", "simulate")
 
 
 class Verbs(click.Group):
@@ -136,27 +135,3 @@ def running() -> click.Command:
             break
         found = inner
     return found
-
-
-def resume_command() -> str:
-    """Return the command that resumes the run; empty if the verb can't be resumed."""
-    arguments = sys.argv[1:]
-    if not arguments or arguments[0] not in RESUMABLE:
-        return ""
-    if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
-        return ""
-    from pollex.gateway.redaction import redacted
-
-    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume"), "--resume"]), secrets_given())
-
-
-def secrets_given() -> list[str]:
-    """Collect the key and what the addresses on the command line hold."""
-    from pollex.gateway.redaction import secrets_of_address
-
-    addresses = [argument[argument.find("http") :] for argument in sys.argv if "http" in argument]
-    secrets = {
-        os.environ.get("OPENAI_API_KEY", ""),
-        *(secret for url in addresses for secret in secrets_of_address(url)),
-    }
-    return sorted(secrets, key=len, reverse=True)

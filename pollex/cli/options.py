@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import click
 
 from pollex.cli.session import announce_stop
 from pollex.cli.settings import settings_of
+from pollex.cli.typed import typed_command
 from pollex.services.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
 
@@ -57,7 +58,9 @@ RUN = [
 
 def with_run(command: F) -> F:
     """Add the options of runs; they arrive as `run: RunOptions`."""
-    return family(command, RUN, "run", partial(RunOptions, on_interrupt=announce_stop))
+    return family(
+        command, RUN, "run", lambda **given: RunOptions(**given, on_interrupt=announce_stop, typed=typed_command())
+    )
 
 
 def with_store(command: F) -> F:

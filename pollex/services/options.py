@@ -81,6 +81,7 @@ class RunOptions:
     Attributes:
         on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller, as users of Python
             expect.
+        typed: The command as it was typed, without `--resume`, which the run keeps; empty where it can't be resumed.
     """
 
     store: Path = Path(STORE)
@@ -88,3 +89,4 @@ class RunOptions:
     resume: bool = False
     dry_run: bool = False
     on_interrupt: Callable[[], None] | None = None
+    typed: str = ""

@@ -74,6 +74,8 @@ class Workspace:
 
     def setting(self, arguments: dict[str, Any], staff: Workers) -> RunSettings:
         """Return the setting of a run that works here."""
+        if self.options.typed:
+            arguments = arguments | {"command": self.options.typed}
         return staff.setting(self.store, progress=self.progress, arguments=arguments, resume=self.options.resume)
 
     def announce(self, staff: Workers) -> None:
