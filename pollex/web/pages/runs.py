@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+from markupsafe import Markup
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,6 +25,7 @@ from pollex.web.run_page import (
     BINS,
     CALL_ORDER,
     Spans,
+    Times,
     calls_of,
     drawn_graphs,
     errors_of,
@@ -54,6 +56,10 @@ class TimesForm(Form):
 
     start: float | None = Field(None, alias="from")
     end: float | None = Field(None, alias="to")
+
+    def times(self, spans: Sequence[Spans]) -> Times:
+        """Sum a run's spans over this stretch."""
+        return times_of(spans, *(None if value is None else 1000 * value for value in (self.start, self.end)))
 
 
 class CallsForm(Form):
@@ -153,12 +159,8 @@ def run_page(request: Request) -> Response:
     """Show a run: what it was started with, its graph, its times."""
     site = site_of(request)
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
-    whole = form.start is None and form.end is None
-    low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
-    spans = spans_kept(site, run)
-    times = times_of(spans, low, high)
-    graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
-    status = site.status(run)
+    status, spans = site.status(run), spans_kept(site, run)
+    times = form.times(spans)
     return frame.page(
         "run.html",
         site=site.id,
@@ -166,8 +168,10 @@ def run_page(request: Request) -> Response:
         run=run,
         status=status,
         times=times,
-        whole=whole,
-        graph=drawing(graph, outline(times.nodes)) if graph else None,
+        whole=form.start is None and form.end is None,
+        stretch=form.model_dump(by_alias=True, exclude_none=True),
+        goes_on=status not in ENDED,
+        graph=graph_of(run, times),
         strip=strip,
         bins=BINS,
         errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
@@ -181,9 +185,50 @@ def run_page(request: Request) -> Response:
     )
 
 
+def graph_of(run: Run, times: Times) -> Markup | None:
+    """Draw a run's graph with what ran in it; None for a command without one."""
+    graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
+    return drawing(graph, outline(times.nodes)) if graph else None
+
+
 def spans_kept(site: Site, run: Run) -> list[Spans]:
-    """Return a run's spans by name; those of a finished run are kept."""
-    return _while_ended(site, run, ("spans",), lambda: spans_of(site.store, run))
+    """Return a run's spans by name.
+
+    Those of a finished run are kept; others are read anew once twenty times as long has passed as reading took.
+    """
+    if run.finished is not None:
+        return site.kept(("spans", run.id, run.finished), lambda: spans_of(site.store, run))
+    last: dict[str, Any] = site.kept(("spans so far", run.id), dict)
+    began = time.monotonic()
+    if began >= last.get("until", 0.0):
+        last["spans"] = spans_of(site.store, run)
+        last["until"] = time.monotonic() + 20 * (time.monotonic() - began)
+    found: list[Spans] = last["spans"]
+    return found
+
+
+def graph_live(request: Request) -> Response:
+    """Return the graph of a run that goes on."""
+    query(request, Nothing)
+    return _drawn(request, TimesForm(), "graph_live.html")
+
+
+def times_live(request: Request) -> Response:
+    """Return the strips of a run that goes on."""
+    return _drawn(request, query(request, TimesForm), "times_live.html")
+
+
+def _drawn(request: Request, form: TimesForm, template: str) -> Response:
+    """Answer with a drawing of a run so far; 304 if no span has come since."""
+    site = site_of(request)
+    run = site.run(request.path_params["run"])
+    status, spans = site.status(run), spans_kept(site, run)
+    tag = f'"{run.id}.{sum(len(one.ms) for one in spans)}.{status}"'
+    headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    times = form.times(spans)
+    return frame.page(template, headers=headers, graph=graph_of(run, times), times=times, strip=strip, bins=BINS)
 
 
 def live(request: Request) -> Response:
@@ -244,6 +289,8 @@ ROUTES = [
     Route(links.RUNS, runs),
     Route(f"{links.RUNS}/{{run}}", run_page),
     Route(f"{links.RUNS}/{{run}}/live", live),
+    Route(f"{links.RUNS}/{{run}}/graph", graph_live),
+    Route(f"{links.RUNS}/{{run}}/times", times_live),
     Route(f"{links.RUNS}/{{run}}/calls", calls),
     Route(f"{links.RUNS}/{{run}}/call", call),
     Route("/api/runs", as_json),
