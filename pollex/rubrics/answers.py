@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -156,8 +157,9 @@ class Answer(BaseModel):
 
     def expected(self, options: tuple[Option, ...] | None = None) -> float:
         """Σ p·value / Z; without options, those of a rubric."""
-        values = _VALUES[len(self.scale)] if options is None else [option.value for option in options]
-        return sum([p * value for p, value in zip(self.probabilities, values, strict=True)]) / self.mass
+        if options is None:
+            return _expected_of(self.probabilities)
+        return sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)]) / self.mass
 
     def mode(self, options: tuple[Option, ...] | None = None) -> float:
         """Return the picked option's value; without options, of those of a rubric."""
@@ -166,6 +168,13 @@ class Answer(BaseModel):
     def value(self, options: tuple[Option, ...] | None = None) -> float:
         """Return the value for NetSAT: of the chosen option for point masses, else expected."""
         return self.mode(options) if self.source == "point" else self.expected(options)
+
+
+@lru_cache(maxsize=8192)
+def _expected_of(probabilities: tuple[float, ...]) -> float:
+    """Expected value with a rubric's options; remembered, as an answer is counted, written and summed up."""
+    values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
+    return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(probabilities)
 
 
 Outcome = Literal[

@@ -64,6 +64,7 @@ class EmbeddedJudge:
         self._views: dict[str, View] = {}
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
+        self._silent: dict[tuple[str, int], tuple[Signal, Scale | None, Answer]] = {}
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
 
@@ -102,6 +103,7 @@ class EmbeddedJudge:
         """Return the judge on resampled turns; see `agents.ensemble.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
+        other._silent = {}
         return other
 
     def reworded(self, rubric: Rubric, written: str) -> Rubric:
@@ -141,7 +143,20 @@ class EmbeddedJudge:
         return self.scales if fold is None else self._fold_scales[fold]
 
     def _answer(self, view: View, question: Question, evidence: Signal, scale: Scale | None) -> Answer:
-        marks: list[float] = evidence.marks(view).tolist()  # a few numbers: plain Python is quicker than arrays
+        found = evidence.marks(view)
+        if found is not view.silent:
+            return self._answered(view, question, evidence, scale, found.tolist())
+        # Most rubrics are silent in most conversations, and such an answer is the same in all of them.
+        key = question.id, len(question.options)
+        known = self._silent.get(key)
+        if known is None or known[0] is not evidence or known[1] is not scale:
+            answer = self._answered(view, question, evidence, scale, found.tolist())
+            known = self._silent[key] = evidence, scale, answer
+        return known[2]
+
+    def _answered(
+        self, view: View, question: Question, evidence: Signal, scale: Scale | None, marks: list[float]
+    ) -> Answer:
         turns = view.places(evidence.party)
         seen = turns
         if self._replicate is not None:

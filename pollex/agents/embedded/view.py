@@ -48,6 +48,11 @@ class View:
         self._places: dict[str, list[int]] = {}
         self._readings: dict[str, Reading] = {}
 
+    @cached_property
+    def silent(self) -> Floats:
+        """Marks of a signal that no turn carries, [turn]: zeros, the same array on each call; never written to."""
+        return np.zeros(len(self.texts))
+
     def reading(self, lexicon: str, topics: Topics) -> Reading:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:

@@ -92,8 +92,11 @@ def event_signal(source: str, statement: str) -> Signal | None:
         return None
 
     def marks(view: View) -> Floats:
+        firings = view.reading(found.lexicon, found.topics).seen.get(found.event)
+        if not firings:
+            return view.silent
         out = np.zeros(len(view.texts))
-        for firing in view.reading(found.lexicon, found.topics).seen.get(found.event, ()):
+        for firing in firings:
             out[firing.quote.turn] = max(out[firing.quote.turn], firing.sure)
         return out
 

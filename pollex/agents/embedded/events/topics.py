@@ -87,6 +87,8 @@ class Topics:
 
     def track(self, moves: Sequence[Move]) -> list[int]:
         """Return the topic of each move, carried over if it names none; −1 without any."""
+        if not self.topics:
+            return [-1] * len(moves)
         out: list[int] = []
         now = -1
         for move in moves:

@@ -55,7 +55,7 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, 
     search = quick.search if quick else compiled.search
 
     def marks(view: View) -> Floats:
-        out = np.zeros(len(view.texts))
+        out: Floats | None = None
         lowered: list[str | None] = view.lowered if quick else [None] * len(view.texts)
         for turn in view.places(party):
             low = lowered[turn]
@@ -66,8 +66,9 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, 
             else:
                 continue
             if found is not None:
+                out = np.zeros(len(view.texts)) if out is None else out
                 out[turn] = 1.0
-        return out
+        return view.silent if out is None else out
 
     return Signal(name, party, statement, marks, lean, compiled)
 
