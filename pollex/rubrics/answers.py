@@ -172,7 +172,7 @@ class Answer(BaseModel):
 
 @lru_cache(maxsize=8192)
 def _expected_of(probabilities: tuple[float, ...]) -> float:
-    """Expected value with a rubric's options; remembered, as an answer is counted, written and summed up."""
+    """Compute the expected value with a rubric's options; remembered: it is counted, written and summed up."""
     values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
     return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(probabilities)
 

@@ -17,8 +17,6 @@ from pollex.store.line_files import Line
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, TextRow, packed, unpacked
 from pollex.text import writable
 
-REMEMBERED = 1024
-"""Answers of which the line is kept."""
 OPENING = 200
 """Characters that a list shows of a conversation."""
 
@@ -92,7 +90,6 @@ class AnswerLines:
 
     def __init__(self, run: str) -> None:
         self._run, self._begins = run, dict[tuple[str, str], str]()
-        self._rests: dict[int, tuple[Answer | Unanswered, str]] = {}
 
     def of(
         self,
@@ -105,18 +102,16 @@ class AnswerLines:
         about = f',"conversation":{_text(conversation.id)},"text_hash":"{conversation.text_hash}","judge":'
         for question, answer in zip(questions, answers, strict=True):
             begin = f"{self._begin(question, fingerprint)}{about}{_text(answer.judge)},"
-            yield Line(AnswerRow, self._run, begin + self._rest(answer))
-
-    def _rest(self, answer: Answer | Unanswered) -> str:
-        """Return what a line says of the answer itself; remembered where a judge may give the same one again."""
-        if answer.turns if isinstance(answer, Answer) else True:
-            return _rest_of(answer)
-        known = self._rests.get(id(answer))
-        if known is None or known[0] is not answer:
-            if len(self._rests) >= REMEMBERED:
-                self._rests.clear()
-            known = self._rests[id(answer)] = answer, _rest_of(answer)
-        return known[1]
+            if isinstance(answer, Unanswered):
+                rest = f'"outcome":"{answer.outcome}","detail":{_text(answer.detail)},"source":"","justification":"",'
+                turns: Sequence[int] = ()
+            else:
+                rest = (
+                    f'"probabilities":{orjson.dumps(answer.probabilities).decode()},"chosen":{answer.chosen},"outcome":"",'
+                    f'"detail":"","source":"{answer.source}","justification":{_text(answer.justification)},'
+                )
+                turns = answer.turns
+            yield Line(AnswerRow, self._run, f'{begin}{rest}"turns":[{",".join(map(str, turns))}]}}')
 
     def _begin(self, question: Question, fingerprint: str) -> str:
         """Return what all answers of a judge to a question have in common."""
@@ -126,18 +121,6 @@ class AnswerLines:
             same = {"run": self._run, "question": question.id, "question_hash": hashed, "fingerprint": fingerprint}
             self._begins[key] = packed(same)[:-1]
         return self._begins[key]
-
-
-def _rest_of(answer: Answer | Unanswered) -> str:
-    if isinstance(answer, Unanswered):
-        rest, turns = f'"outcome":"{answer.outcome}","detail":{_text(answer.detail)},"source":"","justification":"",', ""
-    else:
-        rest = (
-            f'"probabilities":{orjson.dumps(answer.probabilities).decode()},"chosen":{answer.chosen},"outcome":"",'
-            f'"detail":"","source":"{answer.source}","justification":{_text(answer.justification)},'
-        )
-        turns = ",".join(map(str, answer.turns))
-    return f'{rest}"turns":[{turns}]}}'
 
 
 def _text(text: str) -> str:

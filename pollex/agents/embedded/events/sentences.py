@@ -106,6 +106,7 @@ class Move:
         role: `user` or `assistant`.
         tools: Results of tools that came right before, in order.
         calls: Names of tools that the assistant called, in order.
+        acts: The surest sentence of each act.
     """
 
     role: str
@@ -114,21 +115,7 @@ class Move:
     text: str
     tools: list[tuple[int, str]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-
-    @cached_property
-    def acts(self) -> dict[str, Sentence]:
-        """The surest sentence of each act; the first of equals."""
-        found: dict[str, Sentence] = {}
-        for sentence in self.sentences:
-            for act, hit in sentence.hits.items():
-                if act not in found or hit.sure > found[act].hits[act].sure:
-                    found[act] = sentence
-        return found
-
-    @cached_property
-    def did(self) -> frozenset[str]:
-        """All acts of the move, `gives_code` among them where there is a block of code."""
-        return frozenset(self.acts) | ({"gives_code"} if self.code else frozenset())
+    acts: dict[str, Sentence] = field(default_factory=dict)
 
     @cached_property
     def low(self) -> str:
@@ -140,7 +127,7 @@ class Move:
         """Stems of all words that carry meaning."""
         return frozenset().union(*(sentence.content for sentence in self.sentences))
 
-    @cached_property
+    @property
     def code(self) -> bool:
         """Whether there is a block of code."""
         return "```" in self.text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -78,14 +78,15 @@ class Acts:
         }
 
     def mark(self, moves: list[Move]) -> None:
-        """Fill the hits of all sentences, move by move."""
-        before: frozenset[str] = frozenset()
+        """Fill in what all sentences and moves do, move by move."""
+        before: Collection[str] = ()
         for move in moves:
             for sentence in move.sentences:
                 self._mark(sentence, before, move.role)
-            before = move.did
+            move.acts = surest(move.sentences)
+            before = {*move.acts, "gives_code"} if move.code else move.acts
 
-    def _mark(self, sentence: Sentence, before: frozenset[str], party: str) -> None:
+    def _mark(self, sentence: Sentence, before: Collection[str], party: str) -> None:
         hits, low = sentence.hits, sentence.low
         for act, one in self._indices[party, sentence.asking].rules_of(sentence.bag):
             if act.after and act.after.isdisjoint(before):
@@ -96,6 +97,16 @@ class Acts:
             found = one.pattern.search(low)
             if found is not None and (one.unless is None or one.unless.search(low) is None):
                 hits[act.name] = hit_of(act, one, found, sentence)
+
+
+def surest(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
+    """Return the surest sentence of each act; the first of equals."""
+    found: dict[str, Sentence] = {}
+    for sentence in sentences:
+        for act, hit in sentence.hits.items():
+            if act not in found or hit.sure > found[act].hits[act].sure:
+                found[act] = sentence
+    return found
 
 
 class Cues:
