@@ -163,7 +163,8 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
 
 async def judged(scorer: UnitScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
     """Answers by conversation."""
-    return {one.id: await answered(scorer.judge, one, scorer.rubrics.questions) for one in conversations}
+    questions = scorer.rubrics.questions
+    return {one.id: await answered(scorer.judge, one, questions) for one in conversations}
 
 
 def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:
