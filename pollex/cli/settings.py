@@ -47,6 +47,7 @@ SCORING: dict[str, tuple[Kind, str]] = {
     "wide": (bool, "Give each rubric's value a column of its own."),
     "workers": (int, "Processes of a set that asks no model; one a core for a large log if not set."),
     "trace": (("batch", "each"), "Spans of a run that asks no model: one a batch, or two for each conversation."),
+    "no_texts": (bool, "Store answers and scores, but nothing of what was said, and no prompts."),
     "events": (str, "OpenTelemetry collector that each score is sent to: http://localhost:4318."),
     "cascade": (str, "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."),
 }

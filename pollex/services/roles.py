@@ -199,7 +199,7 @@ async def hire(
         capabilities = options.settings.capabilities or Capabilities.assumed(endpoint.model)
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
-    ledger, store.prompts = StoreLedger(store), not options.no_prompts
+    ledger, store.prompts = StoreLedger(store), store.texts and not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     retry_outcomes = SENT_AGAIN | refused
     desk = desk_for(options, endpoint, store, ledger, together)

@@ -129,6 +129,7 @@ def score(
     workers: int | None = None,
     trace: Literal["batch", "each"] = "batch",
     events: str | None = None,
+    no_texts: bool = False,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -146,6 +147,7 @@ def score(
         workers: Processes for a set that asks no model; None: one a core where the log is large.
         trace: Whether such a set's run keeps a span a batch, or two for `each` conversation, which takes longer.
         events: Address of an OpenTelemetry collector that each score is sent to; None: nobody's.
+        no_texts: Whether the store keeps nothing of what was said, and no prompts.
 
     Raises:
         BadInput: A file or row can't be read.
@@ -162,6 +164,7 @@ def score(
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
     with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:
+        opened.store.texts = not no_texts
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
         doubtful, spread = 0, Spread(rubric_set.spread, emit)
         whole = trace == "batch" and rubric_set.judge.built_in and rubric_set.starter is None

@@ -117,7 +117,7 @@ def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None
 
 PORTION = 500
 _CONVERSATIONS = """
-    SELECT c.* EXCLUDE (seq), t.turns FROM conversations AS c JOIN texts AS t USING (text_hash)
+    SELECT c.* EXCLUDE (seq), t.turns FROM conversations AS c LEFT JOIN texts AS t USING (text_hash)
     WHERE list_contains(?, c.id) ORDER BY c.seq
 """
 

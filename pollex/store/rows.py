@@ -138,8 +138,8 @@ def question_hash(question: Question) -> str:
 
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
-    """Convert a row of conversations, with its text's turns, to a conversation."""
-    turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"])]
+    """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
+    turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"] or "[]")]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
         | {"metadata": unpacked(row["metadata"])}

@@ -38,7 +38,7 @@ from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
 from pollex.store.line_files import FILES, Change, Line, LineFile, queued
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
-from pollex.store.tables import ColumnRow, FactRow, Row, now, packed
+from pollex.store.tables import ColumnRow, FactRow, Row, now, packed, without_texts
 from pollex.text import is_text
 
 T = TypeVar("T")
@@ -60,11 +60,13 @@ class Store:
         folder: Where it is; what can be made again, embeddings for example, has folders of its own in there.
         notices: What the user should know of how it was found.
         prompts: Whether prompts are kept.
+        texts: Whether what was said is kept; a run is then shown without its turns.
     """
 
     def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False) -> None:
         self._goes_on = goes_on
-        self.folder, self.notices, self.prompts = folder, list[str](), True
+        self.folder, self.notices = folder, list[str]()
+        self.prompts = self.texts = True
         self._given, self._claims, self._closed = secret, dict[str, Claim](), False
         _refuse_older(folder)
         if not read_only:
@@ -121,7 +123,7 @@ class Store:
             PollexError: An earlier write failed, so the store takes no more.
             ValueError: A row can't be kept: nothing of the call is.
         """
-        self._writer.put(*queued(rows))
+        self._writer.put(*queued(rows if self.texts else without_texts(rows)))
 
     async def write(self, rows: Iterable[Row]) -> None:
         """Write rows; return when they and all earlier rows are stored and readable.
@@ -130,7 +132,7 @@ class Store:
             StoreFull: There is no room on the disk.
             StoreDamaged: The store can't be written as it lies there.
         """
-        await self._writer.write(*queued(rows), settle=True)
+        await self._writer.write(*queued(rows if self.texts else without_texts(rows)), settle=True)
 
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""

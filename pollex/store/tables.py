@@ -6,10 +6,11 @@ import json
 import re
 import secrets
 import zlib
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pollex.errors import StoreDamaged
 
@@ -266,6 +267,18 @@ def insert_of(row: Row, twice: str = "") -> str:
 def insert_into(table: str, columns: int, twice: str = "") -> str:
     """Return the insert statement of a table; see `insert_of`."""
     return f"INSERT {twice} INTO {table} VALUES ({', '.join('?' * columns)})"
+
+
+Fact = TypeVar("Fact")
+
+
+def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield rows without what was said in conversations."""
+    for row in rows:
+        if isinstance(row, ConversationRow):
+            yield replace(row, opening="")
+        elif not isinstance(row, TextRow):
+            yield row
 
 
 def packed(value: Any) -> str:

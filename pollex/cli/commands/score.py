@@ -80,6 +80,7 @@ class Target(click.Path):
         "costs",
         "cascade",
         "events",
+        "no_texts",
         "wide",
         "trace",
         "workers",
