@@ -14,6 +14,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
+    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.langchain import ChatModel
     from pollex.gateway.recorded import RecordedEndpoint
 
@@ -29,6 +30,7 @@ class ModelOptions:
         by_batch: Leave calls that don't wait for each other to a provider's batch.
         batch_files: Folder of files for `vllm run-batch`, in place of a provider.
         batch_api: Protocol of the provider's batches; empty: as its address tells.
+        able: What a probe of the endpoint found; None where it is still to be probed.
     """
 
     model: str | None = None
@@ -42,6 +44,7 @@ class ModelOptions:
     by_batch: bool = False
     batch_files: Path | None = None
     batch_api: str = ""
+    able: Capabilities | None = None
 
     @classmethod
     def of(cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from pollex.services.roles import dismissed, hire
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 
+if TYPE_CHECKING:
+    from pollex.gateway.capabilities import Capabilities
+
 Answers = Mapping[str, Answer | Unanswered]
 MOST, FEW = 400, 20
 """Conversations that a preview looks at, and those that it asks a model about."""
@@ -40,6 +43,7 @@ class AskedAgain:
         asked: Rubrics in their new words that were asked again, by id.
         judge: Who answered again.
         used: What a model was used for; empty for the built-in judge.
+        able: What its endpoint can do, so that nobody need probe it again; None for the built-in judge.
         netsat: Before and after; None where a rubric has no answer.
     """
 
@@ -51,6 +55,7 @@ class AskedAgain:
     used: dict[str, Any]
     netsat: tuple[float | None, float | None]
     theta: float
+    able: Capabilities | None = None
 
     @property
     def flips(self) -> bool:
@@ -152,7 +157,7 @@ async def ask_again(
     asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
     if not asked:
         raise WrongUse("nothing is changed", remedy="change a rubric's words, or choose another judge")
-    used: dict[str, Any] = {}
+    used, able = dict[str, Any](), None
     if model is None:
         judge = await _own_judge(store, run, rubric_set, asked)
         answers = await _asked(judge, conversation, rubric_set, asked)
@@ -160,11 +165,11 @@ async def ask_again(
         async with dismissed(await hire(_as_before(model, rubric_set), rubric_set.domain, store)) as staff:
             judge = staff.roles.judge
             answers = await _asked(judge, conversation, rubric_set, asked)
-            used = staff.used()
+            used, able = staff.used(), staff.capabilities
     after = {**before, **answers}
     netsat = netsat_of(rubric_set, rubric_set.rubrics, before), netsat_of(rubric_set, rubrics, after)
     by_id = {rubric.id: rubric for rubric in asked}
-    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, netsat, rubric_set.theta)
+    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, netsat, rubric_set.theta, able)
 
 
 async def preview(

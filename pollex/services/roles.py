@@ -163,7 +163,7 @@ async def hire(
     budget: Budget | None = None,
     together: Round | None = None,
 ) -> Workers:
-    """Build the roles that the options ask for; probe a model first, and fetch what its batches brought.
+    """Build the roles that the options ask for; probe an unknown model first, fetch what its batches brought.
 
     Args:
         budget: What these workers share with others; None: the options' limits are for them alone.
@@ -197,6 +197,8 @@ async def hire(
         capabilities = endpoint.capabilities
     elif options.batch_files:  # there need not be a server
         capabilities = options.settings.capabilities or Capabilities.assumed(endpoint.model)
+    elif options.able is not None:
+        capabilities = options.able
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
     ledger, store.prompts = StoreLedger(store), store.texts and not options.no_prompts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -34,7 +33,7 @@ class Profile(BaseModel):
         return ModelOptions(model=self.model, base_url=self.base_url, key_env=self.key_env, limits=limits)
 
 
-def read_profiles(path: Path | None) -> Mapping[str, ModelOptions]:
+def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     """Read a file of profiles; without one there is none.
 
     Raises:

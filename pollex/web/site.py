@@ -68,8 +68,9 @@ class Site:
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
         calibrators: Folders of calibrators that were fitted to tables, by name.
-        profiles: Models that pages may ask, by name.
+        profiles: Models that pages may ask, by name, with what was found out about them since the start.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
+        typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
         answers: What was answered to writes, by path and key; see `once`.
@@ -85,8 +86,9 @@ class Site:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
     calibrators: Mapping[str, Path] = field(default_factory=dict)
-    profiles: Mapping[str, ModelOptions] = field(default_factory=dict)
+    profiles: dict[str, ModelOptions] = field(default_factory=dict)
     working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
     answers: dict[tuple[str, str], asyncio.Future[Response]] = field(default_factory=dict)

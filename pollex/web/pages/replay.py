@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -73,6 +74,7 @@ def replay(request: Request) -> Response:
         plan={name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
         at_work=task is not None and not task.done(),
         over=False,
+        words=site.typed.get(form.replay) or rubric.text,
         fault=task.result() if task is not None and task.done() else "",
         shown=_shown(site, found, form.replay),
         earlier=_earlier(site, run, form.id),
@@ -132,8 +134,9 @@ async def ask(request: Request) -> Response:
     if not form.judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault("nothing is changed", remedy="change the words, or choose another judge")
     id_ = secrets.token_hex(6)
-    model = site.profiles.get(form.judge)
-    site.working[id_] = asyncio.create_task(_work(site, id_, run.id, form.id, named.rubric_set, rubrics, model))
+    site.typed[id_] = form.text
+    asking = _work(site, id_, run.id, form.id, named.rubric_set, rubrics, form.judge)
+    site.working[id_] = asyncio.create_task(asking)
     address = links.address(links.REPLAY, run=run.id, id=form.id, rubric=form.rubric, replay=id_)
     return answered(request, address, {"replay": id_})
 
@@ -150,14 +153,19 @@ async def _work(
     conversation: str,
     found: RubricSet,
     rubrics: list[ChosenRubric],
-    model: ModelOptions | None,
+    judge: str,
 ) -> str:
     """Ask in a thread: embedding takes the processor; return what went wrong, or nothing."""
+    model = site.profiles.get(judge)
     asking = ask_again(site.store, run, conversation, found, rubrics, model)
     try:
         came = await asyncio.to_thread(asyncio.run, asking)
     except PollexError as error:
+        error.where = judge or error.where  # people know the profile, and not its address
+        error.remedy = error.remedy.replace("then resume", "then ask again")
         return str(error)
+    if model is not None:  # a probe is paid, too
+        site.profiles[judge] = replace(model, able=came.able)
     await site.store.write([ReplayRow(id_, now(), run, conversation, packed(came.as_json()))])
     return ""
 

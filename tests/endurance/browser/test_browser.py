@@ -10,9 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from protocol_server import ProtocolServer
 from visitors import Served, Visitor
-from web_site import judged_run, made_store, of_a_model
-
-from pollex.store.store import Store
+from web_site import made_store, of_a_model
 
 PAGES = [
     "/",
@@ -197,35 +195,6 @@ def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     assert visitor.findings() == []
     with sqlite3.connect(folder / "store.sqlite") as kept:
         assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == ['"up"', '"down"']
-
-
-def test_a_doubtful_case_is_answered_by_a_digit_and_taken_up_by_the_run(
-    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
-) -> None:
-    folder = tmp_path / ".pollex"
-    with Store.open(folder) as store:
-        run = judged_run(store)
-    visitor = visit(serve(folder))
-    page = visitor.page
-    page.keyboard.press("g")
-    page.keyboard.press("w")
-    page.wait_for_url("**/waiting")
-    page.get_by_role("link", name=run).click()
-    page.get_by_label("Your name").fill("ann")
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url("**who=ann")
-    for key in "12":
-        before = page.url
-        page.keyboard.press(key)
-        page.wait_for_url(lambda url, before=before: url != before)
-    page.get_by_role("button", name="Take up").click()
-    page.locator(".state.done").wait_for(timeout=90_000)
-    assert visitor.findings() == []
-    page.get_by_role("link", name="Go on").click()
-    assert "It no longer waits for anybody" in page.locator("main").inner_text()
-    with sqlite3.connect(folder / "store.sqlite") as kept:
-        assert kept.execute("SELECT status FROM runs").fetchone() == ("done",)
-    assert not list(folder.glob("answers-*")), "the file that it read is gone"
 
 
 @pytest.mark.nightly
