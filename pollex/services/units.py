@@ -32,6 +32,10 @@ from pollex.services.event_loop import complete
 from pollex.services.judging import embedded_judge
 
 
+VECTORS = 20_000
+"""Vectors kept from unit to unit: 30 MB of the bundled model's, however long the log."""
+
+
 class UnitScorer:
     """Scores batches of conversations with a set whose judge needs no model; picklable.
 
@@ -61,6 +65,7 @@ class UnitScorer:
         judge = embedded_judge(self.rubrics, None, self.embedding_model)
         if isinstance(judge, EmbeddedJudge):
             judge.remembered = 1  # it is asked about all rubrics at once
+            judge.embedder.remembered = VECTORS
         return judge
 
     @property

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from fcntl import LOCK_EX, flock
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,10 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL
 Array = npt.NDArray[np.float32]
 PORTION = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
+
+
+LARGEST = 1 << 29
+"""Bytes of a file of vectors; a file that is larger grows no more."""
 
 
 class Encoder(Protocol):
@@ -49,11 +54,13 @@ class Embedder:
 
     Attributes:
         encoded: How many texts went through the model, because the cache didn't have them.
+        remembered: Vectors kept in memory after a call; None: all.
     """
 
     def __init__(self, model: str = DEFAULT_MODEL, cache: Path | None = None) -> None:
         self.model = model
         self.encoded = 0
+        self.remembered: int | None = None
         self._progress: Watcher | None = None
         self._cache = CacheFile(cache / f"{digest_of(self.identity)[:16]}.vectors") if cache else None
 
@@ -75,7 +82,10 @@ class Embedder:
             self._add(portion)
             if watched:
                 watched.advance("embed", len(portion))
-        return np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+        found = np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+        if self.remembered is not None:
+            self._forget(len(self._vectors) - self.remembered)
+        return found
 
     def watch(self, progress: Watcher) -> None:
         """Report long encodings to `progress`, as the stage `embed`."""
@@ -94,6 +104,11 @@ class Embedder:
     @property
     def _width(self) -> int:
         return len(next(iter(self._vectors.values()), ()))
+
+    def _forget(self, count: int) -> None:
+        """Drop the vectors that were encoded first."""
+        for key in list(islice(self._vectors, max(0, count))):
+            del self._vectors[key]
 
     def _add(self, new: Sequence[tuple[bytes, str]]) -> None:
         keys = [key for key, _ in new]
@@ -133,7 +148,7 @@ class CacheFile:
         return found
 
     def append(self, keys: Iterable[bytes], vectors: Array) -> None:
-        """Append records in one write.
+        """Append records in one write, unless the file is at its largest.
 
         Raises:
             StoreFull: There is no room on the disk.
@@ -143,7 +158,8 @@ class CacheFile:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
                 flock(file, LOCK_EX)
-                file.write(packed(keys, vectors))
+                if file.tell() < LARGEST:
+                    file.write(packed(keys, vectors))
         except OSError as error:
             raise self._trouble("written", error) from error
 

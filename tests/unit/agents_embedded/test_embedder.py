@@ -142,3 +142,16 @@ def test_no_texts_give_no_vectors(tmp_path: Path) -> None:
 def test_lone_surrogates_and_nul_are_embedded_like_any_text(embedder: Embedder) -> None:
     vectors = embedder.embed(["a \ud800 b", "nul \x00 nul", "", "\u202e"])
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_no_more_vectors_are_kept_than_wanted_and_forgotten_ones_come_out_the_same() -> None:
+    texts = ["x" * n for n in range(1, 31)]
+    expected = counting(None)[0].embed(texts)
+    embedder, encoder = counting(None)
+    embedder.remembered = 8
+    for start in range(0, 30, 10):
+        assert (embedder.embed(texts[start : start + 10]) == expected[start : start + 10]).all()
+    embedder.embed(texts[22:])
+    assert encoder.asked == texts
+    assert (embedder.embed(texts[:2]) == expected[:2]).all()
+    assert encoder.asked == texts + texts[:2]
