@@ -31,7 +31,6 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.event_loop import complete
 from pollex.services.judging import embedded_judge
 
-
 VECTORS = 20_000
 """Vectors kept from unit to unit: 30 MB of the bundled model's, however long the log."""
 
