@@ -9,6 +9,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Mapping
+from functools import cache
 from typing import Protocol
 
 import aiohttp
@@ -52,6 +53,12 @@ def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
     return place.wire() if isinstance(place, RecordedEndpoint) else OpenAIWire(place, concurrency)
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read whom to trust; once, as it takes longer than a reply on the same machine."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class OpenAIWire:
     """A `ChatOpenAI` whose connections are used directly.
 
@@ -71,6 +78,7 @@ class OpenAIWire:
             limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
             follow_redirects=False,
             trust_env=False,
+            verify=_certificates(),
             proxy=endpoint.proxy,
         )
         self.model = ChatOpenAI(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import httpx2
 import pytest
+from click.testing import CliRunner
 from protocol_server import ProtocolServer
 from visitors import Served, Visitor
 from web_site import made_store
 
+from pollex.cli.main import pollex
 from pollex.store.store import Store
 
 STUDY = """
@@ -30,14 +34,15 @@ id = "Q0"
 text = "Were you satisfied?"
 options = [[1, "no"], [2, "partly"], [3, "yes"]]
 """
-SESSIONS = 2
+SESSIONS, SEEN = 40, 2
+"""Those in all, and those in a browser; what it sends is what the others send without one."""
 
 
 @pytest.fixture
 def studied(serve: Callable[..., Served], tmp_path: Path) -> Iterator[Served]:
     """A store with a study of two systems, which answer on loopback."""
     (tmp_path / "study.toml").write_text(STUDY)
-    with ProtocolServer(latency=0.2) as server:
+    with ProtocolServer(latency=0.05) as server:
         tables = [f'[{name}]\nmodel = "secret-{name}"\nbase_url = "{server.url}"\n' for name in ("mini", "local")]
         (tmp_path / "profiles.toml").write_text("".join(tables))
         Store.open(tmp_path / ".pollex").close()
@@ -50,8 +55,26 @@ def links_of(page: Any) -> list[str]:
     return [str(link) for link in page.locator("table code").all_inner_texts()]
 
 
-def test_participants_talk_by_keys_and_the_orders_are_balanced(
-    visit: Callable[..., Visitor], studied: Served, tmp_path: Path
+def talk(study: str, link: str, answer: int) -> None:
+    """One session over HTTP, as the browser's forms send it: a message, and a sheet for each side."""
+    address, _, token = link.partition("/enter?token=")
+    write, headers = study.replace(f"{address}/talk/", "/api/talks/"), {"Authorization": f"Bearer {token}"}
+    with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
+
+        def send(what: str, **values: object) -> None:
+            client.post(f"{write}/{what}", json=values).raise_for_status()
+
+        send("begin")
+        send("turns", text=f"Where is parcel {answer}?")
+        while not client.get(f"{study}/live").headers["x-pollex-ended"]:
+            time.sleep(0.02)
+        send("end", why="talked")
+        for position in (0, 1):
+            send("sheet", **{"position": position, "q-Q0": str((answer + position) % 3)})
+
+
+def test_scenario_19_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_reads_the_sheets(
+    visit: Callable[..., Visitor], studied: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = visit(studied)
     owner.go("/talk")
@@ -60,7 +83,8 @@ def test_participants_talk_by_keys_and_the_orders_are_balanced(
     study = owner.page.url
     owner.page.get_by_label("and how many without a name").fill(str(SESSIONS))
     owner.page.get_by_role("button", name="Make links").click()
-    for link in links_of(owner.page):
+    links = links_of(owner.page)
+    for link in links[:SEEN]:
         participant = visit(replace(studied, url=link))
         page = participant.page
         page.keyboard.press("Control+Enter")
@@ -76,7 +100,10 @@ def test_participants_talk_by_keys_and_the_orders_are_balanced(
             page.keyboard.press("Control+Enter")
         page.get_by_text("Your answers are kept").wait_for()
         assert participant.findings() == []
+    for number, link in enumerate(links[SEEN:]):
+        talk(study, link, number)
     owner.page.goto(study)
+    assert f"{SESSIONS} of {SESSIONS} sessions done" in owner.page.locator(".lead").inner_text().replace("\xa0", " ")
     assert owner.findings() == []
     with owner.page.expect_download() as kept:
         owner.page.get_by_role("link", name="Answers as a table").click()
@@ -86,6 +113,18 @@ def test_participants_talk_by_keys_and_the_orders_are_balanced(
     assert Counter((row["system"], row["position"]) for row in rows) == {
         (name, place): SESSIONS // 2 for name in ("mini", "local") for place in "12"
     }
+    first = [row["system"] for row in rows if row["position"] == "1"]
+    assert max(abs(first[:n].count("mini") - first[:n].count("local")) for n in range(SESSIONS)) <= 2
+    assert len(set(zip(first[::2], first[1::2], strict=True))) > 1, "nobody can tell from one whose turn the next is"
+    with (tmp_path / "answers.csv").open("w") as file:
+        file.write("text_id,question,option,probability\n")
+        for n, row in enumerate(rows):
+            for option in (1, 2, 3):
+                file.write(f"{row['text_id']},J1,{option},{0.6 if option == n % 3 + 1 else 0.2}\n")
+    words = ["calibrate", "fit", "answers.csv", "judgments.csv", "--main", "Q0", "--out", "fitted", "--json"]
+    monkeypatch.chdir(tmp_path)
+    fitted = CliRunner().invoke(pollex, words, catch_exceptions=False)
+    assert json.loads(fitted.stdout.splitlines()[-1])["judgments"] == 2 * SESSIONS
 
 
 def test_a_run_is_seen_live_until_it_ends_and_focus_stays_where_it_was(
