@@ -29,6 +29,10 @@ READING: dict[str, tuple[Kind, str]] = {
     "category_field": (str, "Field of the task's category; `category` if not set."),
     "max_bad": (int, "Maximum number of malformed rows; 0 if not set."),
     "encoding": (str, "Text encoding of the files; utf-8 if not set."),
+    "label_sources": (
+        str,
+        "Whose labels count, of log,person,adjudicated: the last two are in the store; log if not set.",
+    ),
     "redact": (
         ("yes", "names"),
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",

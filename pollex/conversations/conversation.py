@@ -30,6 +30,13 @@ Flag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
 eye (kept as they are), a turn over the size limit."""
 
 
+DRAWN = "drawn"
+"""Field that says how a labeled conversation came before whoever labeled it."""
+
+QUEUES = frozenset({"unsure", "telling", "window", "differs", "filter", "doubtful"})
+"""Ways of drawing that prefer some conversations: figures on such ones hold for no others."""
+
+
 class Turn(BaseModel):
     """One message: who spoke, and the words."""
 
@@ -74,6 +81,11 @@ class Conversation(BaseModel):
         said = [turn for turn in self.turns if turn.content.strip()]
         first = next((turn for turn in said if turn.role == "user"), said[0] if said else None)
         return first.content if first else ""
+
+    @property
+    def preferred(self) -> bool:
+        """Whether a queue chose it to be labeled for what it is, and not at random."""
+        return self.metadata.get(DRAWN) in QUEUES
 
     @cached_property
     def not_scorable(self) -> str:

@@ -40,6 +40,8 @@ class Split:
 def split(conversations: Sequence[Conversation], test_fraction: float, seed: int) -> Split:
     """Split conversations for learning and measuring, stratified by label.
 
+    What a queue preferred, and what is tied to it, is never held out: figures are of conversations as they come.
+
     Args:
         test_fraction: From 0 (nothing is held out) to less than 1.
 
@@ -52,8 +54,13 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
     if test_fraction == 0:
         return Split(tuple(ordered), ())
-    sides = _deal(ordered, np.array([1 - test_fraction, test_fraction]), seed)
-    if sides is None:
+    preferred = _preferred(ordered)
+    free = [one for one, chosen in zip(ordered, preferred, strict=True) if not chosen]
+    dealt = _deal(free, np.array([1 - test_fraction, test_fraction]), seed)
+    sides = np.zeros(len(ordered), dtype=np.int64)
+    if dealt is not None:
+        sides[~preferred] = dealt
+    if dealt is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_counted(ordered)}",
             remedy="add labeled conversations or groups, or hold nothing out",
@@ -61,6 +68,15 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
         )
     train, test = (tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1))
     return Split(train, test)
+
+
+def _preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
+    """Return whether each conversation is tied to one that a queue preferred, [conversation]."""
+    found = np.zeros(len(conversations), dtype=bool)
+    if any(one.preferred for one in conversations):
+        for block in blocks(conversations):
+            found[block] = any(conversations[index].preferred for index in block)
+    return found
 
 
 def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:

@@ -21,6 +21,8 @@ RATING_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
 GROUP_NAMES = ("group",)
 
+LABEL_SOURCES = ("log", "person", "adjudicated")
+
 Fields = Mapping[str, Any]
 
 
@@ -206,6 +208,8 @@ class ReadOptions:
         thumbs: What several thumbs on one conversation come to where they differ: the last one, the worst, or each its
             own conversation, which ends with the thumbed answer; None refuses them.
         pairs: Whether chosen and rejected answers of preference data are read as thumbs up and down.
+        label_sources: Whose labels count: thumbs of the `log`, labels of a `person` or `adjudicated` ones, which the
+            store keeps; names separated by commas.
         redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and places, too.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
     """
@@ -224,6 +228,7 @@ class ReadOptions:
     thumbs: Thumbs | None = None
     pairs: bool = False
     redact: Redact | None = None
+    label_sources: str = "log"
     max_turn_chars: int = 1_000_000
 
     def __post_init__(self) -> None:
@@ -233,5 +238,12 @@ class ReadOptions:
             raise _not_one_of("thumbs", self.thumbs, get_args(Thumbs))
         if self.redact is not None and self.redact not in get_args(Redact):
             raise _not_one_of("redact", self.redact, get_args(Redact))
+        if wrong := [one for one in self.sources if one not in LABEL_SOURCES]:
+            raise _not_one_of("label_sources", wrong[0], LABEL_SOURCES)
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The label sources by name."""
+        return tuple(name.strip() for name in self.label_sources.split(","))

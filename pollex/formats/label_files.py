@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.conversation import DRAWN, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.fields import ID_NAMES, Picker, ReadOptions, look_up
@@ -16,7 +16,7 @@ from pollex.formats.json_rows import Row
 
 IDS = ("text_id", *ID_NAMES)
 ANSWER = "answer"
-DRAWN, SOURCE = "drawn", "source"
+SOURCE = "source"
 RANDOM, VOLUNTARY = "random", "voluntary"
 
 

@@ -27,6 +27,7 @@ class ReadArguments(TypedDict, total=False):
     on_duplicate: OnDuplicate
     thumbs: Literal["last", "worst", "each"] | None
     pairs: bool
+    label_sources: str
     redact: Redact | None
 
 

@@ -24,7 +24,8 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.threshold import Window
-from pollex.services.logs import Sources, logs_from, names_of
+from pollex.services.label_sources import labeled_logs
+from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, plan_scoring
 from pollex.services.results import (
@@ -124,7 +125,7 @@ def evaluate(
         BadRubrics: The rubrics were edited after θ was fitted.
     """
     rubric_set = unedited(rubrics)
-    read = logs_from(logs, reading, progress)
+    read = labeled_logs(logs, reading, run.store, progress)
     labelled = labelled_in(read, logs)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
@@ -161,16 +162,16 @@ def plan_evaluate(
 ) -> CallPlan:
     """Plan what `evaluate` would ask."""
     rubric_set = unedited(rubrics)
-    return plan_scoring(labelled_in(logs_from(logs, reading, progress), logs), rubric_set, run, model)
+    return plan_scoring(labelled_in(labeled_logs(logs, reading, run.store, progress), logs), rubric_set, run, model)
 
 
 def labelled_in(read: Logs, given: object) -> list[Conversation]:
-    """Return the conversations with a label.
+    """Return the conversations with a label, except those that a queue preferred: figures are of others, too.
 
     Raises:
         BadLabels: None has one.
     """
-    if labelled := [c for c in read if c.label is not Label.NONE]:
+    if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
     where = ", ".join(names_of(given))
     raise BadLabels("no conversation has a label", where=where, remedy="name its field", option="label_field")

@@ -12,10 +12,9 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
 from pollex.calibration.active_learning import select_queries, vectors_of
-from pollex.conversations.conversation import Conversation, Label, messages_of
+from pollex.conversations.conversation import DRAWN, Conversation, Label, messages_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import DRAWN
 from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress

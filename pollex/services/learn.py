@@ -24,8 +24,9 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import judging
 from pollex.services.kept_answers import judging_the_rest, kept_answers
+from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
-from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.logs import Sources, files_of, names_of
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
@@ -69,7 +70,7 @@ def learn(
     record = None if starter is None else starter_of(starter, model)
     if record is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
-    profile, read = _read(logs, domain, settings, reading, progress)
+    profile, read = _read(logs, domain, settings, reading, run.store, progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
@@ -91,7 +92,7 @@ def plan_learn(
 ) -> CallPlan:
     """Plan what `learn` would ask."""
     given = given_rubrics(rubrics_from, settings, model)
-    profile, read = _read(logs, domain, settings, reading, progress)
+    profile, read = _read(logs, domain, settings, reading, run.store, progress)
     return plan_learning(read, settings, profile, run, model, given)
 
 
@@ -100,10 +101,11 @@ def _read(
     domain: Path | DomainProfile | None,
     settings: LearnSettings,
     reading: ReadOptions,
+    store: Path,
     progress: Progress,
 ) -> tuple[DomainProfile, Logs]:
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
-    read = logs_from(logs, reading, progress)
+    read = labeled_logs(logs, reading, store, progress)
     check_learnable(read, settings.minimum)
     return profile, read
 
@@ -166,7 +168,9 @@ def refit(
     """
     if out is not None:
         require_places(out, *files_of(logs))
-    rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
+    rubric_set, settings, model, read = _to_refit(
+        logs, rubrics, test_fraction, seed, reading, run.store, model, progress
+    )
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
         learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers))
@@ -187,7 +191,9 @@ def plan_refit(
     progress: Progress,
 ) -> CallPlan:
     """Plan what `refit` would ask."""
-    rubric_set, settings, model, read = _to_refit(logs, rubrics, test_fraction, seed, reading, model, progress)
+    rubric_set, settings, model, read = _to_refit(
+        logs, rubrics, test_fraction, seed, reading, run.store, model, progress
+    )
     if answers is not None:
         with Store.open(run.store, read_only=True) as store:
             return plan_scoring(read.learnable, rubric_set, run, model, kept_answers(store, answers, rubric_set))
@@ -200,6 +206,7 @@ def _to_refit(
     test_fraction: float | None,
     seed: int | None,
     reading: ReadOptions,
+    store: Path,
     model: ModelOptions,
     progress: Progress,
 ) -> tuple[RubricSet, LearnSettings, ModelOptions, Logs]:
@@ -211,7 +218,7 @@ def _to_refit(
         seed=rubric_set.data.seed if seed is None else seed,
         minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
     )
-    read = logs_from(logs, reading, progress)
+    read = labeled_logs(logs, reading, store, progress)
     check_learnable(read, settings.minimum)
     return rubric_set, settings, replace(model, settings=model.settings.but(scale=rubric_set.judge.scale)), read
 

@@ -11,9 +11,9 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import share_of
+from pollex.store.labels import opinions, settled
 from pollex.store.store import Store
 from pollex.web.lens import Lens
-from pollex.web.opinions import opinions, settled
 
 FEWEST = 50
 """Labels below which nothing is said."""

@@ -1,48 +1,21 @@
-"""Annotators' labels of texts: the last of each, their agreement, and the result."""
+"""How far annotators' labels of texts agree."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure
+from pollex.store.labels import VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
-
-LAST = """
-    SELECT annotator, text_hash, conversation, run, question, value, source, drawn FROM labels AS l
-    WHERE question = ?1 AND (drawn = 'repeat') = ?2 AND rowid = (SELECT max(rowid) FROM labels AS o
-        WHERE o.question = l.question AND o.text_hash = l.text_hash AND o.annotator = l.annotator
-        AND o.source = l.source AND (o.drawn = 'repeat') = ?2)
-    ORDER BY rowid
-"""
-"""A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
-themselves."""
-
-VOLUNTARY = "voluntary"
-"""Drawn by the annotators themselves, who had seen the score: such labels stay out of figures."""
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """The last answer of one annotator to a question about a text, not skipped."""
-
-    annotator: str
-    text_hash: str
-    conversation: str
-    run: str
-    value: str
-    source: str
-    drawn: str
-    question: str = ""
 
 
 def asked_about(store: Store) -> list[str]:
@@ -61,12 +34,6 @@ def with_oneself(store: Store, question: str) -> Figure:
     both = [replace(one, annotator=side, text_hash=f"{one.annotator} {one.text_hash}")
             for side, said in (("first", first), ("again", again)) for one in said]  # fmt: skip
     return agreement(both)
-
-
-def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
-    """Return what everybody said last, or what they said of texts that they were shown once more."""
-    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question, int(again)])]
-    return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
 def people_in(said: Sequence[Opinion]) -> list[Opinion]:
@@ -108,22 +75,6 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
         if one.source == "person" and one.drawn != VOLUNTARY and one.text_hash not in decided:
             by_text[one.text_hash].append(one)
     return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}
-
-
-def settled(of: Sequence[Opinion]) -> dict[str, Opinion]:
-    """Return one answer for each text: adjudicated, or by majority; none for ties."""
-    by_text: dict[str, list[Opinion]] = defaultdict(list)
-    for one in of:
-        by_text[one.text_hash].append(one)
-    found = {}
-    for text, said in by_text.items():
-        decided = [one for one in said if one.source == "adjudicated"]
-        votes = Counter(one.value for one in said).most_common()
-        if decided:
-            found[text] = decided[-1]
-        elif len(votes) == 1 or votes[0][1] > votes[1][1]:
-            found[text] = next(one for one in said if one.value == votes[0][0])
-    return found
 
 
 def _shared(of: Sequence[Opinion]) -> set[str]:

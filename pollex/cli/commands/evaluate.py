@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "label_sources", "pairs"),
     "judge_field",
     *(
         "embedding_model",

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         "redact",
         "on_duplicate",
         "thumbs",
+        "label_sources",
         "pairs",
         "policy",
         "alpha",

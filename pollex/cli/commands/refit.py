@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 @with_model
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "elicitation", "require"),
+    *(
+        "id_field",
+        "messages_field",
+        "encoding",
+        "redact",
+        "on_duplicate",
+        "thumbs",
+        "label_sources",
+        "pairs",
+        "elicitation",
+        "require",
+    ),
     *("without", "canary", "straight_lining", "closing", "value", "embedding_model"),
     *("answers", "deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )

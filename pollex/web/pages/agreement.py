@@ -17,6 +17,7 @@ from starlette.routing import Route
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.csv_rows import escape_formula
 from pollex.reports.transcript import marked_turns
+from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
@@ -24,17 +25,7 @@ from pollex.web.faults import Clash
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import lens_for
 from pollex.web.once import once
-from pollex.web.opinions import (
-    Opinion,
-    agreement,
-    asked_about,
-    between,
-    disputed,
-    opinions,
-    people_in,
-    settled,
-    with_oneself,
-)
+from pollex.web.opinions import agreement, asked_about, between, disputed, people_in, with_oneself
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 

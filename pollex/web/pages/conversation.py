@@ -12,6 +12,7 @@ from starlette.routing import Route
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.labels import opinions
 from pollex.store.resume import rubrics_of as kept_rubrics
 from pollex.store.runs import Run
 from pollex.store.traces import ConversationTrace, conversation_trace
@@ -20,7 +21,6 @@ from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import list_form, listing_of
-from pollex.web.opinions import opinions
 from pollex.web.queues import QUESTION
 from pollex.web.site import NamedSet, Site
 

@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.store.labels import opinions
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.listing import ListForm, listing_of
-from pollex.web.opinions import agreement, asked_about, between, opinions, people_in, with_oneself
+from pollex.web.opinions import agreement, asked_about, between, people_in, with_oneself
 from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
 from pollex.web.run_page import calls_of, errors_of, read_call, request_of, settings_of, times_of

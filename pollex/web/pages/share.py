@@ -12,12 +12,12 @@ from starlette.routing import Route
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
 from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
+from pollex.store.labels import opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import frame, links
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import lens_for, scoring_run
-from pollex.web.opinions import opinions, settled
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 

@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.store.labels import VOLUNTARY, opinions
 from pollex.store.resume import conversations_of
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, NotThere
 from pollex.web.forms import Form, answered, body, site_of
 from pollex.web.once import once
-from pollex.web.opinions import VOLUNTARY, opinions
 from pollex.web.queues import QUESTION
 
 

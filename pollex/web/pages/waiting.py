@@ -17,6 +17,7 @@ from starlette.routing import Route
 from pollex.graphs.judge.state import persons_question
 from pollex.graphs.judge.waiting import Waiting, waiting_of
 from pollex.reports.transcript import marked_turns
+from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
@@ -24,7 +25,7 @@ from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.once import once
-from pollex.web.opinions import Opinion, disputed, opinions, settled
+from pollex.web.opinions import disputed
 from pollex.web.site import Site
 
 

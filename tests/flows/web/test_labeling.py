@@ -14,8 +14,9 @@ import pytest
 from web_site import client_of, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
+from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.store import Store
-from pollex.web.opinions import Opinion, agreement, disputed, opinions, settled, with_oneself
+from pollex.web.opinions import agreement, disputed, with_oneself
 
 
 @pytest.fixture

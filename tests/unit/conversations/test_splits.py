@@ -162,3 +162,12 @@ def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fr
     assert sorted(ids(done.train) + ids(done.test)) == sorted(ids(log))
     assert not {c.group for c in done.train} & {c.group for c in done.test}
     assert min(counts(done.train)[:2] + counts(done.test)[:2]) > 0
+
+
+def test_what_a_queue_preferred_and_what_is_tied_to_it_is_never_held_out() -> None:
+    log = log_of(20, 20)
+    tied = [one.model_copy(update={"group": "anna"}) if one.id in ("c0003", "c0030") else one for one in log]
+    queued = [one.model_copy(update={"metadata": {"drawn": "unsure"}}) if one.id == "c0003" else one for one in tied]
+    dealt = [split(queued, 0.5, seed) for seed in range(8)]
+    assert all({"c0003", "c0030"} <= set(ids(each.train)) for each in dealt)
+    assert {tuple(counts(each.test)) for each in dealt} == {(9, 9, 0)}  # of 19 each

@@ -1,0 +1,62 @@
+"""People's labels of texts: the last of each person, and what they come to."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
+
+THUMB = "thumb"
+"""The question that all conversations may be asked about; its values are `up` and `down`."""
+
+LAST = """
+    SELECT annotator, text_hash, conversation, run, question, value, source, drawn FROM labels AS l
+    WHERE question = ?1 AND (drawn = 'repeat') = ?2 AND rowid = (SELECT max(rowid) FROM labels AS o
+        WHERE o.question = l.question AND o.text_hash = l.text_hash AND o.annotator = l.annotator
+        AND o.source = l.source AND (o.drawn = 'repeat') = ?2)
+    ORDER BY rowid
+"""
+"""A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
+themselves."""
+
+VOLUNTARY = "voluntary"
+"""Drawn by the annotators themselves, who had seen the score: such labels stay out of figures."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """The last answer of one annotator to a question about a text, not skipped."""
+
+    annotator: str
+    text_hash: str
+    conversation: str
+    run: str
+    value: str
+    source: str
+    drawn: str
+    question: str = ""
+
+
+def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
+    """Return what everybody said last, or what they said of texts that they were shown once more."""
+    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question, int(again)])]
+    return [Opinion(**row) for row in rows if row["value"] is not None]
+
+
+def settled(of: Sequence[Opinion]) -> dict[str, Opinion]:
+    """Return one answer for each text: adjudicated, or by majority; none for ties."""
+    by_text: dict[str, list[Opinion]] = defaultdict(list)
+    for one in of:
+        by_text[one.text_hash].append(one)
+    found = {}
+    for text, said in by_text.items():
+        decided = [one for one in said if one.source == "adjudicated"]
+        votes = Counter(one.value for one in said).most_common()
+        if decided:
+            found[text] = decided[-1]
+        elif len(votes) == 1 or votes[0][1] > votes[1][1]:
+            found[text] = next(one for one in said if one.value == votes[0][0])
+    return found
