@@ -45,11 +45,13 @@ class LineFile:
     Attributes:
         kept: Return the statement that puts a line's values into the database, and its parameters.
         lines: Return all lines that the database holds, in order.
+        mend: Statement that completes what a killed transaction had beside the lines that are taken in.
     """
 
     name: str
     kept: Callable[[Mapping[str, Any], str], tuple[str, list[Any]]]
     lines: Callable[[sqlite3.Connection], Iterator[str]]
+    mend: str = ""
 
     def append(self, folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) -> None:
         """Write lines behind those that are there, flushed to the disk.
@@ -93,6 +95,8 @@ class LineFile:
                 else:
                     connection.execute(*self.kept(values, text))
                     taken += 1
+        if taken and self.mend:
+            connection.execute(self.mend)
         self._remember(connection, end)
         lost = f"; {damaged} damaged lines were passed over" if damaged else ""
         return f"{taken} lines of {self.name} were taken into the database{lost}" if taken or damaged else ""
@@ -148,7 +152,16 @@ def _replies(connection: sqlite3.Connection) -> Iterator[str]:
         yield line
 
 
-def _of_rows(name: str, kind: type[Row]) -> LineFile:
+_SHEETS = """
+    INSERT OR IGNORE INTO sheets SELECT l.id, e.id, e.queue, CASE l.value WHEN 'null' THEN 'skipped' ELSE '' END, '', ''
+    FROM labels AS l JOIN leases AS e ON e.annotator = l.annotator AND e.text_hash = l.text_hash AND e.drawn = l.drawn
+        AND l.time BETWEEN e.time AND e.until
+    WHERE l.source = 'person' AND l.id NOT IN (SELECT label FROM sheets)
+"""
+"""A label without its sheet would have the same person asked again."""
+
+
+def _of_rows(name: str, kind: type[Row], mend: str = "") -> LineFile:
     """Return the file of lines with the rows of one table."""
     columns = [each.name for each in fields(kind)]
 
@@ -160,11 +173,11 @@ def _of_rows(name: str, kind: type[Row]) -> LineFile:
         for row in connection.execute(f"SELECT {', '.join(columns)} FROM {kind.table} ORDER BY rowid"):
             yield line_of(dict(zip(columns, row, strict=True)))
 
-    return LineFile(name, kept, lines)
+    return LineFile(name, kept, lines, mend)
 
 
 REPLIES = LineFile("replies.jsonl", _reply, _replies)
-LABELS = _of_rows("labels.jsonl", LabelRow)
+LABELS = _of_rows("labels.jsonl", LabelRow, _SHEETS)
 FACTS = _of_rows("facts.jsonl", FactRow)
 FILES = (REPLIES, LABELS, FACTS)
 

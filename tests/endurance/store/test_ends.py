@@ -96,6 +96,25 @@ asyncio.run(ledger.record("b", 1, {}, "paid, too"))
         assert (folder / "replies.jsonl").read_bytes().count(b"\n") == store.paid
 
 
+def test_a_label_that_outlived_a_kill_has_its_sheet(folder: Path, child) -> None:
+    ended = child(
+        """
+from pollex.store import line_files
+from pollex.store.tables import LabelRow, LeaseRow, SheetRow, now
+store, write_all = Store.open(folder), line_files.write_all
+lease = LeaseRow("lease", "queue", "hash", "c1", "ann", "random", now(), "2999-01-01")
+asyncio.run(store.write([lease]))
+line_files.write_all = lambda *given: (write_all(*given), die())
+label = LabelRow("ann", "hash", "c1", "run", "thumb", '"up"', drawn="random")
+asyncio.run(store.write([label, SheetRow(label.id, "lease", "queue", "", "", "")]))
+"""
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    with Store.open(folder) as store:
+        found = store.rows("SELECT s.lease, s.skip, l.value FROM sheets AS s JOIN labels AS l ON l.id = s.label")
+    assert found == [{"lease": "lease", "skip": "", "value": '"up"'}]
+
+
 def test_a_kill_while_parts_are_put_together_changes_no_row(folder: Path, child) -> None:
     for moment in ("before", "after"):
         ended = child(
