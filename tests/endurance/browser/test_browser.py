@@ -158,15 +158,6 @@ def test_hostile_texts_run_load_and_hide_nothing(
     assert visitor.page.evaluate("document.scripts.length") == 2
 
 
-def test_everything_can_be_read_without_a_script(visit: Callable[..., Visitor], served: Served) -> None:
-    visitor = visit(served, java_script_enabled=False)
-    visitor.go("/conversations?run=learn-1")
-    visitor.page.get_by_role("link", name="Next rows").click()
-    assert visitor.page.locator("#rows tr").first.get_attribute("aria-rowindex") == "102"
-    visitor.page.locator("#rows a").first.click()
-    assert visitor.page.locator(".turn").count() == 4
-
-
 def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
     visitor.go("/conversations")
     with visitor.page.context.expect_page() as opened:
