@@ -126,12 +126,12 @@ def of_a_model(store: Store) -> None:
     store.flush()
 
 
-def judged_run(store: Store, n: int = 4) -> str:
+def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
     """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
     question = asked("Was the task done?", ["yes", "no"])
     task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
     run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
-    conversations = [conversation(number) for number in range(n)]
+    conversations = [conversation(number, words) for number in range(n)]
     store.put(conversation_rows(run, conversations))
     complete(store.write_step(run, TASK, task.as_json))
     for number, one in enumerate(conversations):

@@ -13,8 +13,8 @@ from pollex.text import printable
 
 
 def duration(ms: float | None) -> str:
-    """Write a duration: `820 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`."""
-    if not known(ms):
+    """Write a duration: `820 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`; unknown where a clock was set back."""
+    if not known(ms) or ms < 0:
         return "unknown"
     if ms < 1000:
         return f"{ms:.0f}{SPACE}ms"

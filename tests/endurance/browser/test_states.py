@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from visitors import Served, Visitor
-from web_site import made_store
+from web_site import judged_run, made_store
 
 from pollex.store.store import Store
 
@@ -155,6 +155,28 @@ def test_a_server_that_is_gone_is_told_and_the_page_stays(
     assert page.get_by_label("Words").input_value() == "typed"
     assert visitor.findings() == []
     visitor.faults[:] = [fault for fault in visitor.faults if "ERR_CONNECTION" not in fault]
+
+
+def test_a_turn_of_20_000_characters_without_a_space_makes_no_page_wider(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    with made_store(folder, n=6, words=lambda text: text + "x" * 20_000 * ("parcel" in text)) as store:
+        run = judged_run(store, words=lambda text: text + "x" * 20_000 * ("parcel" in text))
+    visitor = visit(serve(folder), viewport={"width": 390, "height": 800})
+    page = begun(visitor).page
+    for path in (
+        page.url.removeprefix(visitor.served.base),
+        "/conversation?run=learn-1&id=conversation+1",
+        "/conversations?run=learn-1",
+        "/replay?run=learn-1&id=conversation+1",
+        f"/waiting/{run}?who=ann",
+        "/",
+    ):
+        looked_at(visitor, path, 200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+        if path.startswith("/conversation?"):
+            assert page.get_by_text("x" * 20_000).count(), "all of it can be read"
 
 
 def begun(visitor: Visitor) -> Visitor:
