@@ -267,14 +267,14 @@ def so_far(
     """Return vote counts by conversation, and known answers of those still to be asked."""
     tallies: dict[str, Tally] = {}
     partial: dict[str, dict[int, Votes]] = {}
-    for id_, votes in _votes_of(store, run, task):
+    for id_, votes in votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
         if any(retryable(vote, again) for vote in votes):
             partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not retryable(vote, again)}
     return tallies, partial
 
 
-def _votes_of(
+def votes_of(
     store: Store, run: str, task: Task, ids: Sequence[str] | None = None
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield each conversation's votes, in the order of the runs."""
@@ -325,7 +325,7 @@ def verdicts_of(store: Store, judged: Judged, conversations: Sequence[Conversati
     people = people_so_far(store, judged.run, judged.task)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
-        votes = dict(_votes_of(store, judged.run, judged.task, ids))
+        votes = dict(votes_of(store, judged.run, judged.task, ids))
         for id_ in ids:
             mine: Votes = votes.get(id_, [])
             found = verdict(id_, judged.task.question, mine, judged.rule)

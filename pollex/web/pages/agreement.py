@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -16,9 +17,13 @@ from starlette.routing import Route
 
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.csv_rows import escape_formula
+from pollex.graphs.judge.ratings import ratings_of
+from pollex.graphs.judge.state import persons_question
+from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
+from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash
@@ -74,6 +79,7 @@ def agree(request: Request) -> Response:
         pairs=between(people),
         log=agreement([*people, *log]) if form.question == QUESTION else None,
         rubrics=agreement([*people, *rubrics]) if form.question == QUESTION else None,
+        ensembles=_ensembles(site, people, form.question),
         n=len(people),
         random=sum(one.drawn == "random" for one in people),
         disputed=len(disputed(said)),
@@ -91,6 +97,32 @@ def _others(site: Site, people: list[Opinion], column: Literal["label", "decided
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
                 found.append(Opinion("", text, lens.ids[row], run, value, column, ""))
+    return found
+
+
+def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[Run, Figure]]:
+    """Compute how far people agree with the votes of each run of `judge` on the same question.
+
+    Of two options the first is a thumb up, as where a rule is fitted to thumbs.
+    """
+    texts, found = {one.text_hash for one in people}, []
+    for run in site.runs():
+        if run.command != "judge" or run.finished is None:
+            continue
+        ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
+        if ratings is None:
+            continue
+        options = [option.text for option in ratings.question.options]
+        thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
+        same = persons_question(ratings.question).id == question
+        values = {option: option for option in options} if same else thumbs if question == QUESTION else {}
+        said = [
+            Opinion("", text, "", run.id, values[chosen], "ensemble", "")
+            for text, chosen in ratings.chosen.items()
+            if text in texts and chosen in values
+        ]
+        if said:
+            found.append((run, agreement([*people, *said])))
     return found
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
-from web_site import client_of, made_app, made_store
+from web_site import client_of, judged_run, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
 from pollex.store.labels import Opinion, opinions, settled
@@ -147,6 +147,23 @@ async def test_where_people_differ_somebody_decides_and_that_counts(labeled: tup
     told = (await client.get("/label/agreement")).text
     assert "11" in told
     assert '"source": "adjudicated"' in (await client.get("/api/export")).text
+
+
+async def test_people_are_compared_with_the_votes_of_a_judge_run(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
+    client, store = labeled
+    run = judged_run(store, 12)  # its votes agree about every odd one, and on the first option: a thumb up
+    of = await queue(client, kind="random")
+    for _ in range(12):
+        found = await lease(client, of, "ann")
+        about = store.value("SELECT conversation FROM leases WHERE id = ?", [found])
+        number = int(str(about).split()[1])
+        value = "up" if number % 2 and number > 1 else "down"  # she differs about number 1
+        assert (
+            await client.post("/api/labels", json={"lease": found, "who": "ann", "value": value})
+        ).status_code == 200
+    page = (await client.get("/label/agreement")).text
+    row = page[page.index(f'the votes of <a href="/runs/{run}"') :].partition("</tr>")[0]
+    assert "n = 12" in re.sub(r"<[^>]+>", " ", row)  # two answers each of the six that both answered
 
 
 async def test_learn_and_calibrate_read_what_is_exported(
