@@ -146,6 +146,7 @@ class Drifted:
     Attributes:
         index: Population stability index of the probability, with its interval.
         marked: Whether there is more than chance in it.
+        outside: Share whose NetSAT lies outside the range of the run that is shown: probabilities there are guesses.
     """
 
     run: str
@@ -154,6 +155,7 @@ class Drifted:
     seen: Figure
     index: Figure
     marked: bool
+    outside: Figure
 
 
 def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[Drifted]:
@@ -176,9 +178,16 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[Drifted]:
                 share_of(int((other.label[told] == 1).sum()), int(told.sum())),
                 Figure(change.value, change.low, change.high, change.after),
                 change.marked,
+                outside(lens.netsat, other.netsat),
             )
         )
     return found
+
+
+def outside(before: Floats, after: Floats) -> Figure:
+    """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
+    known, own = (values[~np.isnan(values)] for values in (before, after))
+    return share_of(int(((own < known.min()) | (own > known.max())).sum()), len(own))
 
 
 def _values(lens: Lens) -> Floats:
