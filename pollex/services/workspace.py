@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,7 +76,7 @@ class Workspace:
     def setting(self, arguments: dict[str, Any], staff: Workers) -> RunSettings:
         """Return the setting of a run that works here."""
         if self.options.typed:
-            arguments = arguments | {"command": self.options.typed}
+            arguments = arguments | {"command": self.options.typed, "folder": str(Path.cwd())}
         return staff.setting(self.store, progress=self.progress, arguments=arguments, resume=self.options.resume)
 
     def announce(self, staff: Workers) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from pollex.reports.numbers import MINUS, SPACE, known
 from pollex.reports.transcript import Piece
+from pollex.store.runs import Run
 from pollex.text import printable
 
 
@@ -81,4 +84,19 @@ def fences(pieces: Sequence[Piece]) -> list[Stretch]:
 
 _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
 
-FILTERS = (duration, moment, whole, dollars, one_line, elapsed, fences)
+
+def resuming(run: Run, folder: Path) -> str:
+    """Write the command that resumes a run of a store; empty for runs that no command began."""
+    typed = shlex.split(run.arguments.get("command") or "")
+    if not typed:
+        return ""
+    options = [word for before, word in zip(["", *typed], typed, strict=False) if STORE not in (before, word)]
+    options = [word for word in options if not word.startswith(f"{STORE}=")]
+    command = shlex.join([*options, "--resume", STORE, str(folder.absolute())])
+    began = run.arguments.get("folder")
+    return f"cd {shlex.quote(began)} && {command}" if began else command
+
+
+STORE = "--store"
+
+FILTERS = (duration, moment, whole, dollars, one_line, elapsed, fences, resuming)

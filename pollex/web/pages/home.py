@@ -38,6 +38,7 @@ def home(request: Request) -> Response:
         with_scores=next((run for run, _ in every if run.command in SCORING), None),
         waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
         left=site.store.rows(LEFT),
+        folder=site.store.folder,
         named=named,
         in_store=named is not None and named.run in known,
         beside=built_in_beside(site, named) if named is not None and named.run in known else None,

@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 from markupsafe import Markup
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.graphs.kept_progress import spent
 from pollex.store.runs import Run
 from pollex.store.tables import unpacked
 from pollex.web import frame, links
@@ -40,6 +42,7 @@ from pollex.web.site import Site
 
 T = TypeVar("T")
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
+STOPPED = ("failed", "interrupted", "killed")
 GRAPHS = {"evaluate": "score", "label": "score"}
 """Command to the graph that it runs, where the names differ."""
 
@@ -95,6 +98,9 @@ def runs(request: Request) -> Response:
         commands=sorted({run.command for run, _ in every}),
         statuses=sorted({status for _, status in every}),
         counted={run.id: counted(site, run) | failed(site, run) for run, _ in shown},
+        costs=costs_of(site),
+        left=to_go_on(shown),
+        folder=site.store.folder,
         live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
     )
 
@@ -117,6 +123,20 @@ def failed(site: Site, run: Run) -> dict[str, int]:
     return {"errors": _while_ended(site, run, ("failed",), lambda: int(site.store.value(sql, [run.id])))}
 
 
+def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
+    """Return the runs that stopped before their end, of several alike the one that a resume goes on with."""
+    found = [(run, status) for run, status in reversed(runs) if status in STOPPED]
+    last = {(run.command, *sorted(run.fingerprint.items())): (run, status) for run, status in found}
+    return [*reversed(last.values())]
+
+
+def costs_of(site: Site) -> dict[str, float]:
+    """Return what runs cost, by id: those whose calls all had known prices and counted tokens."""
+    rows = site.store.rows("SELECT run, payload FROM progress")
+    costs = {row["run"]: spent(unpacked(row["payload"])) for row in rows}
+    return {run: cost for run, cost in costs.items() if cost}
+
+
 def _counted(site: Site, run: Run) -> dict[str, Any]:
     (calls,) = site.store.rows("SELECT count(*) AS calls FROM calls WHERE run = ?", [run.id])
     (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
@@ -137,22 +157,34 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
 
 
 def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
-    """Return the rate of the last half minute, and the remaining time.
+    """Return the median rate of the last half minute, and the remaining time.
 
     Both are None in the first ten seconds.
     """
     seen, moment = site.seen.setdefault(key, deque()), time.monotonic()
-    seen.append((moment, stage["done"]))
+    if not seen or moment - seen[-1][0] >= APART:
+        seen.append((moment, stage["done"]))
     while moment - seen[0][0] > LATELY:
         seen.popleft()
-    took, done = moment - seen[0][0], stage["done"] - seen[0][1]
-    if took < SURE or not done:
+    rate = median_rate(seen)
+    if not rate:
         return {"rate": None, "left": None}
-    return {"rate": done / took, "left": 1000 * (stage["total"] - stage["done"]) * took / done}
+    return {"rate": rate, "left": 1000 * (stage["total"] - stage["done"]) / rate}
 
 
-SURE, LATELY = 10.0, 30.0
-"""Seconds that have to be seen before anything is said of a pace, and those that it is of."""
+def median_rate(seen: Sequence[tuple[float, int]]) -> float | None:
+    """Return the median rate between any two looks that are ten seconds apart; None if no two are.
+
+    Source: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934. One pause or leap hardly moves it.
+    """
+    at, done = np.array(seen, dtype=np.float64).T
+    took = at[:, None] - at
+    far = took >= SURE
+    return float(np.median((done[:, None] - done)[far] / took[far])) if far.any() else None
+
+
+SURE, LATELY, APART = 10.0, 30.0, 0.5
+"""Seconds that have to be seen before anything is said of a pace, those that it is of, and between two looks."""
 
 
 def run_page(request: Request) -> Response:
@@ -178,6 +210,8 @@ def run_page(request: Request) -> Response:
         if any(one.errors for one in spans)
         else [],
         counted=counted(site, run),
+        cost=costs_of(site).get(run.id),
+        folder=site.store.folder,
         named=site.set_of(run),
         scores=run.command in SCORING,
         unlike=unlike_of(site, run),
@@ -241,7 +275,7 @@ def live(request: Request) -> Response:
     headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse)
+    return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse, folder=site.store.folder)
 
 
 def calls(request: Request) -> Response:

@@ -74,12 +74,12 @@ def test_scenario_10_a_slow_models_run_fills_bar_and_strips_is_killed_is_resumed
             process.kill()
             page.locator(".state.killed").wait_for(timeout=60_000)
             assert page.evaluate("document.body.dataset.same") == "yes", "all that came into the page that was open"
-            (command,) = page.locator(".error code").all_inner_texts()
-            assert command == f"{words} --resume"
+            (command,) = page.locator(".command").all_inner_texts()
+            assert command == f"cd {tmp_path} && {words} --resume --store {tmp_path / '.pollex'}"
         page.reload()
-        assert page.locator(".error code").all_inner_texts() == [command]
+        assert page.locator(".command").all_inner_texts() == [command]
         assert visitor.findings() == []
-        with begun(command.split(), tmp_path) as process:
+        with begun(command.partition(" && ")[2].split(), tmp_path) as process:
             while not page.locator(".state.running").count():
                 page.wait_for_timeout(200)
                 page.reload()

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from web_site import client_of, made_app
 
+from pollex.graphs.context import NullProgress
+from pollex.graphs.kept_progress import KeptProgress
 from pollex.store.ledger import StoreLedger
 from pollex.store.resume import find_run
 from pollex.store.spans import Tracer
@@ -118,3 +120,21 @@ async def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
             page = (await client.get("/runs")).text
             assert "killed" in page
             assert "--resume" in page
+
+
+async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(tmp_path: Path) -> None:
+    with Store.open(tmp_path / ".pollex") as store:
+        run = store.begin("score", arguments={"command": "pollex score a.jsonl"}, fingerprint={}, versions={})
+        for cost, shown in ((0.5, "$0.5000"), (2.0, "$2.50"), (None, "–")):
+            used = {"sent": 1, "known": 0, "prompt_tokens": 5, "completion_tokens": 6, "cost": cost}
+            progress = KeptProgress(NullProgress(), store, lambda used=used: used)
+            async with progress.of_run(run.id):
+                pass
+            await store.settle()
+            async with client_of(made_app(store)) as client:
+                page = (await client.get("/runs")).text
+            assert f'<td class="n">{shown}</td></tr>' in page
+        store.finish(run.id, "interrupted")
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/runs")).text
+        assert f"pollex score a.jsonl --resume --store {tmp_path / '.pollex'}</pre>" in page

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pollex.reports.transcript import Piece
-from pollex.web.words import dollars, duration, fences
+from pollex.store.runs import Run
+from pollex.web.pages.runs import median_rate
+from pollex.web.words import dollars, duration, fences, resuming
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,26 @@ def test_durations_are_short(ms: float | None, words: str) -> None:
 
 def test_a_cost_that_is_not_known_is_not_guessed() -> None:
     assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == ["unknown", "$0.0123", "$1,234.50"]
+
+
+GIVEN = {"id": "score-1", "number": 1, "fingerprint": {}, "versions": {}, "started": "", "command": "score"}
+
+
+@pytest.mark.parametrize("named", ["", "--store elsewhere ", "--store=elsewhere "])
+def test_the_command_that_resumes_a_run_names_its_store_and_where_it_began(named: str) -> None:
+    arguments = {"command": f"pollex score {named}'my log.jsonl'", "folder": "/home/a b"}
+    words = resuming(Run(arguments=arguments, **GIVEN), Path("/stores/one"))
+    assert shlex.split(words) == [
+        *("cd", "/home/a b", "&&", "pollex", "score", "my log.jsonl", "--resume", "--store", "/stores/one")
+    ]
+    assert resuming(Run(arguments={}, **GIVEN), Path("/stores/one")) == "", "no command began it"
+
+
+def test_a_pace_is_that_of_most_looks_and_none_in_the_first_ten_seconds() -> None:
+    assert median_rate([(0.0, 0), (9.0, 18)]) is None
+    steady = [(float(second), 2 * second) for second in range(30)]
+    assert median_rate(steady) == pytest.approx(2.0)
+    assert median_rate([*steady, (30.0, 500)]) == pytest.approx(2.0), "a leap hardly moves it"
 
 
 def test_code_between_fences_is_told_from_prose() -> None:
