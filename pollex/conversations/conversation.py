@@ -33,7 +33,7 @@ eye (kept as they are), a turn over the size limit."""
 DRAWN = "drawn"
 """Field that says how a labeled conversation came before whoever labeled it."""
 
-QUEUES = frozenset({"unsure", "telling", "window", "differs", "filter", "doubtful"})
+QUEUES = frozenset({"unsure", "telling", "window", "differs", "filter", "chosen", "doubtful"})
 """Ways of drawing that prefer some conversations: figures on such ones hold for no others."""
 
 

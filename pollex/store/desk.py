@@ -1,4 +1,4 @@
-"""Tables of the browser's trials: repeated calls, drafts of rubric sets, annotators' rights, and studies."""
+"""Tables of the browser's trials: repeated calls, drafts of rubric sets, rights, studies, and saved views."""
 
 from __future__ import annotations
 
@@ -33,6 +33,38 @@ TALKS = """
     CREATE TABLE talk_ends (talk TEXT, position INTEGER, why TEXT, time TEXT);
     CREATE INDEX ends_of_talks ON talk_ends (talk)
 """
+
+LISTS = """
+    CREATE TABLE views (id TEXT, time TEXT, name TEXT, query TEXT, removed INTEGER);
+    CREATE TABLE chosen (queue TEXT, text_hash TEXT, conversation TEXT, time TEXT, PRIMARY KEY (queue, conversation))
+"""
+
+
+@dataclass(frozen=True)
+class ViewRow(Row):
+    """A saved view: what a list of conversations is narrowed to and sorted by; of several with its id the last counts.
+
+    Attributes:
+        query: Of the list's address, without the run.
+    """
+
+    table: ClassVar = "views"
+    id: str
+    time: str
+    name: str
+    query: str
+    removed: bool = False
+
+
+@dataclass(frozen=True)
+class ChosenRow(Row):
+    """A conversation that somebody put into a queue."""
+
+    table: ClassVar = "chosen"
+    queue: str
+    text_hash: str
+    conversation: str
+    time: str
 
 
 @dataclass(frozen=True)

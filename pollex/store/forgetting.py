@@ -26,7 +26,7 @@ CACHES = ("embeddings",)
 USER_FIELDS = ("user", "user_id", "userId", "user_name", "username", "customer", "customer_id", "email")
 """Fields of a conversation's metadata that say whose it is."""
 
-_OF_CONVERSATIONS = ("labels", "leases", "replays", "originals")
+_OF_CONVERSATIONS = ("labels", "leases", "replays", "originals", "chosen")
 _JSON_COLUMNS = {
     "facts": ("payload",),
     "spans": ("inputs", "outputs"),

@@ -11,8 +11,8 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
+from pollex.store.desk import LISTS, TALKS
 from pollex.store.desk import STEP as DESK
-from pollex.store.desk import TALKS
 
 STEPS = (
     """
@@ -53,6 +53,7 @@ STEPS = (
     CREATE TABLE originals (conversation TEXT, text_hash TEXT, sealed TEXT);
     CREATE INDEX originals_of_conversations ON originals (conversation)
     """,
+    LISTS,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

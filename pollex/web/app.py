@@ -23,6 +23,7 @@ from pollex.web.pages import (
     calibrators,
     check,
     children,
+    chosen,
     compare,
     conversation,
     conversations,
@@ -38,6 +39,7 @@ from pollex.web.pages import (
     studies,
     talk,
     thumbs,
+    views,
     waiting,
 )
 from pollex.web.site import Site
@@ -75,6 +77,8 @@ def routes() -> list[BaseRoute]:
         *studies.ROUTES,
         *talk.ROUTES,
         *thumbs.ROUTES,
+        *chosen.ROUTES,
+        *views.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
         *drafts.ROUTES,

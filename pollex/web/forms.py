@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -57,11 +58,17 @@ async def body(request: Request, form: type[F]) -> F:
             raise Fault(f"the body is not JSON: {error}") from error
         page = request.headers.get("x-pollex-site", "")
     else:
-        given = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+        given = _fields(parse_qsl((await request.body()).decode("utf-8", "replace")), form)
         page = given.pop("site", "")
     if page and page != site_of(request).id:
         raise Clash("this page was made by another server", remedy="load it again; what you typed stays in the form")
     return _read(given, form)
+
+
+def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
+    """Return the fields of a form; those that may be ticked more than once as lists."""
+    several = {name for name, field in form.model_fields.items() if field.annotation == tuple[str, ...]}
+    return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
 def _read(given: Any, form: type[F]) -> F:

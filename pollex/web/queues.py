@@ -22,12 +22,15 @@ from pollex.web.listing import list_form, wanted_of
 QUESTION = "thumb"
 LEASE = timedelta(minutes=15)
 
+CHOSEN = "chosen"
+
 KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
     "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
     "filter": ("of a filtered list", lambda lens: np.ones(len(lens), dtype=bool), "place"),
     "random": ("at random", lambda lens: np.ones(len(lens), dtype=bool), "place"),
+    CHOSEN: ("chosen by hand", lambda lens: np.zeros(len(lens), dtype=bool), "place"),
 }
 """Kind to words, conversations that are in the queue, and the column that orders them, the largest first."""
 
@@ -80,7 +83,7 @@ _SEEN = """
 def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
     """Count how far a queue is."""
     taken = _taken(store, queue)
-    wanted = {lens.hashes[row] for row in _rows(queue, lens).tolist()}
+    wanted = {lens.hashes[row] for row in (*_rows(queue, lens).tolist(), *_chosen(store, queue, lens))}
     begun = [about for text, about in taken.items() if text in wanted]  # few of many: a queue may have 100,000 texts
     return Left(
         len(wanted),
@@ -105,6 +108,7 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
             return LeaseRow(**row)
     people = {text: about["by"] | about["out"] for text, about in taken.items()}
     seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
+    chosen = [row for row in _chosen(store, queue, lens) if lens.hashes[row] not in seen]
     free = [
         row
         for row in _rows(queue, lens).tolist()
@@ -114,12 +118,12 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
     rng = np.random.default_rng([queue.seed, given])
     if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
         return again
-    if not free:
+    if not free and not chosen:
         return None
-    by_chance = queue.kind == "random" or rng.random() < queue.random_share
-    row = free[int(rng.integers(len(free)))] if by_chance else free[0]
+    by_chance = bool(free) and ((queue.kind == "random" and not chosen) or rng.random() < queue.random_share)
+    row = free[int(rng.integers(len(free)))] if by_chance else (*chosen, *free)[0]
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    drawn = "random" if by_chance else queue.kind
+    drawn = "random" if by_chance else CHOSEN if chosen else queue.kind
     return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, drawn, moment, until)
 
 
@@ -141,6 +145,12 @@ def _repeat(store: Store, queue: QueueRow, annotator: str, rng: np.random.Genera
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
     id_ = secrets.token_hex(8)
     return LeaseRow(id_, queue.id, row["text_hash"], row["conversation"], annotator, "repeat", now(), until)
+
+
+def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
+    """Return the rows that somebody put into a queue, the first one first."""
+    rows = store.rows("SELECT conversation FROM chosen WHERE queue = ? ORDER BY rowid", [queue.id])
+    return [lens.place[row["conversation"]] for row in rows if row["conversation"] in lens.place]
 
 
 def _rows(queue: QueueRow, lens: Lens) -> Ints:

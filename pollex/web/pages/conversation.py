@@ -21,6 +21,7 @@ from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import list_form, listing_of
+from pollex.web.pages.chosen import queues_with
 from pollex.web.queues import QUESTION
 from pollex.web.site import NamedSet, Site
 
@@ -40,6 +41,7 @@ def conversation(request: Request) -> Response:
     run = site.run(form.run)
     trace, rubrics, named, sums = looked_up(site, run, form.id)
     own = named.rubric_set if named else None
+    within, queues = queues_with(site, run, form.id)
     before, behind = listing_of(site, list_form(form.of).model_copy(update={"run": run.id})).neighbors(form.id)
     score = trace.score
     return frame.page(
@@ -62,6 +64,8 @@ def conversation(request: Request) -> Response:
         people=[one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
         in_batches=not trace.steps and trace.score is not None,
         read_only=site.read_only,
+        within=within,
+        queues=queues,
     )
 
 

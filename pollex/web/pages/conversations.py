@@ -23,6 +23,8 @@ from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import RANGES, ListForm, Listing, Row, listing_of, row_json
+from pollex.web.pages.views import views_of
+from pollex.web.queues import queues_of
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -51,7 +53,9 @@ def conversations(request: Request) -> Response:
     }
     if request.headers.get("x-pollex-part") == "rows":
         _require_version(listing)
-        return HTMLResponse(frame.fill("conversation_rows.html", listing=listing), headers=headers)
+        return HTMLResponse(
+            frame.fill("conversation_rows.html", listing=listing, read_only=site.read_only), headers=headers
+        )
     found = site.set_of(listing.run)
     counted = listing.histogram("netsat")
     marks = [("θ", found.rubric_set.theta)] if found else []
@@ -63,11 +67,12 @@ def conversations(request: Request) -> Response:
         listing=listing,
         unlike=unlike_of(site, listing.run),
         runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
-        titles={name: title for name, (title, _, _) in FACETS.items()}
-        | {"side": "Part of the split", "group": "Group"},
+        titles=TITLES,
         columns=COLUMNS,
         ranges=RANGES,
         read_only=site.read_only,
+        views=views_of(site),
+        queues=[queue for queue in queues_of(site.store) if queue.run == listing.run.id],
         drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
         reach=(float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     )

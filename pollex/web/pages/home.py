@@ -15,6 +15,7 @@ from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
+from pollex.web.pages.views import views_of
 from pollex.web.pages.waiting import waiting_in
 
 LAST = 5
@@ -38,6 +39,7 @@ def home(request: Request) -> Response:
         with_scores=next((run for run, _ in every if run.command in SCORING), None),
         waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
         left=site.store.rows(LEFT),
+        views=views_of(site),
         folder=site.store.folder,
         named=named,
         in_store=named is not None and named.run in known,

@@ -15,7 +15,7 @@ if (box) {
   function spacer() {
     const part = document.createElement("tbody"), row = part.insertRow(), cell = row.insertCell();
     row.setAttribute("aria-hidden", "true");
-    cell.colSpan = 8;
+    cell.colSpan = 9;
     cell.className = "spacer";
     return part;
   }

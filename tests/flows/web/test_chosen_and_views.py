@@ -1,0 +1,86 @@
+"""Conversations that are put into queues by hand, and lists that are kept as views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from test_pages import HOSTILE, only_our_elements
+from web_site import client_of, made_app, made_store
+
+IDS = [f"conversation {number}" for number in (3, 1, 3)]
+
+
+async def test_ticked_conversations_come_first_in_their_queue_each_once(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=6) as store:
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/conversations?run=learn-1")).text
+            assert page.count('name="id"') == 6
+            assert 'data-key="x"' in page
+            answer = await client.post("/api/chosen", data={"run": "learn-1", "name": "odd ones", "id": IDS})
+            assert answer.status_code == 303
+            queue = answer.headers["location"].rpartition("/")[2]
+            assert "0 of 2 done" in (await client.get("/label")).text
+            again = await client.post("/api/chosen", json={"run": "learn-1", "queue": queue, "id": IDS[:1]})
+            assert again.json() == {"ok": True, "queue": queue, "added": 0}
+            for wanted in ("conversation 3", "conversation 1", None):
+                lease = (await client.post(f"/api/queues/{queue}/next", json={"who": "Ann"})).json()
+                assert lease["conversation"] == wanted
+                if wanted:
+                    label = {"lease": lease["lease"], "who": "Ann", "value": "up"}
+                    assert (await client.post("/api/labels", json=label)).status_code == 200
+            drawn = {row["drawn"] for row in store.rows("SELECT drawn FROM labels")}
+            assert drawn == {"chosen"}, "figures are never taken of these"
+
+
+async def test_a_conversation_is_put_into_a_queue_from_its_own_page_without_script(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=4) as store:
+        async with client_of(made_app(store)) as client:
+            made = {"name": "doubts", "run": "learn-1", "kind": "random", "random_share": 0.2}
+            queue = (await client.post("/api/queues", json=made)).json()["queue"]
+            page = {"run": "learn-1", "id": "conversation 2"}
+            assert f'<option value="{queue}">doubts' in (await client.get("/conversation", params=page)).text
+            given = page | {"queue": queue, "reading": "1", "of": "thumb=up"}
+            answer = await client.post("/api/chosen", data=given)
+            assert answer.headers["location"].endswith("&id=conversation+2&of=thumb%3Dup")
+            assert (
+                f'In the queue <a href="/label/{queue}">doubts' in (await client.get("/conversation", params=page)).text
+            )
+            lease = (await client.post(f"/api/queues/{queue}/next", json={"who": "Ann"})).json()
+            assert lease["conversation"] in {f"conversation {number}" for number in range(4)}
+
+
+async def test_what_can_not_be_put_into_a_queue_is_said(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=4) as store:
+        async with client_of(made_app(store)) as client:
+            queue = (await client.post("/api/queues", json={"name": "a", "run": "learn-1"})).json()["queue"]
+            for given, status in (
+                ({"run": "learn-1", "name": "a"}, 400),
+                ({"run": "learn-1", "id": ["conversation 1"]}, 400),
+                ({"run": "score-2", "queue": queue, "id": ["conversation 1"]}, 400),
+                ({"run": "learn-1", "queue": queue, "id": ["nobody"]}, 404),
+                ({"run": "learn-1", "queue": "none", "id": ["conversation 1"]}, 404),
+            ):
+                assert (await client.post("/api/chosen", data=given)).status_code == status, given
+        async with client_of(made_app(store, read_only=True)) as client:
+            page = (await client.get("/conversations")).text
+            assert "/api/chosen" not in page
+            assert 'data-key="x"' not in page
+            assert (await client.post("/api/chosen", data={"run": "learn-1", "id": "x"})).status_code == 403
+
+
+async def test_a_view_is_kept_listed_opened_in_any_run_and_removed(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=4) as store:
+        async with client_of(made_app(store)) as client:
+            given = {"name": HOSTILE[0], "query": "thumb=up&sort=netsat&group=a%26b&at=3", "run": "learn-1"}
+            answer = await client.post("/api/views", data=given)
+            assert answer.headers["location"] == "/conversations?run=learn-1&thumb=up&group=a%26b&sort=netsat"
+            (view,) = (await client.get("/api/views")).json()["views"]
+            assert view["query"] == {"thumb": "up", "group": "a&b", "sort": "netsat"}
+            for path, link in (("/", "?thumb"), ("/conversations?run=score-2", "?run=score-2")):
+                page = (await client.get(path)).text
+                only_our_elements(page)
+                assert f'href="/conversations{link}' in page
+                assert "&lt;script&gt;alert" in page
+            assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 303
+            assert (await client.get("/api/views")).json()["views"] == []
+            assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 404
