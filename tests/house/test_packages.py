@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -88,3 +89,9 @@ def test_what_shows_the_store_alone_loads_nobody_who_works() -> None:
 def test_no_two_files_of_tests_have_one_name() -> None:
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, times in names.items() if times > 1] == []  # pytest would collect one of them alone
+
+
+def test_each_of_the_24_scenarios_in_a_browser_has_a_test() -> None:
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests" / "endurance" / "browser").glob("test_*.py")]
+    marked = [numbers for text in texts for numbers in re.findall(r"mark\.scenario\(([\d, ]+)\)", text)]
+    assert {int(number) for numbers in marked for number in numbers.split(",")} == set(range(1, 25))

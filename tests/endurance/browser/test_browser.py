@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,7 @@ PAGES = [
 HOSTILE = "<img src=x onerror=alert(1)></table><script>alert(2)</script><base href=//evil.example>\u202e\x1b[31m"
 
 
+@pytest.mark.scenario(1, 22)
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing_on_any_page_light_or_dark_and_telephones_scroll_none_sideways(
     visitor: Visitor, path: str
@@ -57,6 +59,29 @@ def test_axe_finds_nothing_on_any_page_light_or_dark_and_telephones_scroll_none_
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.scenario(1)
+def test_axe_finds_nothing_on_pages_that_others_lead_to(visitor: Visitor) -> None:
+    """One of each kind, found by its address without ids: those above are looked at already."""
+
+    def kind(path: str) -> str:
+        return re.sub(r"(?<=^/)(\w+)/[^/?]+", r"\1/*", path.partition("?")[0])
+
+    page, looked, kinds = visitor.page, set[str](), {kind(path) for path in PAGES}
+    waiting = ["/", "/sets", "/runs/learn-1", "/label", "/calibration", "/conversation?run=learn-1&id=conversation+1"]
+    for path in waiting:
+        visitor.go(path)
+        if (found := kind(path)) not in kinds:
+            kinds.add(found)
+            looked.add(found)
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                assert visitor.findings() == [], f"{path} {scheme}"
+        links = page.locator("main a").evaluate_all("all => all.map(one => one.getAttribute('href').split('#')[0])")
+        new = {kind(link): link for link in links if link[:1] == "/" and not re.search("^/api/|/file$", link)}
+        waiting += [link for found, link in new.items() if found not in kinds and link not in waiting]
+    assert {"/sets/*", "/sets/*/rubric", "/share"} <= looked
+
+
 def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor) -> None:
     visitor.go("/conversations?run=learn-1")
     page = visitor.page
@@ -67,6 +92,7 @@ def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor
         assert shown == f"conversation {row - 2}"
 
 
+@pytest.mark.scenario(5)
 def test_place_filters_and_sort_survive_reload_and_back(visitor: Visitor) -> None:
     visitor.go("/conversations?run=learn-1&predicted=up&sort=netsat")
     page = visitor.page
@@ -135,6 +161,7 @@ def test_the_cheatsheet_lists_the_keys_of_the_page_and_no_others(visitor: Visito
     assert set(page.locator("dialog kbd").all_inner_texts()) == keys
 
 
+@pytest.mark.scenario(8)
 def test_a_rubric_lights_the_turns_that_its_answer_rests_on(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go("/conversation?run=learn-1&id=conversation+1")
@@ -144,6 +171,24 @@ def test_a_rubric_lights_the_turns_that_its_answer_rests_on(visitor: Visitor) ->
     assert page.locator(".part.lit").count() == 2, "both rubrics rest on the turn that is quoted"
 
 
+@pytest.mark.scenario(9)
+def test_the_sums_of_a_conversation_give_its_netsat_to_the_eye(visitor: Visitor) -> None:
+    def figure(text: str) -> float:
+        return float(text.replace("−", "-").replace("+", ""))
+
+    page = visitor.page
+    for number in (1, 4, 6):
+        visitor.go(f"/conversation?run=learn-1&id=conversation+{number}")
+        good, bad, *_ = [figure(cell) for cell in page.locator(".sums td").all_inner_texts()]
+        parts = [figure(part) for part in page.locator(".part .mean").all_inner_texts()]
+        netsat = figure(page.locator("#netsat").inner_text())
+        assert page.locator(".figure").inner_text() == f"NetSAT {page.locator('#netsat').inner_text()}"
+        assert good + bad == pytest.approx(netsat, abs=0.11), "each is rounded to a tenth"
+        assert sum(parts) == pytest.approx(netsat, abs=0.11)
+        assert sum(part for part in parts if part > 0) == pytest.approx(good, abs=0.06)
+
+
+@pytest.mark.scenario(7)
 def test_hostile_texts_run_load_and_hide_nothing(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -158,6 +203,7 @@ def test_hostile_texts_run_load_and_hide_nothing(
     assert visitor.page.evaluate("document.scripts.length") == 2
 
 
+@pytest.mark.scenario(6)
 def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
     visitor.go("/conversations")
     with visitor.page.context.expect_page() as opened:
@@ -166,6 +212,7 @@ def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
     assert "/conversation?" in opened.value.url
 
 
+@pytest.mark.scenario(12)
 def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -216,6 +263,7 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     page.wait_for_url("**/conversation?*")
 
 
+@pytest.mark.scenario(16)
 @pytest.mark.nightly
 def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
@@ -240,6 +288,10 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     assert "refit-3" in page.locator("table").inner_text()
     visitor.go("/sets")
     assert page.locator(".card").count() == 2
+    page.locator(".card a").first.click()
+    page.get_by_label("What changed since").locator("xpath=following::button[1]").click()
+    assert "asks where a parcel is." in page.locator("ins").first.inner_text()
+    assert visitor.findings() == []
     assert not any((folder / "drafts").iterdir()), "what the command read is gone"
 
 

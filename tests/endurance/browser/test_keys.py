@@ -27,6 +27,7 @@ def tab_to(page: Any, wanted: Any) -> None:
     pytest.fail(f"Tab never comes to {wanted}")
 
 
+@pytest.mark.scenario(2)
 def test_tab_goes_through_a_page_in_its_order_and_focus_is_always_seen(visitor: Visitor) -> None:
     page = visitor.page
     for path in (
@@ -48,6 +49,7 @@ def test_tab_goes_through_a_page_in_its_order_and_focus_is_always_seen(visitor: 
         assert len(places) > 10, path
 
 
+@pytest.mark.scenario(2)
 def test_focus_stays_on_its_row_while_rows_come_and_go(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go("/conversations?run=learn-1")
@@ -58,6 +60,7 @@ def test_focus_stays_on_its_row_while_rows_come_and_go(visitor: Visitor) -> None
         page.locator(f"#rows tr[aria-rowindex='{row}'] a:focus").wait_for()
 
 
+@pytest.mark.scenario(3)
 def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Runs that go on while somebody looks: a slow model's, one that is killed, and one that is interrupted."""
+"""A run that goes on while somebody looks: it is slow, is killed, is resumed, and ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from judged import rubric_set, write_log
 from protocol_server import ProtocolServer
 from visitors import Served, Visitor
@@ -50,7 +51,8 @@ def numbers(page: Any) -> tuple[float, int, float]:
     return done, spans, float(page.locator("td[data-last]").first.get_attribute("data-last"))
 
 
-def test_scenario_10_a_slow_models_run_fills_bar_and_strips_is_killed_is_resumed_ends_and_the_page_says_so(
+@pytest.mark.scenario(10)
+def test_a_slow_models_run_fills_bar_and_strips_is_killed_is_resumed_ends_and_the_page_says_so(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     Store.open(tmp_path / ".pollex").close()

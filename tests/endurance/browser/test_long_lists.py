@@ -15,6 +15,7 @@ from pollex.store.store import Store
 ROWS = "all => all.map(row => [Number(row.ariaRowIndex), row.querySelector('a').title])"
 
 
+@pytest.mark.scenario(4)
 @pytest.mark.parametrize("n", [3000, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_every_row_of_a_long_list_is_the_one_that_its_number_says(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path, n: int

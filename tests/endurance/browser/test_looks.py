@@ -53,6 +53,7 @@ def made_with(browser: Any) -> str:
     return "\n".join([f"Chromium {browser.version}", *fonts]) + "\n"
 
 
+@pytest.mark.scenario(24)
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)

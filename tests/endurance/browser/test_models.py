@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from judged import write_log
 from protocol_server import ProtocolServer
 from visitors import Served, Visitor
@@ -45,7 +46,8 @@ def ask_again(visitor: Visitor, words: str = "") -> str:
     return str(page.locator("main").inner_text())
 
 
-def test_scenario_17_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
+@pytest.mark.scenario(17)
+def test_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder, profiles = tmp_path / ".pollex", tmp_path / "profiles.toml"
@@ -72,7 +74,8 @@ def test_scenario_17_what_was_asked_again_is_paid_once_and_a_model_that_is_down_
     assert visitor.findings() == []
 
 
-def test_scenario_18_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_asked_for_it(
+@pytest.mark.scenario(18)
+def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_asked_for_it(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder = tmp_path / ".pollex"

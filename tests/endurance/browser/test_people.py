@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -22,6 +25,7 @@ from web_site import made_store
 
 from pollex.cli.main import pollex
 from pollex.store.store import Store
+from pollex.store.tables import ScoreRow
 
 STUDY = """
 title = "Parcels"
@@ -73,7 +77,8 @@ def talk(study: str, link: str, answer: int) -> None:
             send("sheet", **{"position": position, "q-Q0": str((answer + position) % 3)})
 
 
-def test_scenario_19_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_reads_the_sheets(
+@pytest.mark.scenario(19)
+def test_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_reads_the_sheets(
     visit: Callable[..., Visitor], studied: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = visit(studied)
@@ -149,13 +154,26 @@ def test_a_run_is_seen_live_until_it_ends_and_focus_stays_where_it_was(
     page.get_by_role("link", name="It has ended").wait_for(timeout=60_000)
 
 
+def write(store: Store, run: str, over: Event) -> int:
+    """Write as a run does until it is over; how often."""
+    for count in itertools.count():
+        store.put([ScoreRow(run, f"conversation {count}", 1.0, "positive", True, 0.9)])
+        store.pulse(run, {"stages": {"judge": {"done": count, "total": 10_000}}, "used": {}})
+        store.flush()
+        if over.wait(0.02):
+            return count
+    raise AssertionError
+
+
+@pytest.mark.scenario(11, 13, 14, 15)
 def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder = tmp_path / ".pollex"
-    with made_store(folder, n=6) as store:
+    with made_store(folder, n=6) as store, ThreadPoolExecutor(1) as pool:
         served = serve(folder)
-        store.begin("score", arguments={}, fingerprint={}, versions={})
+        run, over = store.begin("score", arguments={}, fingerprint={}, versions={}).id, Event()
+        written = pool.submit(write, store, run, over)
         token = served.url.partition("token=")[2]
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
@@ -166,7 +184,7 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
 
         queue = post("/api/queues", name="both", run="score-2", overlap=2, random_share=0)["queue"]
         made = post("/api/guests", room="label", place=queue, names="ann\nbob")["links"]
-        for one, keys in zip(made, ("uudd", "uudu"), strict=True):
+        for one, keys in zip(made, ("uuuddd", "uuuddu"), strict=True):
             visitor = visit(replace(served, url=served.base + one["link"]))
             page = visitor.page
             page.keyboard.press("Control+Enter")
@@ -177,7 +195,14 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
                 page.keyboard.press(key)
                 page.wait_for_url(lambda url, before=before: url != before)
             assert visitor.findings() == []
+        over.set()
+        assert written.result(60) > 12, "the run went on while they labeled"
         owner = visit(served)
+        owner.go("/label/agreement")
+        (told,) = owner.page.get_by_role("row", name="ann and bob").all_inner_texts()
+        # 1 of 6 pairs differs; of 12 answers 7 are up: 1 - (1/6) / (2 * 7 * 5 / (12 * 11)) = 0.686
+        assert "0.69" in told
+        assert "n = 12" in told.replace("\xa0", " ")
         owner.go("/label/adjudicate")
         assert "conversation left. A: down, B: up" in owner.page.locator("main").inner_text()
         owner.page.get_by_label("Your name").fill("cleo")
@@ -186,9 +211,10 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
         owner.page.get_by_text("Nobody differs").wait_for()
     with sqlite3.connect(folder / "store.sqlite") as kept:
         said = kept.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator").fetchall()
-    assert said == [("ann", 4), ("bob", 4), ("cleo", 1)]
+    assert said == [("ann", 6), ("bob", 6), ("cleo", 1)]
 
 
+@pytest.mark.scenario(23)
 def test_a_conversation_is_printed_whole_and_without_what_is_only_for_screens(visitor: Visitor) -> None:
     visitor.go("/conversation?run=learn-1&id=conversation+1")
     page = visitor.page
@@ -198,6 +224,7 @@ def test_a_conversation_is_printed_whole_and_without_what_is_only_for_screens(vi
     assert page.locator(".turn").last.is_visible()
 
 
+@pytest.mark.scenario(20)
 def test_a_page_of_another_store_writes_nothing(visitor: Visitor) -> None:
     visitor.go("/label")
     page = visitor.page

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from visitors import Served, Visitor
 from web_site import judged_run, made_store
 
@@ -61,6 +62,7 @@ def looked_at(visitor: Visitor, path: str, status: int) -> None:
     assert visitor.page.locator("header a").count() > 5, f"{path}: the way on"
 
 
+@pytest.mark.scenario(1)
 def test_axe_finds_nothing_on_pages_without_anything_to_show(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -76,6 +78,7 @@ def test_axe_finds_nothing_on_pages_without_anything_to_show(
         looked_at(visitor, path, 200)
 
 
+@pytest.mark.scenario(1)
 def test_axe_finds_nothing_on_pages_that_fail(visitor: Visitor) -> None:
     for path, status in FAILING.items():
         looked_at(visitor, path, status)
@@ -118,6 +121,7 @@ def test_an_answer_that_finds_the_disk_full_is_told_and_can_be_given_again(
     visitor.faults[:] = [fault for fault in visitor.faults if "(Service Unavailable)" not in fault]
 
 
+@pytest.mark.scenario(12)
 def test_keys_that_come_while_the_next_conversation_loads_label_nothing(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -157,6 +161,7 @@ def test_a_server_that_is_gone_is_told_and_the_page_stays(
     visitor.faults[:] = [fault for fault in visitor.faults if "ERR_CONNECTION" not in fault]
 
 
+@pytest.mark.scenario(22)
 def test_a_turn_of_20_000_characters_without_a_space_makes_no_page_wider(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:

@@ -23,10 +23,9 @@ def lines(visitor: Visitor) -> set[str]:
     return {*main.inner_text().splitlines(), *links}
 
 
+@pytest.mark.scenario(21)
 @pytest.mark.nightly
-def test_scenario_21_every_page_says_without_a_script_what_it_says_with_one(
-    visit: Callable[..., Visitor], served: Served
-) -> None:
+def test_every_page_says_without_a_script_what_it_says_with_one(visit: Callable[..., Visitor], served: Served) -> None:
     plain, scripted = visit(served, java_script_enabled=False), visit(served)
     for path in PAGES:
         expected = 404 if path == "/nowhere" else 200
@@ -37,7 +36,8 @@ def test_scenario_21_every_page_says_without_a_script_what_it_says_with_one(
         assert said_with - said <= ONLY_WITH, path
 
 
-def test_scenario_21_lists_are_read_and_a_sheet_is_sent_without_a_script(
+@pytest.mark.scenario(21)
+def test_lists_are_read_and_a_sheet_is_sent_without_a_script(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder = tmp_path / ".pollex"
