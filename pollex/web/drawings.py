@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.web.by_class import ByClass
 from pollex.web.filters import Histogram
 
 WIDTH, HIGH, LOW = 360, 64, 18
@@ -81,3 +82,34 @@ def distribution(probabilities: Sequence[float], options: Sequence[str], chosen:
     return svg(
         told, bars, element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"), width=120, height=26, class_="share"
     )
+
+
+def by_class(answers: ByClass) -> Markup:
+    """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
+    classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
+    places = [place for place in range(len(answers.options)) if any(each.counts[place] for _, each, _ in classes)]
+    shares = {words: [each.counts[place] / (each.n or 1) for place in places] for words, each, _ in classes}
+    across = Scale(0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2)
+    rows = [
+        element("text", answers.options[place], x=WORDS - 6, y=OPTION * row + 12, text_anchor="end", class_="tick")
+        for row, place in enumerate(places)
+    ]
+    bars = [
+        element("rect", x=WORDS, y=OPTION * row + 2 + 7 * below, width=across(share) - WORDS, height=6, class_=kind)
+        for below, (words, _, kind) in enumerate(classes)
+        for row, share in enumerate(shares[words])
+    ]
+    told = "; ".join(
+        f"{words}, n = {each.n}: "
+        + ", ".join(
+            f"{answers.options[place]} {100 * share:.0f} %" for place, share in zip(places, shares[words], strict=True)
+        )
+        for words, each, _ in classes
+    )
+    height = OPTION * len(places) + 2
+    axis = element("line", x1=WORDS, x2=WORDS, y1=0, y2=height, class_="axis")
+    return svg(told, rows, bars, axis, width=BARS, height=height, class_="shares")
+
+
+BARS, WORDS, OPTION = 320, 120, 18
+"""Width of answers by class, of the words in front, and height of an option."""

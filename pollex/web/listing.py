@@ -20,7 +20,7 @@ from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choice
 from pollex.web.forms import Form
 from pollex.web.lens import Lens, lens_of
 from pollex.web.searching import with_words
-from pollex.web.site import Site
+from pollex.web.site import NamedSet, Site
 
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
@@ -213,6 +213,13 @@ def scoring_run(site: Site, name: str) -> Run:
 
 SCORING = ("score", "evaluate", "label", "learn", "refit")
 """Commands whose runs have scores."""
+
+
+def run_that_asked(site: Site, named: NamedSet) -> Run | None:
+    """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
+    made = [run for run in site.runs() if run.id == named.run]
+    used = [run for run in site.runs() if run.command in SCORING and run.fingerprint.get("rubrics") == named.id]
+    return next(iter([*made, *used]), None)
 
 
 def lens_for(site: Site, run: Run) -> Lens:

@@ -31,7 +31,7 @@ from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
-from pollex.web.listing import SCORING
+from pollex.web.listing import run_that_asked
 from pollex.web.once import once
 from pollex.web.site import NamedSet, Site
 
@@ -89,7 +89,7 @@ def draft(request: Request) -> Response:
     query(request, Nothing)
     row, entries, named = draft_of(site, request.path_params["draft"])
     written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
-    run = _run_of(site, named)
+    run = run_that_asked(site, named)
     left = _left(site, run, named, entries) if run and not named.rubric_set.judge.built_in else None
     return frame.page(
         "draft.html",
@@ -106,13 +106,6 @@ def draft(request: Request) -> Response:
         else {},
         read_only=site.read_only,
     )
-
-
-def _run_of(site: Site, named: NamedSet) -> Run | None:
-    """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
-    made = [run for run in site.runs() if run.id == named.run]
-    used = [run for run in site.runs() if run.command in SCORING and run.fingerprint.get("rubrics") == named.id]
-    return next(iter([*made, *used]), None)
 
 
 def _left(site: Site, run: Run, named: NamedSet, entries: Sequence[Entry]) -> Left:
@@ -175,7 +168,7 @@ async def look_ahead(request: Request) -> Response:
     site.require_writing()
     row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
     on = _applied(named, _edited(entries, form.model_extra or {}))[0]
-    run = await run_in_threadpool(_run_of, site, named)
+    run = await run_in_threadpool(run_that_asked, site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
     rng, own = np.random.default_rng(0), named.rubric_set
@@ -209,7 +202,7 @@ async def refit(request: Request) -> Response:
     form = await body(request, RefitForm)
     site.require_writing()
     row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
-    run = await run_in_threadpool(_run_of, site, named)
+    run = await run_in_threadpool(run_that_asked, site, named)
     if run is None:
         raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
     asking, keys = await run_in_threadpool(_asking, site, run, named, entries, form.judge)

@@ -20,9 +20,11 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.set_differences import diff_sets
-from pollex.web import frame, links
+from pollex.web import drawings, frame, links
+from pollex.web.by_class import answers_by_class
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
+from pollex.web.listing import run_that_asked
 from pollex.web.site import Site
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
@@ -76,8 +78,11 @@ def one_set(request: Request) -> Response:
     kinds = {(kind, title): supported(named.rubric_set, kind) for kind, title in KINDS}
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
+    run = run_that_asked(site, named)
     return frame.page(
         "set.html",
+        answered=answers_by_class(site, named, run) if run else None,
+        draw=drawings.by_class,
         read_only=site.read_only,
         drafts=drafts_of(site, named.id),
         site=site.id,

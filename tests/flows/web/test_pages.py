@@ -337,3 +337,22 @@ async def test_a_parquet_file_has_the_rows_and_their_types(client: httpx2.AsyncC
     (tmp_path / "c.parquet").write_bytes(answer.content)
     rows = duckdb.read_parquet(str(tmp_path / "c.parquet")).select("id, netsat, thumb").fetchall()
     assert rows == [(row["id"], row["netsat"], row["thumb"]) for row in listed["rows"]]
+
+
+async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(
+    client: httpx2.AsyncClient, store: Store
+) -> None:
+    run = runs(store)[0].id
+    rows = store.ask(run, "SELECT DISTINCT a.*, c.label FROM answers a JOIN conversations c ON c.id = a.conversation")
+    mine = [row for row in rows if row["question"] == "rubric1" and row["chosen"] is not None]
+    up, down = ([row for row in mine if row["label"] == label] for label in ("positive", "negative"))
+    agreed = sum(row["chosen"] == 3 for row in up) / len(up)
+    (set_id, *_) = [s["id"] for s in (await client.get("/api/sets")).json()["sets"]]
+    page = (await client.get(f"/sets/{set_id}")).text
+    only_our_elements(page)
+    told = re.findall("<title>(thumb up, n = .*?)</title>", page)
+    first = next(title for title in told if f"n = {len(up)}:" in title)
+    assert f"thumb down, n = {len(down)}" in first
+    assert f" Agree {100 * agreed:.0f} %" in first
+    above = sum(row["chosen"] >= 3 for row in down) / len(down)
+    assert f"{100 * above:.0f}\N{NO-BREAK SPACE}% with a thumb down" in page

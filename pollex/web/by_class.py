@@ -1,0 +1,103 @@
+"""Answers to a set's rubrics by class: how often each option was chosen, by the thumb of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import NEUTRAL, NEVER_CAME_UP, Question
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import share_of
+from pollex.store.rows import question_hash
+from pollex.store.runs import Run
+from pollex.web.site import NamedSet, Site
+
+COUNTS = """
+    SELECT a.question AS question, c.label AS label, a.said.chosen AS chosen, count(*) AS n
+    FROM (SELECT conversation, question, arg_max({'chosen': chosen, 'asked': question_hash}, seq) AS said
+        FROM answers GROUP BY conversation, question) AS a
+    JOIN (SELECT id, arg_max(label, seq) AS label, arg_max(side, seq) AS side FROM conversations GROUP BY id) AS c
+        ON c.id = a.conversation
+    WHERE c.label <> 'none' AND a.said.chosen IS NOT NULL AND list_contains(?, a.said.asked)
+        AND (NOT ? OR c.side = 'test')
+    GROUP BY ALL
+"""
+HELD_OUT = "SELECT count(*) AS n FROM conversations WHERE side = 'test' AND label <> 'none'"
+CLASSES = {"positive": "up", "negative": "down"}
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How often each option was chosen about conversations of one class.
+
+    Attributes:
+        counts: Conversations by option, in the scale's order; the last where the occasion never came up.
+        above: Share with an option above the middle.
+    """
+
+    counts: tuple[int, ...]
+    above: Figure
+
+    @property
+    def n(self) -> int:
+        """Number of conversations."""
+        return sum(self.counts)
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int], question: Question) -> Shares:
+        """Count the options of a question."""
+        above = sum(n for place, n in counts.items() if _is_above(question, place))
+        every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
+        return cls(every, share_of(above, sum(every)))
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Answers to one rubric by class."""
+
+    options: tuple[str, ...]
+    up: Shares
+    down: Shares
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers to a set's rubrics in a run, by rubric.
+
+    Attributes:
+        held_out: Whether only conversations count that nothing was learned from.
+    """
+
+    run: str
+    held_out: bool
+    rubrics: dict[str, ByClass]
+
+
+def answers_by_class(site: Site, named: NamedSet, run: Run) -> Answered:
+    """Count answers to a set's rubrics, as they are worded now, in a run."""
+
+    def count() -> Answered:
+        (kept,) = site.store.ask(run.id, HELD_OUT)
+        hashes = [question_hash(question) for question in named.rubric_set.questions]
+        rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
+        return Answered(run.id, kept["n"] > 0, dict(_by_class(named.rubric_set, rows)))
+
+    ended = run.finished
+    return count() if ended is None else site.kept(("answers by class", named.id, run.id, ended), count)
+
+
+def _by_class(found: RubricSet, rows: Sequence[Mapping[str, object]]) -> Iterable[tuple[str, ByClass]]:
+    for question in found.questions:
+        mine = [row for row in rows if row["question"] == question.id]
+        counts = {
+            label: {int(str(row["chosen"])): int(str(row["n"])) for row in mine if row["label"] == label}
+            for label in CLASSES
+        }
+        if mine:
+            words = (*(option.text for option in question.options), NEVER_CAME_UP)
+            yield question.id, ByClass(words, *(Shares.of(counts[label], question) for label in CLASSES))
+
+
+def _is_above(question: Question, place: int) -> bool:
+    return place < len(question.options) and question.options[place].value > NEUTRAL
