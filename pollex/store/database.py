@@ -16,8 +16,8 @@ from pollex.store.schema import STEPS, step_forward
 from pollex.store.tables import damaged
 
 FILE = "store.sqlite"
-PATIENCE = 60.0
-"""Seconds to wait for other processes, whose transactions are short."""
+PATIENCE, WHILE_ASKED = 60.0, 15.0
+"""Seconds to wait for other processes, whose transactions are short; the second where somebody waits for an answer."""
 
 FULLY_CHECKED = 32 << 20
 """A database up to this size is read whole when it is opened for writing."""
@@ -34,12 +34,13 @@ class Database:
 
     Args:
         read_only: Change nothing; the database must be there.
+        patience: Seconds to wait for other processes.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, patience: float = PATIENCE) -> None:
         self.path, self._turn = path, threading.RLock()
         with self.trouble():
-            self._connection = _connect(path, read_only=read_only)
+            self._connection = _connect(path, read_only=read_only, patience=patience)
 
     @contextmanager
     def trouble(self) -> Iterator[None]:
@@ -96,14 +97,14 @@ class Database:
             self._connection.close()
 
 
-def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connection:
     if not read_only and not path.exists():
         # Its log takes over the rights. Never open a file that SQLite has open: closing it drops SQLite's locks.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
-        _address(path, read_only=read_only), uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        _address(path, read_only=read_only), uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no query reaches another file
@@ -141,7 +142,7 @@ def _error(path: Path, failure: Exception) -> PollexError:
     name = getattr(failure, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreBusy(
-            f"another process has kept the store from being written for {PATIENCE:.0f} s",
+            "another process keeps the store from being written",
             where=str(path.parent),
             remedy="wait until it ends, or give another folder",
             option="store",

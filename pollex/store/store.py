@@ -33,7 +33,7 @@ from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, Part
-from pollex.store.database import FILE, Database
+from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
 from pollex.store.line_files import FILES, Change, Line, LineFile, queued
@@ -278,7 +278,8 @@ class Store:
 
     def _begin_writing(self) -> None:
         try:
-            self._writing = Database(self.folder / FILE)
+            patience = WHILE_ASKED if self._goes_on else PATIENCE
+            self._writing = Database(self.folder / FILE, patience=patience)
             with self._writing.transaction() as connection:
                 self.notices += filter(None, (file.catch_up(self.folder, connection) for file in FILES))
                 self._take_in_runs(connection)

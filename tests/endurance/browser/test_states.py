@@ -6,6 +6,7 @@ import resource
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,30 @@ def test_an_answer_that_finds_the_disk_full_is_told_and_can_be_given_again(
     resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, limits)
     page.go_back()
     assert page.get_by_label("Note").input_value() == "a word about it"
+    page.get_by_role("button", name="Up").click()
+    page.get_by_text("1 of 6 done").wait_for()
+    assert answers(folder) == ['"up"']
+    visitor.faults[:] = [fault for fault in visitor.faults if "(Service Unavailable)" not in fault]
+
+
+@pytest.mark.nightly  # it waits for a while
+def test_an_answer_while_another_process_keeps_the_store_is_told_and_can_be_given_again(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=6).close()
+    served = serve(folder)
+    visitor, reader = begun(visit(served)), visit(served)
+    page = visitor.page
+    with closing(sqlite3.connect(folder / "store.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        page.get_by_role("button", name="Up").click(no_wait_after=True)
+        page.get_by_text("Your last answer is not kept").wait_for(timeout=120_000)
+        assert "Another process" in page.locator("main").inner_text()
+        assert visitor.findings() == []
+        looked_at(reader, "/conversations?run=learn-1", 200)
+        other.execute("ROLLBACK")
+    page.go_back()
     page.get_by_role("button", name="Up").click()
     page.get_by_text("1 of 6 done").wait_for()
     assert answers(folder) == ['"up"']
