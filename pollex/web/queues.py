@@ -74,9 +74,17 @@ def require_open(lease: LeaseRow, annotator: str) -> None:
         raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
 
 
+UNDONE = "(undone)"
+"""In place of the reason of a skip: the annotator took the answer back."""
+
 _SEEN = """
-    SELECT l.text_hash, l.annotator, l.until, max(s.label IS NOT NULL) AS answered, max(s.skip <> '') AS skipped
+    SELECT l.text_hash, l.annotator, l.until, max(s.skip NOT IN ('', '(undone)')) AS skipped,
+        coalesce((SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) <> '(undone)', 0) AS answered
     FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id WHERE l.queue = ? GROUP BY l.id
+"""
+_OPEN = """
+    SELECT * FROM leases AS l WHERE queue = ? AND annotator = ? AND until > ? AND coalesce(
+        (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1), '(undone)') = '(undone)'
 """
 
 
@@ -101,11 +109,8 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
     A text that they have before them comes again. No text goes to more people than the queue wants.
     """
     taken, moment = _taken(store, queue), now()
-    for row in store.rows(
-        "SELECT * FROM leases WHERE queue = ? AND annotator = ? AND until > ?", [queue.id, annotator, moment]
-    ):
-        if not store.value("SELECT label FROM sheets WHERE lease = ?", [row["id"]]):
-            return LeaseRow(**row)
+    for row in store.rows(_OPEN, [queue.id, annotator, moment]):
+        return LeaseRow(**row)
     people = {text: about["by"] | about["out"] for text, about in taken.items()}
     seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
     chosen = [row for row in _chosen(store, queue, lens) if lens.hashes[row] not in seen]

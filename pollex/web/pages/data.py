@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.services.set_differences import diff_sets
 from pollex.store.labels import opinions
 from pollex.web import links
 from pollex.web.faults import NotThere
@@ -19,6 +20,8 @@ from pollex.web.listing import ListForm, listing_of
 from pollex.web.opinions import agreement, asked_about, between, people_in, with_oneself
 from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
+from pollex.web.pages.sets import DiffForm, RubricForm, rubric_of
+from pollex.web.pages.waiting import given, run_that_waits, said_of
 from pollex.web.run_page import calls_of, errors_of, read_call, request_of, settings_of, times_of
 
 RUN = f"/api{links.RUNS}/{{run}}"
@@ -150,6 +153,33 @@ def one_set(request: Request) -> Response:
     return _told(told)
 
 
+def one_rubric(request: Request) -> Response:
+    """Return where a rubric came from: its reasons with their quotes, and what was merged into it."""
+    form = query(request, RubricForm)
+    found = site_of(request).set(request.path_params["set"]).rubric_set
+    rubric = rubric_of(found, form.id)
+    reasons = [one.model_dump(mode="json") for one in found.reasons if one.id in rubric.reason_ids]
+    merged = [one.model_dump(mode="json") for one in found.dropped if one.duplicate_of == rubric.id]
+    return _told({"rubric": rubric.model_dump(mode="json"), "reasons": reasons, "merged": merged})
+
+
+def set_diff(request: Request) -> Response:
+    """Return what two rubric sets differ in."""
+    site, form = site_of(request), query(request, DiffForm)
+    return _told(diff_sets(site.set(form.a).rubric_set, site.set(form.b).rubric_set).as_json())
+
+
+def waiting(request: Request) -> Response:
+    """Return the cases that a run of `judge` waits for, and the answers that it can take up."""
+    site = site_of(request)
+    query(request, Nothing)
+    found, left = run_that_waits(site, request.path_params["run"])
+    question = left.task.question
+    options = [option.text for option in question.options]
+    taken = given(left, said_of(site, found, left))
+    return _told({"question": question.text, "options": options, "cases": [*left.conversations], "given": taken})
+
+
 def agree(request: Request) -> Response:
     """Return how far annotators agree about a question."""
     site, form = site_of(request), query(request, AgreementForm)
@@ -179,6 +209,9 @@ ROUTES = [
     Route(f"{RUN}/call", call),
     Route("/api/conversations/histogram", histogram),
     Route("/api/sets", sets),
+    Route("/api/sets/diff", set_diff),
     Route("/api/sets/{set}", one_set),
+    Route("/api/sets/{set}/rubric", one_rubric),
+    Route("/api/waiting/{run}", waiting),
     Route("/api/agreement", agree),
 ]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pollex.conversations.conversation import messages_of
@@ -29,7 +29,7 @@ from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
-from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.faults import Fault, MustMatch, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import run_that_asked
 from pollex.web.once import once
@@ -88,15 +88,29 @@ def draft(request: Request) -> Response:
     site = site_of(request)
     query(request, Nothing)
     row, entries, named = draft_of(site, request.path_params["draft"])
+    return _page(site, row, entries, named)
+
+
+def _page(
+    site: Site, row: DraftRow, entries: Sequence[Entry], named: NamedSet, theirs: Sequence[Entry] = (), new: str = ""
+) -> Response:
+    """Show entries of a draft; with those of a newer version that came meanwhile beside them, as 409.
+
+    Args:
+        new: Words of a rubric that is typed, and not in the draft yet.
+    """
     written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
     run = run_that_asked(site, named)
     left = _left(site, run, named, entries) if run and not named.rubric_set.judge.built_in else None
     return frame.page(
         "draft.html",
+        409 if theirs else 200,
         site=site.id,
         here="Rubric sets",
         draft=row,
         entries=entries,
+        theirs={entry.name: entry for entry in theirs},
+        new=new,
         named=named,
         written=written,
         run=run,
@@ -123,18 +137,25 @@ def _cost(options: ModelOptions, prompt: int, completion: int) -> float | None:
     return price.cost(prompt, completion) if price else None
 
 
-def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries as a form has them."""
-    found = [
+def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
+    """Return the entries with what a form says of them; those that it doesn't have as they are."""
+    return [
         entry.model_copy(
             update={
-                "text": " ".join(str(given.get(f"text-{entry.name}", entry.text)).split()) or entry.text,
+                "text": " ".join(str(given[f"text-{entry.name}"]).split()) or entry.text,
                 "polarity": "dsat" if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat" else "sat",
                 "on": f"on-{entry.name}" in given,
             }
         )
+        if f"text-{entry.name}" in given
+        else entry
         for entry in entries
     ]
+
+
+def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
+    """Return the entries as a form has them."""
+    found = _typed(entries, {f"text-{entry.name}": entry.text for entry in entries} | dict(given))
     if words := " ".join(str(given.get(f"text-{NEW}", "")).split()):
         try:
             new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
@@ -143,23 +164,74 @@ def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
         if new.name not in [entry.name for entry in entries]:
             found.append(new.model_copy(update={"id": new.name}))
     if not any(entry.on for entry in found):
-        raise Fault("no rubric is on", remedy="switch one on")
+        raise Fault(NONE_ON, remedy="switch one on")
     return found
 
 
+NONE_ON = "no rubric is on"
+
+
 async def keep(request: Request) -> Response:
-    """Keep a new version of a draft."""
+    """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     site, form = site_of(request), await body(request, DraftForm)
     site.require_writing()
+    given = form.model_extra or {}
     async with site.turn:
         row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
         if form.version != row.version:
-            raise Clash(
-                f"version {row.version} has come since", remedy="load the page again; what you typed stays in it"
-            )
-        new = _row(row.id, row.version + 1, named, _edited(entries, form.model_extra or {}))
-        await site.store.write([new])
-    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": new.version})
+            if frame.wants_json(request.scope):
+                return _newer(row, entries)
+            new = " ".join(str(given.get(f"text-{NEW}", "")).split())
+            return await run_in_threadpool(_page, site, row, _typed(entries, given), named, entries, new)
+        kept = _row(row.id, row.version + 1, named, _edited(entries, given))
+        await site.store.write([kept])
+    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
+
+
+class EntriesForm(Form):
+    """A draft as a whole."""
+
+    entries: tuple[Entry, ...] = Field(min_length=1, max_length=1000)
+
+
+async def put(request: Request) -> Response:
+    """Keep a draft as a whole over the version that `If-Match` names."""
+    site, form = site_of(request), await body(request, EntriesForm)
+    site.require_writing()
+    if not any(entry.on for entry in form.entries):
+        raise Fault(NONE_ON, remedy="switch one on")
+    async with site.turn:
+        row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+        wanted = request.headers.get("if-match")
+        if wanted is None:
+            raise MustMatch("which version this replaces is not said", remedy="send its ETag as If-Match")
+        if wanted != _tag(row):
+            return _newer(row, entries)
+        kept = _row(row.id, row.version + 1, named, form.entries)
+        await site.store.write([kept])
+    return JSONResponse({"ok": True, "draft": kept.id, "version": kept.version}, headers={"ETag": _tag(kept)})
+
+
+def as_json(request: Request) -> Response:
+    """Return a draft as JSON; its ETag names the version."""
+    query(request, Nothing)
+    row, entries, _ = draft_of(site_of(request), request.path_params["draft"])
+    return JSONResponse({"ok": True} | _told(row, entries), headers={"ETag": _tag(row)})
+
+
+def _newer(row: DraftRow, entries: Sequence[Entry]) -> Response:
+    """Refuse what was made of an older version, with the newer one."""
+    what = {"error": f"version {row.version} has come since", "where": "", "remedy": "change that one", "status": 409}
+    return JSONResponse({"ok": False} | what | _told(row, entries), 409, headers={"ETag": _tag(row)})
+
+
+def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
+    told = [entry.model_dump(mode="json") for entry in entries]
+    return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
+
+
+def _tag(row: DraftRow) -> str:
+    return f'"{row.version}"'
 
 
 async def look_ahead(request: Request) -> Response:
@@ -270,6 +342,8 @@ def as_file(request: Request) -> Response:
 ROUTES = [
     Route(f"{links.DRAFTS}/{{draft}}", draft),
     Route(f"{links.DRAFTS}/{{draft}}/file", as_file),
+    Route("/api/drafts/{draft}", as_json),
+    Route("/api/drafts/{draft}", once(put), methods=["PUT"]),
     Route("/api/drafts", once(begin), methods=["POST"]),
     Route("/api/drafts/{draft}", once(keep), methods=["POST"]),
     Route("/api/drafts/{draft}/preview", look_ahead, methods=["POST"]),

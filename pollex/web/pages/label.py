@@ -23,7 +23,7 @@ from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.once import once
 from pollex.web.questions import SheetQuestion, answers_on, of_rubrics, of_toml, packed_sheet, questions_of
-from pollex.web.queues import KINDS, QUESTION, lease_of, left_of, next_lease, queue_of, queues_of, require_open
+from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
 
 Name = Field(min_length=1, max_length=80)
@@ -196,6 +196,32 @@ async def keep(request: Request) -> Response:
     return await _next(request, site, queue, form.who)
 
 
+async def undo(request: Request) -> Response:
+    """Take a sheet's answers back; its conversation comes again while its lease lasts."""
+    site, form = site_of(request), await body(request, NextForm)
+    site.require_writing()
+    require_name(request, form.who)
+    id_ = request.path_params["id"]
+    async with site.turn:
+        found = await run_in_threadpool(site.store.value, "SELECT lease FROM sheets WHERE label = ?", [id_])
+        if not found:
+            raise NotThere("no queue gave such a label", remedy="take back one that a queue's sheet kept")
+        lease = await run_in_threadpool(lease_of, site.store, found)
+        require_open(lease, form.who)
+        run = (await run_in_threadpool(queue_of, site.store, lease.queue)).run
+        kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
+        if id_ not in kept.values():
+            raise Clash("this answer was changed since", remedy="take the newer one back")
+        rows: list[Row] = []
+        for question, before in kept.items():
+            label = LabelRow(
+                form.who, lease.text_hash, lease.conversation, run, question, packed(None), drawn=lease.drawn
+            )
+            rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, "", before)]
+        await site.store.write(rows)
+    return answered(request, links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id})
+
+
 BEFORE = (
     "SELECT l.question, l.id FROM sheets AS s JOIN labels AS l ON l.id = s.label WHERE s.lease = ? ORDER BY s.rowid"
 )
@@ -218,4 +244,5 @@ ROUTES = [
     Route("/api/queues", once(make_queue), methods=["POST"]),
     Route("/api/queues/{queue}/next", once(give_next), methods=["POST"]),
     Route("/api/labels", once(keep), methods=["POST"]),
+    Route("/api/labels/{id}/undo", once(undo), methods=["POST"]),
 ]

@@ -119,9 +119,7 @@ def one_rubric(request: Request) -> Response:
     site = site_of(request)
     named, form = site.set(request.path_params["set"]), query(request, RubricForm)
     found = named.rubric_set
-    rubric = next((one for one in found.rubrics if one.id == form.id), None)
-    if rubric is None:
-        raise NotThere(f"the set has no rubric {form.id!r}", remedy="its page has those there are")
+    rubric = rubric_of(found, form.id)
     reasons = [reason for reason in found.reasons if reason.id in rubric.reason_ids]
     return frame.page(
         "rubric.html",
@@ -133,6 +131,14 @@ def one_rubric(request: Request) -> Response:
         merged=[one for one in found.dropped if one.duplicate_of == rubric.id],
         run=named.run if named.run in {run.id for run in site.runs()} else "",
     )
+
+
+def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:
+    """Return a rubric of a set by its id. Raises NotThere where there is none."""
+    rubric = next((one for one in found.rubrics if one.id == id_), None)
+    if rubric is None:
+        raise NotThere(f"the set has no rubric {id_!r}", remedy="its page has those there are")
+    return rubric
 
 
 def download(request: Request) -> Response:

@@ -84,7 +84,7 @@ def given(waiting: Waiting, said: Sequence[Opinion]) -> dict[str, str]:
 def case(request: Request) -> Response:
     """Show a case with question and turns; the votes only after an answer."""
     site, form = site_of(request), query(request, CaseForm)
-    run, waiting = _require(site, request.path_params["run"])
+    run, waiting = run_that_waits(site, request.path_params["run"])
     said = said_of(site, run, waiting)
     mine = {one.conversation: one.value for one in said if one.annotator == form.who and one.source == "person"}
     left = [id_ for id_ in waiting.conversations if id_ not in mine]
@@ -118,7 +118,8 @@ def _votes(waiting: Waiting, id_: str) -> Mapping[str, int] | None:
     return dict(zip((option.text for option in waiting.task.question.options), votes, strict=True))
 
 
-def _require(site: Site, name: str) -> tuple[Run, Waiting]:
+def run_that_waits(site: Site, name: str) -> tuple[Run, Waiting]:
+    """Return a run by its id, and what it waits for. Raises NotThere where it waits for nobody."""
     run = site.run(name)
     waiting = waiting_in(site, run)
     if waiting is None:
@@ -130,7 +131,7 @@ async def give(request: Request) -> Response:
     """Keep an answer; the run takes it up later."""
     site, form = site_of(request), await body(request, GivenForm)
     site.require_writing()
-    run, waiting = await run_in_threadpool(_require, site, form.run)
+    run, waiting = await run_in_threadpool(run_that_waits, site, form.run)
     if form.option not in [option.text for option in waiting.task.question.options]:
         raise Fault(f"{form.option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
     if form.conversation not in waiting.conversations:
@@ -156,7 +157,7 @@ async def resume(request: Request) -> Response:
     site = site_of(request)
     await body(request, Nothing)
     site.require_writing()
-    run, waiting = await run_in_threadpool(_require, site, request.path_params["run"])
+    run, waiting = await run_in_threadpool(run_that_waits, site, request.path_params["run"])
     found = await run_in_threadpool(lambda: given(waiting, said_of(site, run, waiting)))
     if not found:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")

@@ -44,6 +44,45 @@ async def test_a_draft_is_kept_in_versions_and_an_older_page_overwrites_nothing(
             assert off.status_code == 400, "a set without any rubric scores nothing"
 
 
+async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_one(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        async with client_of(made_app(store)) as client:
+            draft = await begun(client, store)
+            theirs = FIELDS | {"text-rubric1": "Their words.", "text-new": "It is short."}
+            assert (await client.post(f"/api/drafts/{draft}", data=theirs)).status_code == 303
+            mine = FIELDS | {"text-rubric1": "My <b>words</b>.", "text-rubric2": "Two.", "text-new": "It is long."}
+            mine.pop("on-rubric2")
+            page = await client.post(f"/api/drafts/{draft}", data=mine, headers={"Accept": "text/html"})
+            assert page.status_code == 409
+            assert "My &lt;b&gt;words&lt;/b&gt;.</textarea>" in page.text
+            assert "It is long.</textarea>" in page.text
+            assert "It is short.</textarea>" in page.text, "what came meanwhile isn't lost by keeping one's own"
+            assert "Version 2: on, good: Their words." in page.text
+            assert 'name="version" value="2"' in page.text
+            assert 'name="on-rubric2" value="1">' in page.text
+            assert store.value("SELECT max(version) FROM drafts") == 2
+
+
+async def test_a_draft_is_put_over_the_version_that_was_read_and_over_no_other(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        async with client_of(made_app(store)) as client:
+            path = f"/api/drafts/{await begun(client, store)}"
+            read = await client.get(path)
+            entries = read.json()["entries"]
+            entries[0]["text"] = "Other words."
+            assert (await client.put(path, json={"entries": entries})).status_code == 428
+            given = {"If-Match": read.headers["etag"]}
+            kept = await client.put(path, json={"entries": entries}, headers=given)
+            assert (kept.status_code, kept.headers["etag"]) == (200, '"2"')
+            late = await client.put(path, json={"entries": entries[:1]}, headers=given)
+            assert (late.status_code, late.headers["etag"]) == (409, '"2"')
+            assert late.json()["entries"] == entries, "the newer one comes with the refusal"
+            off = [entry | {"on": False} for entry in entries]
+            for wrong in ([], off, [{"text": "", "polarity": "sat"}]):
+                refused = await client.put(path, json={"entries": wrong}, headers={"If-Match": '"2"'})
+                assert refused.status_code == 400, wrong
+
+
 async def test_the_preview_counts_what_flips_under_the_old_threshold_and_keeps_nothing(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=24) as store:
         async with client_of(made_app(store)) as client:

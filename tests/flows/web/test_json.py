@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx2
 import pytest
+from web_site import client_of, judged_run, made_app, made_store
 
 from pollex.store.resume import runs
 from pollex.store.store import Store
@@ -52,3 +55,26 @@ async def test_sets_and_agreement_are_those_of_the_pages(client: httpx2.AsyncCli
     whole = (await client.get(f"/api/sets/{one['id']}")).json()
     assert len(whole["set"]["rubrics"]) == one["rubrics"]
     assert (await client.get("/api/agreement")).json()["all"]["value"] is None
+
+
+async def test_where_a_rubric_came_from_and_how_two_sets_differ(client: httpx2.AsyncClient) -> None:
+    (one,) = (await client.get("/api/sets")).json()["sets"]
+    told = (await client.get(f"/api/sets/{one['id']}/rubric", params={"id": "rubric1"})).json()
+    assert {reason["id"] for reason in told["reasons"]} <= set(told["rubric"]["reason_ids"])
+    assert told["rubric"]["id"] == "rubric1"
+    assert (await client.get(f"/api/sets/{one['id']}/rubric", params={"id": "none"})).status_code == 404
+    same = (await client.get("/api/sets/diff", params={"a": one["id"], "b": one["id"]})).json()
+    assert same["ok"]
+    assert "reworded" not in str(same)
+
+
+async def test_the_cases_that_a_run_waits_for_are_listed_with_what_people_said(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=4) as store:
+        run = judged_run(store)
+        async with client_of(made_app(store)) as client:
+            told = (await client.get(f"/api/waiting/{run}")).json()
+            assert (told["options"], told["cases"]) == (["yes", "no"], ["conversation 0", "conversation 2"])
+            given = {"run": run, "conversation": "conversation 0", "who": "Ann", "option": "no"}
+            assert (await client.post("/api/given", json=given)).status_code == 200
+            assert (await client.get(f"/api/waiting/{run}")).json()["given"] == {"conversation 0": "no"}
+            assert (await client.get("/api/waiting/learn-1")).status_code == 404

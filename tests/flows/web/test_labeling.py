@@ -45,6 +45,25 @@ async def answer_all(client: httpx2.AsyncClient, of: str, who: str, value: str) 
     return given
 
 
+async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_comes_again(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client)
+    first = await lease(client, of, "Ann")
+    label = (await client.post("/api/labels", json={"lease": first, "who": "Ann", "value": "up"})).json()["label"]
+    assert len(opinions(store, "thumb")) == 1
+    assert (await client.post(f"/api/labels/{label}/undo", json={"who": "Bob"})).status_code == 409
+    assert (await client.post("/api/labels/none/undo", json={"who": "Ann"})).status_code == 404
+    assert (await client.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).json()["lease"] == first
+    assert opinions(store, "thumb") == []
+    assert (await client.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).status_code == 409
+    assert await lease(client, of, "Ann") == first
+    assert (await client.post("/api/labels", json={"lease": first, "who": "Ann", "value": "down"})).status_code == 200
+    assert [one.value for one in opinions(store, "thumb")] == ["down"]
+    assert await lease(client, of, "Ann") != first
+
+
 @pytest.mark.parametrize("kind", ["random", "unsure"])
 async def test_many_at_once_get_every_conversation_as_often_as_is_wanted(
     labeled: tuple[httpx2.AsyncClient, Store], kind: str
