@@ -126,6 +126,22 @@ def select_queries(
     return Picked(np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls))
 
 
+def rank(vectors: Floats, doubt: Floats, known: Bools, first: int) -> Ints:
+    """Sort the texts without a label by how telling theirs is, the most telling first.
+
+    Args:
+        vectors: See `select_queries`.
+        doubt: `[row, 1]`.
+        known: Which labels there are `[row, 1]`.
+        first: How many are chosen one after another; the others are sorted as if these had labels.
+    """
+    picked = select_queries(vectors, doubt, known, first).row
+    labeled = known.copy()
+    labeled[picked] = True
+    falls = np.where(labeled, -np.inf, _Design.of(vectors, doubt, labeled, PERSONAL).falls())[:, 0]
+    return np.concatenate([picked, np.argsort(-falls, kind="stable")[: int((~labeled).sum())]])
+
+
 @dataclass(eq=False)
 class _Design:
     """The logistic model for choosing labels, with text and judge effects.

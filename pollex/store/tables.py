@@ -203,7 +203,8 @@ class QueueRow(Row):
     """Conversations of a run that people are to label.
 
     Attributes:
-        kind: What comes first: `unsure`, `window`, `differs`, or `random`.
+        kind: What comes first: `telling`, `unsure`, `window`, `differs`, or `random`; or what is in it: `filter`,
+            `chosen`.
         random_share: Share that is drawn at random whatever the kind; only these say how well a rubric set does.
         overlap: How many people label each conversation.
         filter: Query of the list whose conversations are in it; empty for those of the kind.

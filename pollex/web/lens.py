@@ -6,16 +6,18 @@ Rows are in the order in which the run first used each conversation; that of equ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.store.runs import Run
 from pollex.store.store import Store
+
+T = TypeVar("T")
 
 SCORED = """
     SELECT c.*, l.s.netsat AS netsat, l.s.label AS predicted, l.s.confident AS confident,
@@ -66,6 +68,7 @@ class Lens:
     probability: Floats
     failed: Ints
     _orders: dict[str, Ints] = field(default_factory=dict)
+    _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -131,6 +134,13 @@ class Lens:
             values = -values if down else values
             self._orders[key] = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")
         return self._orders[key]
+
+    def kept(self, name: str, version: str, make: Callable[[], T]) -> T:
+        """Return what was made of the rows, or make it; of several versions the last is kept."""
+        if name not in self._kept or self._kept[name][0] != version:
+            self._kept[name] = (version, make())
+        found: T = self._kept[name][1]
+        return found
 
     def column(self, name: str) -> Floats:
         """Return a column that can be sorted by, as numbers."""

@@ -18,6 +18,7 @@ from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
 from pollex.web.forms import Form
+from pollex.web.information import order_of
 from pollex.web.lens import Lens, lens_of
 from pollex.web.searching import with_words
 from pollex.web.site import NamedSet, Site
@@ -57,7 +58,7 @@ class ListForm(Form):
     turns_to: float | None = None
     q: str = Field("", max_length=500)
     words: Literal["first", "all"] = "first"
-    sort: Literal["place", "netsat", "probability", "entropy", "surprise", "turns", "failed"] = "place"
+    sort: Literal["place", "netsat", "probability", "entropy", "surprise", "information", "turns", "failed"] = "place"
     down: bool = False
     at: int = Field(0, ge=0)
     n: int = Field(ROWS, ge=1, le=MOST_ROWS)
@@ -117,12 +118,17 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """A filtered list of a run's conversations."""
+    """A filtered list of a run's conversations.
+
+    Attributes:
+        every_row: All rows of the run, in the list's order.
+    """
 
     run: Run
     lens: Lens
     form: ListForm
     masks: dict[str, Bools]
+    every_row: Ints
 
     @cached_property
     def found(self) -> Bools:
@@ -132,8 +138,7 @@ class Listing:
     @cached_property
     def order(self) -> Ints:
         """Rows of the run in the list's order."""
-        order = self.lens.order(self.form.sort, down=self.form.down)
-        return np.asarray(order[self.found[order]])
+        return np.asarray(self.every_row[self.found[self.every_row]])
 
     @property
     def total(self) -> int:
@@ -238,7 +243,8 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     run = scoring_run(site, form.run)
     lens = lens_for(site, run)
     hashes = with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
-    return Listing(run, lens, form, wanted_of(form, hashes).masks(lens))
+    every = order_of(site.store, run.id, lens, form.sort, down=form.down)
+    return Listing(run, lens, form, wanted_of(form, hashes).masks(lens), every)
 
 
 def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:

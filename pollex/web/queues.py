@@ -16,6 +16,7 @@ from pollex.store.store import Store
 from pollex.store.tables import LeaseRow, QueueRow, now
 from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
+from pollex.web.information import INFORMATION, order_of
 from pollex.web.lens import Lens
 from pollex.web.listing import list_form, wanted_of
 
@@ -25,6 +26,7 @@ LEASE = timedelta(minutes=15)
 CHOSEN = "chosen"
 
 KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
+    "telling": ("most telling first", lambda lens: ~np.isnan(lens.probability), INFORMATION),
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
     "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
@@ -91,7 +93,7 @@ _OPEN = """
 def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
     """Count how far a queue is."""
     taken = _taken(store, queue)
-    wanted = {lens.hashes[row] for row in (*_rows(queue, lens).tolist(), *_chosen(store, queue, lens))}
+    wanted = {lens.hashes[row] for row in (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens))}
     begun = [about for text, about in taken.items() if text in wanted]  # few of many: a queue may have 100,000 texts
     return Left(
         len(wanted),
@@ -116,7 +118,7 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
     chosen = [row for row in _chosen(store, queue, lens) if lens.hashes[row] not in seen]
     free = [
         row
-        for row in _rows(queue, lens).tolist()
+        for row in _rows(store, queue, lens).tolist()
         if (text := lens.hashes[row]) not in seen and not seen.add(text)  # type: ignore[func-returns-value]
     ]
     given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
@@ -158,13 +160,14 @@ def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
     return [lens.place[row["conversation"]] for row in rows if row["conversation"] in lens.place]
 
 
-def _rows(queue: QueueRow, lens: Lens) -> Ints:
+def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
+    """Return the rows that a queue's kind takes, in its order."""
     if queue.kind == "filter":
         form = list_form(queue.filter)
-        order = lens.order(form.sort, down=form.down)
+        order = order_of(store, queue.run, lens, form.sort, down=form.down)
         return np.asarray(order[all_of(wanted_of(form).masks(lens), len(lens))[order]])
     _, inside, column = KINDS[queue.kind]
-    order = lens.order(column, down=True)
+    order = order_of(store, queue.run, lens, column, down=True)
     return np.asarray(order[inside(lens)[order]])
 
 

@@ -34,7 +34,7 @@ class QueueForm(Form):
     """A new queue."""
 
     name: str = Name
-    kind: Literal["unsure", "window", "differs", "random", "filter"] = "unsure"
+    kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure"
     run: str = ""
     random_share: float = Field(0.2, ge=0, le=1)
     repeat_share: float = Field(0, ge=0, le=1)

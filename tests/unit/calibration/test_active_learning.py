@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.active_learning import INTERCEPT, PERSONAL, predictive_variance, select_queries, vectors_of
+from pollex.calibration.active_learning import (
+    INTERCEPT,
+    PERSONAL,
+    predictive_variance,
+    rank,
+    select_queries,
+    vectors_of,
+)
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -45,6 +52,21 @@ def test_where_fewer_are_left_than_wanted_all_of_them_are_picked_once() -> None:
     found = select_queries(np.arange(4.0)[:, None], np.full((4, 1), 0.25), known, 9)
     assert sorted(found.row.tolist()) == [1, 2]
     assert len(select_queries(np.zeros((1, 1)), np.full((1, 1), 0.25), ~unknown(1), 1)) == 0
+
+
+def test_a_ranking_begins_with_the_picks_and_goes_on_as_if_these_had_labels() -> None:
+    rng = np.random.default_rng(5)
+    vectors, doubt, known = rng.normal(size=(30, 3)), rng.uniform(0.01, 0.25, (30, 1)), rng.random((30, 1)) < 0.2
+    ranked = rank(vectors, doubt, known, 4)
+    assert sorted(ranked.tolist()) == np.flatnonzero(~known).tolist()
+    assert ranked[:4].tolist() == select_queries(vectors, doubt, known, 4).row.tolist()
+    known[ranked[:4]] = True
+    alone = []
+    for row in ranked[4:].tolist():
+        only = np.zeros((30, 1), dtype=bool)
+        only[row] = True
+        alone.append(select_queries(vectors, doubt, known, 1, askable=only).fall[0])
+    assert alone == sorted(alone, reverse=True)
 
 
 def test_the_fall_of_the_variance_by_hand() -> None:
